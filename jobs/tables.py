@@ -1,0 +1,402 @@
+"""Every Delta table of the lake, declared once: name, key, columns with their meaning and units.
+
+The DDL text feeds CREATE TABLE, createDataFrame, applyInPandas and the tests alike. Every row belongs to a snapshot (one night)
+and, but for `parameter`, to a cluster. A job replaces its own slice, so that a rerun changes nothing; readers see a snapshot's rows
+once the row of `snapshot` stands (jobs/views.py). Words are Kafka's own; ids end in _id; units are in the names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SNAPSHOT = "snapshot_id STRING NOT NULL COMMENT 'the night that the row belongs to; later nights sort later'"
+_CLUSTER = f"""{_SNAPSHOT},
+    cluster_id STRING NOT NULL COMMENT 'the name of the folder that the cluster was read from'"""
+_TOPIC = f"""{_CLUSTER},
+    topic STRING NOT NULL"""
+_PARTITION = f"""{_TOPIC},
+    partition INT NOT NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A Delta table: `key` tells its rows apart, `slice` names the columns whose values a job replaces as a whole."""
+
+    name: str
+    comment: str
+    key: tuple[str, ...]
+    columns: str
+    slice: tuple[str, ...] = ("snapshot_id",)
+
+    def path(self, lake: str) -> str:
+        """Where the table lies in the lake, a folder or any Hadoop-compatible URI."""
+        return f"{lake.rstrip('/')}/{self.name}"
+
+    def create(self, spark: SparkSession, lake: str) -> None:
+        """Create the table if it is not there: from the DDL, since a plain write would lose NOT NULL and the comments."""
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS delta.`{self.path(lake)}` ({self.columns}) USING delta "
+            f"PARTITIONED BY ({', '.join(self.slice)}) COMMENT '{_quoted(self.comment)}'"
+        )
+
+    def read(self, spark: SparkSession, lake: str, **slice: str) -> DataFrame:
+        """The rows of a slice (of the whole table, if none is named)."""
+        df = spark.read.format("delta").load(self.path(lake))
+        return df.where(_predicate(slice)) if slice else df
+
+    def replace(self, df: DataFrame, lake: str, **slice: str) -> None:
+        """Make df the whole of the slice's rows. Delta refuses a row of another slice, a null where none may be, an unknown column."""
+        writer = df.write.format("delta").mode("overwrite").option("replaceWhere", _predicate(slice))
+        writer.save(self.path(lake))
+
+
+def _predicate(slice: dict[str, str]) -> str:
+    return " AND ".join(f"{column} = '{_quoted(value)}'" for column, value in slice.items())
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+# ---------------------------------------------------------------- what the dumps say (written by ingest)
+PARAMETER = Table("parameter", "what the run was asked", ("snapshot_id", "name"), f"""
+    {_SNAPSHOT},
+    name  STRING NOT NULL,
+    value STRING          COMMENT 'null: left to its default'
+""")
+CLUSTER = Table("cluster", "a cluster of the night", ("snapshot_id", "cluster_id"), f"""
+    {_CLUSTER},
+    controller  STRING        NOT NULL COMMENT 'zookeeper or kraft: whose rules elections follow',
+    elr         BOOLEAN       NOT NULL COMMENT 'eligible leader replicas (KIP-966) are kept',
+    sources     ARRAY<STRING> NOT NULL COMMENT 'the formats found, sorted: what is not here is unknown, not healthy',
+    captured_at TIMESTAMP              COMMENT 'when the newest of its files was last written'
+""")
+INPUT_FILE = Table("input_file", "a file that was read", ("snapshot_id", "cluster_id", "file"), f"""
+    {_CLUSTER},
+    file     STRING NOT NULL COMMENT 'path within the cluster folder',
+    format   STRING          COMMENT 'recognised by content; null: not recognised',
+    entries  BIGINT NOT NULL COMMENT 'things in it to read: lines that say something, elements of JSON lists; entries = accepted + rejected',
+    accepted BIGINT NOT NULL,
+    rejected BIGINT NOT NULL COMMENT 'rows of rejected_input',
+    size_bytes BIGINT NOT NULL
+""")
+REJECTED_INPUT = Table("rejected_input", "what could not be read", ("snapshot_id", "cluster_id", "file", "line", "entry"), f"""
+    {_CLUSTER},
+    file   STRING NOT NULL,
+    line   BIGINT NOT NULL COMMENT 'from 1; of a JSON document, the line where the document starts',
+    entry  BIGINT NOT NULL COMMENT 'the how-manieth rejected entry of that line, from 0',
+    text   STRING NOT NULL COMMENT 'the entry, its first 1000 characters',
+    reason STRING NOT NULL
+""")
+BROKER = Table("broker", "a broker, known from a list, a capacity, a log dir or a replica", ("snapshot_id", "cluster_id", "broker_id"), f"""
+    {_CLUSTER},
+    broker_id INT NOT NULL,
+    rack      STRING           COMMENT 'null: none, or not told',
+    live      BOOLEAN NOT NULL COMMENT 'in the broker list; without a list, answering kafka-log-dirs; without that, leading or in sync somewhere',
+    disk_capacity_bytes             DOUBLE COMMENT 'from capacity.json, as are the next three; null: not told',
+    network_in_capacity_bytes_per_s  DOUBLE,
+    network_out_capacity_bytes_per_s DOUBLE,
+    cpu_capacity_percent            DOUBLE COMMENT '100 is one core'
+""")
+LOG_DIR = Table("log_dir", "a log dir of a broker", ("snapshot_id", "cluster_id", "broker_id", "log_dir"), f"""
+    {_CLUSTER},
+    broker_id INT    NOT NULL,
+    log_dir   STRING NOT NULL,
+    error     STRING          COMMENT 'the exception that the broker told; null: none',
+    capacity_bytes DOUBLE     COMMENT 'from capacity.json where it is told by log dir'
+""")
+TOPIC = Table("topic", "a topic", ("snapshot_id", "cluster_id", "topic"), f"""
+    {_TOPIC},
+    topic_id           STRING,
+    partitions         INT NOT NULL COMMENT 'partition count: as told, or counted where the topic line is missing',
+    replication_factor INT NOT NULL COMMENT 'as told (that of partition 0), or of partition 0 where the topic line is missing',
+    min_insync_replicas INT         COMMENT 'min.insync.replicas; null: not told, and the default of 1 is taken',
+    configs MAP<STRING, STRING> NOT NULL COMMENT 'the overrides that the dump shows'
+""")
+PARTITION = Table("partition", "a partition", ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+    {_PARTITION},
+    leader   INT                 COMMENT 'null: none',
+    replicas ARRAY<INT> NOT NULL COMMENT 'broker ids, the preferred leader first',
+    isr      ARRAY<INT> NOT NULL COMMENT 'broker ids, sorted',
+    elr            ARRAY<INT>    COMMENT 'eligible leader replicas, sorted; null: not told',
+    last_known_elr ARRAY<INT>    COMMENT 'null: not told',
+    adding_replicas   ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
+    removing_replicas ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
+    log_end_offset BIGINT        COMMENT 'the leader''s; null: not told'
+""")
+REPLICA = Table("replica", "a replica: assigned, or only found on disk",
+                ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"), f"""
+    {_PARTITION},
+    broker_id     INT     NOT NULL,
+    replica_index INT              COMMENT 'place in the assignment, 0 the preferred leader; null: on disk, but not assigned',
+    in_sync       BOOLEAN NOT NULL COMMENT 'in the ISR',
+    log_dir       STRING           COMMENT 'null: not told',
+    size_bytes    BIGINT           COMMENT 'null: not told',
+    offset_lag    BIGINT           COMMENT 'records behind the leader''s high watermark or end; null: not told',
+    future_log_dir STRING          COMMENT 'where an intra-broker move is copying it; null: none under way'
+""")
+CONSUMER_GROUP = Table("consumer_group", "a consumer group", ("snapshot_id", "cluster_id", "group_id"), f"""
+    {_CLUSTER},
+    group_id STRING NOT NULL,
+    protocol STRING         COMMENT 'classic or consumer (KIP-848); null: not told',
+    assignor STRING         COMMENT 'as the group tells it (range, roundrobin, ...); null: not told',
+    state    STRING         COMMENT 'null: not told',
+    coordinator_id INT      COMMENT 'the broker that coordinates it; null: not told',
+    members  INT NOT NULL   COMMENT 'members seen'
+""")
+GROUP_MEMBER = Table("group_member", "a member of a consumer group", ("snapshot_id", "cluster_id", "group_id", "member_id"), f"""
+    {_CLUSTER},
+    group_id  STRING NOT NULL,
+    member_id STRING NOT NULL,
+    group_instance_id STRING COMMENT 'of a static member; null: dynamic',
+    client_id STRING,
+    host      STRING,
+    topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: the dumps tell it only by what is assigned, so the topics assigned to any member of the group'
+""")
+OBSERVED_ASSIGNMENT = Table("observed_assignment", "a partition that a member was seen to hold",
+                            ("snapshot_id", "cluster_id", "group_id", "topic", "partition", "member_id"), f"""
+    {_PARTITION},
+    group_id  STRING NOT NULL,
+    member_id STRING NOT NULL
+""")
+COMMITTED_OFFSET = Table("committed_offset", "how far a group has read", ("snapshot_id", "cluster_id", "group_id", "topic", "partition"), f"""
+    {_PARTITION},
+    group_id       STRING NOT NULL,
+    current_offset BIGINT COMMENT 'committed; null: none',
+    log_end_offset BIGINT COMMENT 'null: not told',
+    lag            BIGINT COMMENT 'records; null: not told'
+""")
+KEY_SAMPLE = Table("key_sample", "what producers sent under a key", ("snapshot_id", "cluster_id", "topic", "key", "partition"), f"""
+    {_TOPIC},
+    key       BINARY          COMMENT 'null: sent without a key, which is not the empty key',
+    partition INT             COMMENT 'named by the producer; null: left to the partitioner',
+    records   BIGINT NOT NULL,
+    size_bytes BIGINT NOT NULL
+""")
+
+# ---------------------------------------------------------------- where replicas would be
+REPLICA_ASSIGNMENT = Table("replica_assignment", "where Kafka would place a partition, and where it is",
+                           ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+    {_PARTITION},
+    replicas ARRAY<INT> NOT NULL COMMENT 'as AdminUtils places it from the topic''s start index and shift, the preferred leader first',
+    observed ARRAY<INT> NOT NULL COMMENT 'as it is',
+    drifted  BOOLEAN    NOT NULL COMMENT 'the two differ',
+    misplaced_replicas INT NOT NULL COMMENT 'brokers that hold it and would not'
+""")
+TOPIC_PLACEMENT = Table("topic_placement", "the start that explains a topic's placement best", ("snapshot_id", "cluster_id", "topic"), f"""
+    {_TOPIC},
+    algorithm   STRING COMMENT 'rack-unaware or rack-aware (AdminUtils); null: not placeable',
+    start_index INT    COMMENT 'asked, or recovered; null: not placeable',
+    shift       INT    COMMENT 'modulo brokers - 1; asked, or recovered; null: not placeable',
+    asked       BOOLEAN NOT NULL COMMENT 'start index and shift are parameters of the run, not recovered',
+    partitions  INT NOT NULL,
+    matching_partitions INT NOT NULL COMMENT 'that are where start and shift put them, to the order of the replicas',
+    explained   BOOLEAN NOT NULL COMMENT 'all are',
+    refusal     STRING COMMENT 'why Kafka would refuse to place it; null: it would not'
+""")
+
+# ---------------------------------------------------------------- what producers write
+PRODUCER_LOAD = Table("producer_load", "what a partition gets of the producers' records",
+                      ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+    {_PARTITION},
+    records BIGINT NOT NULL COMMENT 'predicted from the key sample: explicit partition, keyed (murmur2 over all), without a key (round robin over the available)',
+    size_bytes BIGINT NOT NULL COMMENT 'predicted likewise',
+    explicit_records BIGINT NOT NULL,
+    keyed_records    BIGINT NOT NULL,
+    unkeyed_records  BIGINT NOT NULL,
+    keys             BIGINT NOT NULL COMMENT 'distinct keys of the sample that hash here',
+    record_share DOUBLE NOT NULL COMMENT 'of the topic''s sampled records; sums to 1',
+    byte_share   DOUBLE NOT NULL COMMENT 'of the topic''s sampled bytes; sums to 1 (0 where no bytes were sampled)',
+    observed_records BIGINT COMMENT 'growth of the end offset since the previous published snapshot; null: not told in both',
+    observed_size_bytes BIGINT COMMENT 'growth of the leader''s size since the previous published snapshot; null: not told in both',
+    observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: not told, or nothing grew'
+""")
+TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written", ("snapshot_id", "cluster_id", "topic"), f"""
+    {_TOPIC},
+    partitions INT NOT NULL,
+    available_partitions INT NOT NULL COMMENT 'with a leader',
+    records    BIGINT NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    keys       BIGINT NOT NULL,
+    hottest_partition INT NOT NULL COMMENT 'by records, the lowest of equals',
+    skew        DOUBLE NOT NULL COMMENT 'records of the hottest partition over the mean; 1 is even',
+    record_cv   DOUBLE NOT NULL COMMENT 'coefficient of variation of records over partitions',
+    hottest_key_share DOUBLE COMMENT 'of all records; null: no keyed record',
+    skew_floor  DOUBLE NOT NULL COMMENT 'no partitioner can go below it while a key stays in one partition'
+""")
+HOT_KEY = Table("hot_key", "the ten keys of a topic with the most records", ("snapshot_id", "cluster_id", "topic", "rank"), f"""
+    {_TOPIC},
+    rank      INT    NOT NULL COMMENT 'from 1',
+    key       BINARY NOT NULL,
+    key_text  STRING          COMMENT 'as UTF-8; null: it is not',
+    partition INT    NOT NULL COMMENT 'where the partitioner puts it',
+    records   BIGINT NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    record_share DOUBLE NOT NULL COMMENT 'of the topic''s sampled records'
+""")
+
+# ---------------------------------------------------------------- what consumers read
+_GROUP_CASE = f"""{_CLUSTER},
+    group_id STRING NOT NULL,
+    assignor STRING NOT NULL COMMENT 'range or roundrobin',
+    members_change INT NOT NULL COMMENT '0: the group as it is; 1: one member more, -1: one fewer, the last in the order of ids each time'"""
+CONSUMER_ASSIGNMENT = Table("consumer_assignment", "who would read a partition",
+                            ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change", "topic", "partition"), f"""
+    {_GROUP_CASE},
+    topic     STRING NOT NULL,
+    partition INT    NOT NULL,
+    member_id STRING NOT NULL
+""")
+GROUP_ASSIGNMENT = Table("group_assignment", "how a group's partitions are spread, and moved by one member more or fewer",
+                         ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change"), f"""
+    {_GROUP_CASE},
+    members      INT NOT NULL,
+    partitions   INT NOT NULL,
+    idle_members INT NOT NULL COMMENT 'given nothing',
+    fewest_partitions INT NOT NULL COMMENT 'of any member',
+    most_partitions   INT NOT NULL COMMENT 'of any member',
+    spread       INT NOT NULL COMMENT 'most less fewest',
+    moved_partitions INT NOT NULL COMMENT 'that have another member than with members_change 0',
+    observed_differences INT COMMENT 'partitions that the dump shows at another member, where this is the assignor in force; null: not comparable'
+""")
+
+# ---------------------------------------------------------------- what lies on disk
+LOG_STORAGE = Table("log_storage", "the segments of a replica", ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"), f"""
+    {_PARTITION},
+    broker_id     INT    NOT NULL,
+    log_dir       STRING NOT NULL,
+    size_bytes    BIGINT NOT NULL,
+    segment_bytes BIGINT NOT NULL COMMENT 'segment.bytes in force',
+    segments      BIGINT NOT NULL COMMENT 'least number that hold the size, the active one included',
+    offset_index_bytes BIGINT NOT NULL COMMENT 'at most: 8 bytes an entry, one entry per index.interval.bytes',
+    time_index_bytes   BIGINT NOT NULL COMMENT 'at most: 12 bytes an entry, one entry per index.interval.bytes',
+    retention_ms    BIGINT COMMENT 'retention.ms; null: for ever',
+    retention_bytes BIGINT COMMENT 'retention.bytes; null: unlimited',
+    deletable_bytes BIGINT NOT NULL COMMENT 'whole closed segments that retention by size would delete now'
+""")
+DISK_USAGE = Table("disk_usage", "the bytes on a log dir", ("snapshot_id", "cluster_id", "broker_id", "log_dir"), f"""
+    {_CLUSTER},
+    broker_id  INT    NOT NULL,
+    log_dir    STRING NOT NULL,
+    replicas   BIGINT NOT NULL,
+    size_bytes BIGINT NOT NULL COMMENT 'log segments',
+    index_bytes BIGINT NOT NULL COMMENT 'at most',
+    segments   BIGINT NOT NULL,
+    capacity_bytes DOUBLE COMMENT 'of the log dir, or of a broker with one; null: not told',
+    used_share     DOUBLE COMMENT 'size over capacity; null: capacity not told'
+""")
+
+# ---------------------------------------------------------------- what breaks
+_SCENARIO = f"""{_CLUSTER},
+    scenario_set STRING NOT NULL COMMENT 'nightly, or the id of a what-if',
+    scenario_id  STRING NOT NULL COMMENT 'such as broker 3, rack a, or the what-if''s own'"""
+SCENARIO = Table("scenario", "a failure and its outcome", ("snapshot_id", "cluster_id", "scenario_set", "scenario_id"), f"""
+    {_SCENARIO},
+    kind    STRING     NOT NULL COMMENT 'broker, rack or what-if',
+    brokers ARRAY<INT> NOT NULL COMMENT 'that fail, in this order',
+    racks   ARRAY<STRING> NOT NULL COMMENT 'that were asked to fail',
+    unclean BOOLEAN             COMMENT 'unclean election everywhere or nowhere; null: as each topic''s unclean.leader.election.enable says',
+    controlled_shutdown BOOLEAN NOT NULL COMMENT 'stopped in order, not killed',
+    partitions          BIGINT NOT NULL COMMENT 'with a replica on a failing broker',
+    moved_leaders       BIGINT NOT NULL COMMENT 'that get another leader',
+    leaderless          BIGINT NOT NULL COMMENT 'that end without a leader',
+    newly_leaderless    BIGINT NOT NULL COMMENT 'of them, those that have a leader now',
+    under_min_isr       BIGINT NOT NULL COMMENT 'that refuse acks=all: no leader, or fewer in sync than min.insync.replicas',
+    newly_under_min_isr BIGINT NOT NULL COMMENT 'of them, those that accept acks=all now',
+    at_min_isr          BIGINT NOT NULL COMMENT 'led, with just min.insync.replicas in sync',
+    unclean_leaders     BIGINT NOT NULL COMMENT 'led by a replica that was out of sync: records are lost',
+    no_replica_left     BIGINT NOT NULL COMMENT 'all replicas are on failing or dead brokers',
+    lost_records        BIGINT COMMENT 'sampled records that keyed or explicit producers have nowhere to send; null: no key sample',
+    busiest_survivor    INT    COMMENT 'who gains the most leaders; null: nobody gains',
+    busiest_gained_leaders BIGINT NOT NULL
+""", slice=("snapshot_id", "scenario_set"))
+FAILOVER = Table("failover", "what a failure does to a partition: only the partitions that it touches",
+                 ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"), f"""
+    {_SCENARIO},
+    topic     STRING NOT NULL,
+    partition INT    NOT NULL,
+    state_before STRING NOT NULL COMMENT 'OnlinePartition or OfflinePartition',
+    state        STRING NOT NULL COMMENT 'after it',
+    transitions  ARRAY<STRING> NOT NULL COMMENT 'of the partition state machine, in order',
+    election     STRING NOT NULL COMMENT 'the election that was held last: none, offline, unclean, controlled-shutdown, last-known-leader',
+    leader_before INT COMMENT 'null: none',
+    leader        INT COMMENT 'null: none',
+    isr_before ARRAY<INT> NOT NULL,
+    isr        ARRAY<INT> NOT NULL COMMENT 'sorted',
+    elr        ARRAY<INT> COMMENT 'sorted; null: not kept by this cluster',
+    last_known_elr ARRAY<INT> COMMENT 'null: not kept by this cluster',
+    min_insync_replicas INT NOT NULL COMMENT 'in force: at most the number of replicas counts for the ELR, the raw number for acks=all',
+    under_min_isr_before BOOLEAN NOT NULL,
+    under_min_isr BOOLEAN NOT NULL,
+    at_min_isr    BOOLEAN NOT NULL,
+    unclean       BOOLEAN NOT NULL COMMENT 'the new leader was not in sync',
+    live_replicas INT NOT NULL COMMENT 'replicas on brokers that still live'
+""", slice=("snapshot_id", "scenario_set"))
+FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivors that gain",
+                      ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "broker_id"), f"""
+    {_SCENARIO},
+    broker_id INT NOT NULL,
+    leaders_before BIGINT NOT NULL,
+    gained_leaders BIGINT NOT NULL,
+    gained_records BIGINT COMMENT 'sampled records of the partitions gained; null: no key sample',
+    gained_size_bytes BIGINT COMMENT 'sampled bytes of the partitions gained; null: no key sample',
+    gained_share DOUBLE NOT NULL COMMENT 'of all leaders that move in the scenario'
+""", slice=("snapshot_id", "scenario_set"))
+
+# ---------------------------------------------------------------- what the balance rules read
+BROKER_BALANCE = Table("broker_balance", "what a broker carries, idle ones too", ("snapshot_id", "cluster_id", "broker_id"), f"""
+    {_CLUSTER},
+    broker_id INT NOT NULL,
+    rack STRING,
+    live BOOLEAN NOT NULL,
+    replicas          BIGINT NOT NULL COMMENT 'assigned to it',
+    in_sync_replicas  BIGINT NOT NULL,
+    leaders           BIGINT NOT NULL,
+    preferred_leaders BIGINT NOT NULL COMMENT 'partitions whose first replica it is',
+    size_bytes        BIGINT COMMENT 'on its log dirs; null: not told',
+    produced_records  BIGINT COMMENT 'sampled records of the partitions that it leads; null: no key sample',
+    produced_size_bytes BIGINT COMMENT 'sampled bytes likewise',
+    disk_used_share   DOUBLE COMMENT 'null: size or capacity not told',
+    live_brokers      BIGINT NOT NULL COMMENT 'of the cluster',
+    replica_ratio  DOUBLE COMMENT 'replicas over the mean of the live brokers; null: dead, or nothing to share',
+    leader_ratio   DOUBLE COMMENT 'leaders likewise',
+    byte_ratio     DOUBLE COMMENT 'bytes on disk likewise',
+    produced_ratio DOUBLE COMMENT 'produced bytes likewise'
+""")
+PARTITION_HEALTH = Table("partition_health", "the partitions with something amiss now", ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+    {_PARTITION},
+    leaderless       BOOLEAN NOT NULL COMMENT 'no leader, or a leader that is not live',
+    under_replicated BOOLEAN NOT NULL COMMENT 'ISR smaller than the replicas, those being added not counted',
+    under_min_isr    BOOLEAN NOT NULL,
+    at_min_isr       BOOLEAN NOT NULL COMMENT 'one more loss refuses acks=all (not told of RF 1 with min 1, which is so by design)',
+    not_preferred    BOOLEAN NOT NULL COMMENT 'led by another than the first replica',
+    isr_outside      BOOLEAN NOT NULL COMMENT 'a broker of the ISR is no replica',
+    unknown_broker   BOOLEAN NOT NULL COMMENT 'a replica is on a broker that no list names live',
+    rack_unsafe      BOOLEAN COMMENT 'fewer racks than replicas and racks allow; null: racks not told',
+    no_tolerance     BOOLEAN NOT NULL COMMENT 'replicas <= min.insync.replicas: any loss refuses acks=all',
+    odd_replication_factor BOOLEAN NOT NULL COMMENT 'not as many replicas as the topic tells'
+""")
+
+# ---------------------------------------------------------------- what was judged, and what is published
+VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id", "cluster_id", "suite", "rule"), f"""
+    {_CLUSTER},
+    suite    STRING  NOT NULL COMMENT 'the table that the rule reads',
+    rule     STRING  NOT NULL,
+    severity STRING  NOT NULL COMMENT 'hard: our answer contradicts itself, the cluster is withheld; soft: a finding about the cluster',
+    success  BOOLEAN          COMMENT 'null: its input is not told, so neither passed nor failed',
+    broken_rows BIGINT NOT NULL,
+    example  STRING           COMMENT 'one broken row as JSON; null: none',
+    sentence STRING  NOT NULL COMMENT 'what must hold'
+""")
+SNAPSHOT = Table("snapshot", "the clusters of a night that are published: readers see what stands here", ("snapshot_id", "cluster_id"), f"""
+    {_CLUSTER},
+    previous_snapshot_id STRING COMMENT 'the published snapshot before it, which growth is measured from; null: none',
+    published_at TIMESTAMP NOT NULL
+""")
+
+TABLES: tuple[Table, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Table))
+BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}
