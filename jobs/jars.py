@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ SPARK_JARS = Path(pyspark.__file__).with_name("jars")
 CACHE = Path(os.environ.get("TOPOLOGY_AUDIT_CACHE") or platformdirs.user_cache_dir("kafka-topology-audit"))
 
 
+@functools.cache
 def java() -> str:
     """The java that Spark will take: JAVA_HOME's, or the first on the PATH; it must be 17 or 21."""
     home = os.environ.get("JAVA_HOME")

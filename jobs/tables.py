@@ -200,33 +200,35 @@ TOPIC_PLACEMENT = Table("topic_placement", "the start that explains a topic's pl
 """)
 
 # ---------------------------------------------------------------- what producers write
-PRODUCER_LOAD = Table("producer_load", "what a partition gets of the producers' records",
+PRODUCER_LOAD = Table("producer_load", "what a partition gets of the producers' records: topics with a key sample, or with growth seen",
                       ("snapshot_id", "cluster_id", "topic", "partition"), f"""
     {_PARTITION},
-    records BIGINT NOT NULL COMMENT 'predicted from the key sample: explicit partition, keyed (murmur2 over all), without a key (round robin over the available)',
-    size_bytes BIGINT NOT NULL COMMENT 'predicted likewise',
-    explicit_records BIGINT NOT NULL,
-    keyed_records    BIGINT NOT NULL,
-    unkeyed_records  BIGINT NOT NULL,
-    keys             BIGINT NOT NULL COMMENT 'distinct keys of the sample that hash here',
-    record_share DOUBLE NOT NULL COMMENT 'of the topic''s sampled records; sums to 1',
-    byte_share   DOUBLE NOT NULL COMMENT 'of the topic''s sampled bytes; sums to 1 (0 where no bytes were sampled)',
+    records BIGINT COMMENT 'predicted from the key sample: explicit partition, keyed (murmur2 over all), without a key (round robin over the available); null, as the next seven: the topic has no key sample',
+    size_bytes BIGINT COMMENT 'predicted likewise',
+    explicit_records BIGINT,
+    keyed_records    BIGINT,
+    unkeyed_records  BIGINT,
+    keys             BIGINT COMMENT 'distinct keys of the sample that hash here',
+    record_share DOUBLE COMMENT 'of the topic''s sampled records; sums to 1',
+    byte_share   DOUBLE COMMENT 'of the topic''s sampled bytes; sums to 1 (0 where no bytes were sampled)',
     observed_records BIGINT COMMENT 'growth of the end offset since the previous published snapshot; null: not told in both',
     observed_size_bytes BIGINT COMMENT 'growth of the leader''s size since the previous published snapshot; null: not told in both',
-    observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: not told, or nothing grew'
+    observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: not told of every partition, or nothing grew'
 """)
 TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written", ("snapshot_id", "cluster_id", "topic"), f"""
     {_TOPIC},
     partitions INT NOT NULL,
     available_partitions INT NOT NULL COMMENT 'with a leader',
-    records    BIGINT NOT NULL,
-    size_bytes BIGINT NOT NULL,
-    keys       BIGINT NOT NULL,
-    hottest_partition INT NOT NULL COMMENT 'by records, the lowest of equals',
-    skew        DOUBLE NOT NULL COMMENT 'records of the hottest partition over the mean; 1 is even',
-    record_cv   DOUBLE NOT NULL COMMENT 'coefficient of variation of records over partitions',
-    hottest_key_share DOUBLE COMMENT 'of all records; null: no keyed record',
-    skew_floor  DOUBLE NOT NULL COMMENT 'no partitioner can go below it while a key stays in one partition'
+    records    BIGINT COMMENT 'sampled; null, as the next seven: the topic has no key sample',
+    size_bytes BIGINT,
+    keys       BIGINT,
+    hottest_partition INT COMMENT 'by records, the lowest of equals',
+    skew        DOUBLE COMMENT 'records of the hottest partition over the mean; 1 is even',
+    record_cv   DOUBLE COMMENT 'coefficient of variation of records over partitions',
+    hottest_key_share DOUBLE COMMENT 'of all records; null also: no keyed record',
+    skew_floor  DOUBLE COMMENT 'no partitioner can go below it while a key stays in one partition',
+    observed_records BIGINT COMMENT 'growth of the end offsets since the previous published snapshot; null: not told',
+    observed_skew    DOUBLE COMMENT 'growth of the fastest partition over the mean; null: not told, or nothing grew'
 """)
 HOT_KEY = Table("hot_key", "the ten keys of a topic with the most records", ("snapshot_id", "cluster_id", "topic", "rank"), f"""
     {_TOPIC},

@@ -1,0 +1,111 @@
+"""The Spark session, and the settings that make it quick to start and right for Delta.
+
+In one process the settings go to the session; under spark-submit they arrive as a properties file (`properties_file`), and the
+master comes from the command line or the Airflow connection. They are in no SPARK_CONF_DIR, because a folder on the class path
+that is not empty makes the JVM refuse the class-data archive, which halves the start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.jars import CACHE, SPARK_JARS, fetch, java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
+DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
+_LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def properties(**extra: str) -> dict[str, str]:
+    """The Spark settings of every run; `extra` ones win."""
+    java()
+    jars = ":".join(str(jar) for coordinate in DELTA for jar in fetch(coordinate))
+    logging = CACHE / "log4j2.properties"
+    if not logging.exists() or logging.read_text() != _LOGGING:
+        logging.write_text(_LOGGING)
+    # The first compiler tier and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
+    options = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
+    archive = _archive()
+    options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
+    return {
+        "spark.app.name": "kafka-topology-audit",
+        "spark.driver.extraClassPath": jars,
+        "spark.executor.extraClassPath": jars,
+        "spark.driver.extraJavaOptions": options,
+        "spark.driver.memory": "2g",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.shuffle.partitions": "2",  # adaptive execution only ever makes them fewer; a fleet-size run sets its own
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # A slice is a set of Delta partitions: replacing it needs no rewrite of files, so the path that can rewrite is not taken.
+        "spark.databricks.delta.replaceWhere.dataColumns.enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **extra,
+    }
+
+
+def properties_file() -> Path:
+    """The settings as a file for spark-submit's --properties-file."""
+    path = CACHE / "spark.properties"
+    text = "".join(f"{name} {value}\n" for name, value in properties().items())
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return path
+
+
+def session(**extra: str) -> SparkSession:
+    """The session: of this process, or the one that spark-submit started."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take the system's Python
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    settings = extra if submitted else {"spark.master": "local[*]", **properties(**extra)}
+    if not submitted and not _archive().exists():
+        part = _archive().with_suffix(f".{os.getpid()}")
+        settings["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={part}"
+        atexit.register(_keep_archive, part)
+
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _archive() -> Path:
+    """The JVM's class-data archive: made by the first session on a machine when it ends, used by all after it."""
+    # The JVM takes an archive only for the very same Java and class path: another pair has another archive.
+    pair = hashlib.sha256(f"{Path(java()).resolve()} {SPARK_JARS}".encode()).hexdigest()[:12]
+    return CACHE / f"classes-{pair}.jsa"
+
+
+def _keep_archive(part: Path) -> None:
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    if gateway.proc.wait() == 0 and part.exists():
+        part.replace(_archive())
