@@ -1,0 +1,61 @@
+"""The two commands of the oracle; see the package's docstring."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+import time
+
+from tests.oracle.algorithm import NAMES, asked, load, mismatch, record
+
+SHOWN = 3  # mismatches told in full for each algorithm
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description="Kafka's own classes beside kafka_model.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    recording = commands.add_parser("record", help="re-record the golden files")
+    running = commands.add_parser("run", help="ask fresh random cases of Kafka and of the model")
+    running.add_argument("--cases", type=int, default=1_000, help="in all, shared evenly by the algorithms (default 1000)")
+    recording.add_argument("--seed", default="golden")
+    running.add_argument("--seed", default=secrets.token_hex(4), help="chosen at random if not given")
+    for command in (recording, running):
+        command.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help=f"all, or of: {', '.join(NAMES)}")
+    given = parser.parse_args()
+    unknown = set(given.algorithms) - set(NAMES)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
+    names = given.algorithms or NAMES
+    if given.command == "record":
+        for name in names:
+            path = record(load(name), seed=given.seed)
+            print(f"{path.name:40} {path.stat().st_size:>9,} bytes")
+        return 0
+    return _run(names, cases=given.cases, seed=given.seed)
+
+
+def _run(names: list[str], *, cases: int, seed: str) -> int:
+    print(f"{'algorithm':32} {'Kafka':22} {'cases':>8} {'mismatches':>10} {'seconds':>8}    seed {seed}")
+    total = wrong = 0
+    for position, name in enumerate(names):
+        algorithm = load(name)
+        began = time.monotonic()
+        share = (cases + position) // len(names)
+        broken = 0
+        for recorded in asked(algorithm, seed=seed, cases=share):
+            differs = mismatch(algorithm, recorded)
+            if differs:
+                broken += 1
+                if broken <= SHOWN:
+                    kafka, said = differs
+                    print(f"  {name}: {json.dumps(recorded.case)}\n    Kafka {kafka}: {json.dumps(recorded.said)}\n    model: {json.dumps(said)}")
+        print(f"{name:32} {' '.join(algorithm.programs):22} {share:>8,} {broken:>10,} {time.monotonic() - began:>8.1f}", flush=True)
+        total, wrong = total + share, wrong + broken
+    print(f"{'in all':32} {'':22} {total:>8,} {wrong:>10,}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Our Java programs over Kafka's jars: compiled once per version into the cache, asked in JSON lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jobs import jars
+
+KAFKA = {
+    "2.0.0": "org.apache.kafka:kafka_2.12:2.0.0",
+    "2.8.2": "org.apache.kafka:kafka_2.13:2.8.2",
+    "3.9.2": "org.apache.kafka:kafka_2.13:3.9.2",
+    "4.3.1": "org.apache.kafka:kafka_2.13:4.3.1",
+}
+SOURCES = Path(__file__).with_name("java")
+
+
+def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Kafka's answers, in order: {"answer": value}, or {"error": simple class name, "message": text} for what it threw."""
+    classes, main = _compiled(program, kafka)
+    command = [jars.java(), "-Xss16m", "-XX:+UseSerialGC", "-cp", f"{classes}:{_classpath(kafka)}", main]
+    with tempfile.TemporaryFile("w+") as questions:
+        questions.writelines(json.dumps(case) + "\n" for case in cases)
+        questions.seek(0)
+        done = subprocess.run(command, stdin=questions, capture_output=True, text=True, check=False)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode or len(answers) != len(cases):
+        raise RuntimeError(f"{program} on Kafka {kafka} gave {len(answers)} answers to {len(cases)} cases:\n{done.stderr[-4000:]}")
+    return answers
+
+
+@cache
+def _classpath(kafka: str) -> str:
+    return ":".join(map(str, jars.fetch(KAFKA[kafka], transitive=True)))
+
+
+@cache
+def _compiled(program: str, kafka: str) -> tuple[Path, str]:
+    """The folder of the compiled classes and the main class's name."""
+    sources = [SOURCES / "Lines.java", SOURCES / f"{program}.java"]
+    texts = [source.read_text() for source in sources]
+    package = re.search(r"^package ([\w.]+);", texts[1], re.M)
+    key = hashlib.sha256("\0".join([kafka, *texts]).encode()).hexdigest()[:16]
+    classes = jars.CACHE / "oracle" / f"{program}-{kafka}-{key}"
+    if not classes.exists():
+        classes.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=classes.parent) as fresh:
+            javac = Path(jars.java()).resolve().with_name("javac")
+            command = [str(javac), "-nowarn", "-proc:none", "-d", f"{fresh}/classes", "-cp", _classpath(kafka), *map(str, sources)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"javac refused {program}.java on Kafka {kafka}:\n{done.stderr}")
+            if not classes.exists():
+                Path(fresh, "classes").rename(classes)
+    return classes, f"{package[1]}.{program}" if package else program
