@@ -7,6 +7,7 @@ once the row of `snapshot` stands (jobs/views.py). Words are Kafka's own; ids en
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,19 +44,25 @@ class Table:
             f"PARTITIONED BY ({', '.join(self.slice)}) COMMENT '{_quoted(self.comment)}'"
         )
 
-    def read(self, spark: SparkSession, lake: str, **slice: str) -> DataFrame:
+    def read(self, spark: SparkSession, lake: str, **slice: str | Sequence[str]) -> DataFrame:
         """The rows of a slice (of the whole table, if none is named)."""
         df = spark.read.format("delta").load(self.path(lake))
         return df.where(_predicate(slice)) if slice else df
 
-    def replace(self, df: DataFrame, lake: str, **slice: str) -> None:
+    def replace(self, df: DataFrame, lake: str, **slice: str | Sequence[str]) -> None:
         """Make df the whole of the slice's rows. Delta refuses a row of another slice, a null where none may be, an unknown column."""
         writer = df.write.format("delta").mode("overwrite").option("replaceWhere", _predicate(slice))
         writer.save(self.path(lake))
 
 
-def _predicate(slice: dict[str, str]) -> str:
-    return " AND ".join(f"{column} = '{_quoted(value)}'" for column, value in slice.items())
+def _predicate(slice: Mapping[str, str | Sequence[str]]) -> str:
+    """That each column has its value, or one of its values."""
+    terms = []
+    for column, value in slice.items():
+        values = [value] if isinstance(value, str) else value
+        literals = ", ".join(f"'{_quoted(each)}'" for each in values)
+        terms.append(f"{column} IN ({literals})")
+    return " AND ".join(terms)
 
 
 def _quoted(text: str) -> str:
@@ -393,7 +400,7 @@ VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id",
     broken_rows BIGINT NOT NULL,
     example  STRING           COMMENT 'one broken row as JSON; null: none',
     sentence STRING  NOT NULL COMMENT 'what must hold'
-""")
+""", slice=("snapshot_id", "suite"))
 SNAPSHOT = Table("snapshot", "the clusters of a night that are published: readers see what stands here", ("snapshot_id", "cluster_id"), f"""
     {_CLUSTER},
     previous_snapshot_id STRING COMMENT 'the published snapshot before it, which growth is measured from; null: none',

@@ -1,0 +1,209 @@
+"""producer_load: the records and bytes that each partition gets of what the producers send, predicted and seen.
+
+As DefaultPartitioner (2.0) has it: an explicit partition wins; a key goes to toPositive(murmur2(key)) mod all partitions; a record
+without a key to the next of the available ones, those with a leader, by a counter. The counter's closed form stands here for
+columns; kafka_model.partitioner has it for values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from jobs.tables import HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD
+from kafka_model.partitioner import murmur2_batch
+
+READS = (TOPIC, PARTITION, REPLICA, KEY_SAMPLE)
+READS_PREVIOUS = (TOPIC, PARTITION, REPLICA)
+WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY)
+
+HOT_KEYS = 10
+_TOPIC = ["snapshot_id", "cluster_id", "topic"]
+_PARTITION = [*_TOPIC, "partition"]
+
+
+def transform(
+    topic: DataFrame,
+    partition: DataFrame,
+    replica: DataFrame,
+    key_sample: DataFrame,
+    previous_topic: DataFrame,
+    previous_partition: DataFrame,
+    previous_replica: DataFrame,
+    *,
+    parameters: Mapping[str, str],
+) -> tuple[DataFrame, ...]:
+    keyed = _to_partitions(key_sample, topic).persist()
+    sampled = keyed.groupBy(_PARTITION).agg(
+        F.sum(F.when(F.col("explicit"), F.col("records")).otherwise(0)).alias("explicit_records"),
+        F.sum(F.when(F.col("explicit"), 0).otherwise(F.col("records"))).alias("keyed_records"),
+        F.sum("size_bytes").alias("keyed_bytes"),
+        F.count(F.when(~F.col("explicit"), 1)).alias("keys"),
+    )
+    unkeyed = key_sample.where("key IS NULL AND partition IS NULL").groupBy(_TOPIC).agg(
+        F.sum("records").alias("n"), F.sum("size_bytes").alias("b")
+    )
+    sampled_topic = key_sample.select(*_TOPIC).distinct().withColumn("has_sample", F.lit(True))
+    growth = _growth(topic, partition, replica, previous_topic, previous_partition, previous_replica)
+
+    turn = _turns(partition, counter=int(parameters.get("counter_start", "0")))
+    load = (
+        turn.join(sampled_topic, on=_TOPIC, how="left")
+        .join(unkeyed, on=_TOPIC, how="left")
+        .join(sampled, on=_PARTITION, how="left")
+        .join(growth, on=_PARTITION, how="left")
+        .fillna(0, ["n", "b", "explicit_records", "keyed_records", "keyed_bytes", "keys"])
+        .withColumn("before", _records_before(F.col("turn")))
+        .withColumn("unkeyed_records", _records_before(F.col("turn") + 1) - F.col("before"))
+        .withColumn("unkeyed_bytes", _bytes_before(F.col("before") + F.col("unkeyed_records")) - _bytes_before(F.col("before")))
+        .withColumn("records", F.col("explicit_records") + F.col("keyed_records") + F.col("unkeyed_records"))
+        .withColumn("size_bytes", F.col("keyed_bytes") + F.col("unkeyed_bytes"))
+    )
+    of_topic = Window.partitionBy(*_TOPIC)
+    grown = F.sum("observed_records").over(of_topic)
+    all_told = F.count("observed_records").over(of_topic) == F.count("*").over(of_topic)
+    predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys", "record_share", "byte_share"]
+    load = (
+        load.withColumn("record_share", _share("records", of_topic))
+        .withColumn("byte_share", _share("size_bytes", of_topic))
+        .withColumn("observed_record_share", F.when(all_told & (grown > 0), F.col("observed_records") / grown))
+        .withColumns({name: F.when(F.col("has_sample"), F.col(name)) for name in predicted})
+        .where("has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL")
+        .persist()
+    )
+    producer_load = load.select(*_PARTITION, *predicted, "observed_records", "observed_size_bytes", "observed_record_share")
+    hot_key = _hot_keys(keyed, producer_load)
+    return producer_load, _topic_load(load, keyed), hot_key
+
+
+def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
+    """Each sampled key, and each explicit partition, with the partition that its records go to."""
+    told = key_sample.where("key IS NOT NULL OR partition IS NOT NULL").join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
+    columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in told.schema.fields)
+    return (
+        told.mapInArrow(_hash, f"{columns}, hash INT")
+        .withColumn("explicit", F.col("partition").isNotNull())
+        .withColumn("partition", F.coalesce("partition", F.expr("(hash & 2147483647) % partitions")))
+    )
+
+
+def _hash(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        hashes = murmur2_batch(batch.column("key").fill_null(b""))
+        yield batch.append_column("hash", pa.array(hashes, pa.int32()))
+
+
+def _turns(partition: DataFrame, *, counter: int) -> DataFrame:
+    """Each partition with its turn, from 0, in the round of records without a key; null: none, since others have a leader."""
+    of_topic = Window.partitionBy(*_TOPIC)
+    available = F.col("leader").isNotNull()
+    some = F.max(available.cast("int")).over(of_topic) == 1
+    taking = F.when(some, available).otherwise(True)  # with none available, all
+    return (
+        partition.withColumn("taking", taking)
+        .withColumn("available_partitions", F.sum(available.cast("int")).over(of_topic))
+        .withColumn("taking_partitions", F.sum(F.col("taking").cast("int")).over(of_topic))
+        .withColumn("place", F.sum(F.col("taking").cast("int")).over(of_topic.orderBy("partition")) - 1)
+        .withColumn("turn", F.when(F.col("taking"), F.pmod(F.col("place") - F.lit(counter & 0x7FFFFFFF), "taking_partitions")))
+        .select(*_PARTITION, "turn", "available_partitions", "taking_partitions")
+    )
+
+
+def _records_before(turn: Column) -> Column:
+    """How many of a topic's n records without a key go to the turns before this one."""
+    each, over = F.expr("n div taking_partitions"), F.col("n") % F.col("taking_partitions")
+    return F.coalesce(turn * each + F.least(turn, over), F.lit(0)).cast("bigint")
+
+
+def _bytes_before(records: Column) -> Column:
+    """The bytes of the first so many records, so that the whole adds up: decimal, for bytes x records passes 64 bits."""
+    return F.coalesce(F.floor(F.col("b").cast("decimal(19,0)") * records.cast("decimal(19,0)") / F.greatest("n", F.lit(1))), F.lit(0)).cast("bigint")
+
+
+def _share(column: str, of_topic: Window) -> Column:
+    total = F.sum(column).over(of_topic)
+    return F.when(total > 0, F.col(column) / total).otherwise(0.0)
+
+
+def _growth(topic: DataFrame, partition: DataFrame, replica: DataFrame, *previous: DataFrame) -> DataFrame:
+    """What end offsets and leaders' sizes grew by since the previous snapshot; a topic made anew, or a shrinking log, tells nothing."""
+
+    def seen(topic: DataFrame, partition: DataFrame, replica: DataFrame, suffix: str) -> DataFrame:
+        leading = replica.select(*_PARTITION, F.col("broker_id").alias("leader"), F.col("size_bytes").alias(f"size{suffix}"))
+        return (
+            partition.join(topic.select(*_TOPIC, F.col("topic_id").alias(f"id{suffix}")), on=_TOPIC, how="left")
+            .join(leading, on=[*_PARTITION, "leader"], how="left")
+            .select(*_PARTITION, f"id{suffix}", f"size{suffix}", F.col("log_end_offset").alias(f"end{suffix}"))
+        )
+
+    def grown(now: str, then: str) -> Column:
+        return F.when(F.col(now) >= F.col(then), F.col(now) - F.col(then))
+
+    before = seen(*previous, "_then").drop("snapshot_id")
+    return (
+        seen(topic, partition, replica, "")
+        .join(before, on=["cluster_id", "topic", "partition"], how="inner")
+        .where("id IS NULL OR id_then IS NULL OR id = id_then")
+        .select(*_PARTITION, grown("end", "end_then").alias("observed_records"), grown("size", "size_then").alias("observed_size_bytes"))
+    )
+
+
+def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
+    """Each topic's skew beside the least that any partitioner could reach, which its hottest key sets."""
+    hottest = keyed.where("NOT explicit").groupBy(_TOPIC).agg(F.max("records").alias("hottest_key"))
+    return (
+        load.groupBy(_TOPIC)
+        .agg(
+            F.count("*").cast("int").alias("partitions"),
+            F.first("available_partitions").cast("int").alias("available_partitions"),
+            F.sum("records").alias("records"),
+            F.sum("size_bytes").alias("size_bytes"),
+            F.sum("keys").alias("keys"),
+            (-F.max(F.struct("records", (-F.col("partition")).alias("p")))["p"]).alias("hottest_partition"),
+            F.max("records").alias("most"),
+            F.stddev_pop("records").alias("deviation"),
+            F.sum("observed_records").alias("observed_records"),
+            F.max("observed_record_share").alias("observed_share"),
+        )
+        .join(hottest, on=_TOPIC, how="left")
+        .withColumn("mean", F.when(F.col("records") > 0, F.col("records") / F.col("partitions")))
+        .select(
+            *_TOPIC,
+            "partitions",
+            "available_partitions",
+            "records",
+            "size_bytes",
+            "keys",
+            F.when(F.col("records").isNotNull(), F.col("hottest_partition")).alias("hottest_partition"),
+            (F.col("most") / F.col("mean")).alias("skew"),
+            (F.col("deviation") / F.col("mean")).alias("record_cv"),
+            (F.col("hottest_key") / F.col("records")).alias("hottest_key_share"),
+            F.when(F.col("mean").isNotNull(), F.greatest(F.lit(1.0), F.coalesce("hottest_key", F.lit(0)) / F.col("mean"))).alias("skew_floor"),
+            "observed_records",
+            (F.col("observed_share") * F.col("partitions")).alias("observed_skew"),
+        )
+    )
+
+
+def _hot_keys(keyed: DataFrame, producer_load: DataFrame) -> DataFrame:
+    total = producer_load.groupBy(_TOPIC).agg(F.sum("records").alias("total"))
+    by_records = Window.partitionBy(*_TOPIC).orderBy(F.desc("records"), "key")
+    return (
+        keyed.where("NOT explicit")
+        .withColumn("rank", F.row_number().over(by_records))
+        .where(F.col("rank") <= HOT_KEYS)
+        .join(total, on=_TOPIC, how="inner")
+        .select(
+            *_TOPIC,
+            "rank",
+            "key",
+            F.when(F.expr("is_valid_utf8(cast(key AS string))"), F.col("key").cast("string")).alias("key_text"),
+            "partition",
+            "records",
+            "size_bytes",
+            F.when(F.col("total") > 0, F.col("records") / F.col("total")).otherwise(0.0).alias("record_share"),
+        )
+    )
