@@ -1,49 +1,293 @@
-"""The order in which java.util.HashMap and HashSet give back their keys, where Kafka's answers depend on it (OpenJDK 17 and 21).
+"""The order in which java.util.HashMap and HashSet give back their keys, where Kafka's answers depend on it (OpenJDK 17).
 
-A key lies in bin `spread(hash) & (capacity - 1)`; iteration goes bin by bin, and within a bin by age. The capacity is a power of two that
-doubles when more than three quarters full, so the order follows from the keys' hashes, the capacity and the order of insertion:
+A key lies in bin `(hash ^ hash >>> 16) & (capacity - 1)`. Iteration goes bin by bin; within a bin keys stand by age, until a bin of nine or more in a
+table of 64 or more becomes a red-black tree, whose insertions shift the order. The capacity doubles when more than three quarters are full:
 
     >>> string_hash("orders"), string_hash("refunds")
     (-1008770331, 1085542395)
     >>> hash_map_order(["refunds", "orders", "audit"], string_hash)
     ['audit', 'orders', 'refunds']
+
+Keys of one hash that no comparison tells apart (Kafka's TopicPartition and TopicIdPartition) go by their addresses in a tree: there Kafka's own
+answer is chance, and the model puts the later key to the right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+import base64
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-Key = TypeVar("Key")
+Key = TypeVar("Key", bound=Hashable)
+
+DEFAULT_CAPACITY = 16
+_TREEIFY_THRESHOLD = 8
+_UNTREEIFY_THRESHOLD = 6
+_MIN_TREEIFY_CAPACITY = 64
 
 
 def string_hash(text: str) -> int:
     """String.hashCode: of the UTF-16 code units, a signed 32-bit number."""
-    if text.isascii():
-        units: Iterable[int] = text.encode("ascii")
-    else:
-        units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+    units: Iterable[int] = text.encode("ascii") if text.isascii() else memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     code = 0
     for unit in units:
-        code = (31 * code + unit) & 0xFFFFFFFF
-    return code - 0x1_0000_0000 if code >= 0x8000_0000 else code
+        code = 31 * code + unit & 0xFFFFFFFF
+    return _signed(code)
 
 
-def filled_capacity(keys: int, initial: int = 16) -> int:
-    """The table size of a map that grew from `initial` by one key after another."""
+def uuid_hash(topic_id: str) -> int:
+    """Uuid.hashCode of org.apache.kafka.common.Uuid, of a topic id as Kafka prints it (URL-safe base64)."""
+    most, least = uuid_order(topic_id)
+    xor = most ^ least
+    return _signed((xor >> 32 ^ xor) & 0xFFFFFFFF)
+
+
+def uuid_order(topic_id: str) -> tuple[int, int]:
+    """What Uuid.compareTo goes by: the two halves as signed 64-bit numbers."""
+    raw = base64.urlsafe_b64decode(topic_id + "==")
+    return int.from_bytes(raw[:8], signed=True), int.from_bytes(raw[8:], signed=True)
+
+
+def string_order(text: str) -> bytes:
+    """What String.compareTo goes by: UTF-16 code units, so that astral characters come before U+E000 to U+FFFF, unlike in Python."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def table_size_for(entries: int) -> int:
+    """The capacity of `new HashMap<>(entries)`."""
+    return 1 << max(entries - 1, 0).bit_length()
+
+
+def copied_capacity(keys: int) -> int:
+    """The capacity of `new HashSet<>(collection)` for that many keys."""
+    return table_size_for(max(keys * 4 // 3 + 1, DEFAULT_CAPACITY))
+
+
+def filled_capacity(keys: int, initial: int = DEFAULT_CAPACITY) -> int:
+    """The capacity of a map that grew from `initial` by one put after another."""
     capacity = initial
     while keys > capacity * 3 // 4:
         capacity *= 2
     return capacity
 
 
-def hash_map_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int | None = None) -> list[Key]:
-    """The distinct keys, put one by one, in the order of iteration (capacity: that of a map that grew from 16, unless told)."""
+def hash_map_order(
+    keys: Iterable[Key], hash_of: Callable[[Key], int], *, initial: int = DEFAULT_CAPACITY, tie: Callable[[Key], Any] | None = None
+) -> list[Key]:
+    """The distinct keys, put one by one into a map of that initial capacity, in the order of iteration."""
     distinct = list(dict.fromkeys(keys))
-    mask = (capacity or filled_capacity(len(distinct))) - 1
+    mask = filled_capacity(len(distinct), initial) - 1
+    bins = [_spread(hash_of(key)) & mask for key in distinct]
+    if len(distinct) > _TREEIFY_THRESHOLD and max(map(bins.count, set(bins)) if len(bins) < 64 else _counts(bins)) > _TREEIFY_THRESHOLD:
+        table = HashTable(hash_of, initial=initial, tie=tie)
+        for key in distinct:
+            table.put(key)
+        return list(table)
+    return [distinct[position] for position in sorted(range(len(bins)), key=bins.__getitem__)]
 
-    def bin_of(key: Key) -> int:
-        code = hash_of(key) & 0xFFFFFFFF
-        return (code ^ code >> 16) & mask
 
-    return sorted(distinct, key=bin_of)
+def _counts(bins: list[int]) -> Iterable[int]:
+    counts: dict[int, int] = {}
+    for bin in bins:
+        counts[bin] = counts.get(bin, 0) + 1
+    return counts.values()
+
+
+def _signed(code: int) -> int:
+    return code - 0x1_0000_0000 if code >= 0x8000_0000 else code
+
+
+def _spread(code: int) -> int:
+    code &= 0xFFFFFFFF
+    return _signed(code ^ code >> 16)
+
+
+@dataclass(slots=True, eq=False)
+class _Node(Generic[Key]):
+    """A key of a table; the links and the colour are those of a tree bin."""
+
+    key: Key
+    spread: int
+    parent: _Node[Key] | None = None
+    left: _Node[Key] | None = None
+    right: _Node[Key] | None = None
+    red: bool = False
+
+
+class HashTable(Generic[Key]):
+    """The keys of a HashMap (or a HashSet), put and removed as Java does it."""
+
+    __slots__ = ("_bins", "_hash_of", "_nodes", "_tie", "_trees", "capacity")
+
+    def __init__(self, hash_of: Callable[[Key], int], *, initial: int = DEFAULT_CAPACITY, tie: Callable[[Key], Any] | None = None) -> None:
+        self.capacity = initial
+        self._hash_of = hash_of
+        self._tie = tie
+        self._nodes: dict[Key, _Node[Key]] = {}
+        self._bins: dict[int, list[_Node[Key]]] = {}
+        self._trees: dict[int, _Node[Key]] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._nodes
+
+    def __iter__(self) -> Iterator[Key]:
+        """The keys as they stand now, so that the loop may remove them."""
+        return iter([node.key for index in sorted(self._bins) for node in self._bins[index]])
+
+    def put(self, key: Key) -> None:
+        """HashMap.put, HashSet.add: a new key comes last in its bin."""
+        if key in self._nodes:
+            return
+        node, index = self._new(key)
+        nodes = self._bins.setdefault(index, [])
+        if index in self._trees:
+            self._grow(index, node)
+        else:
+            nodes.append(node)
+            if len(nodes) > _TREEIFY_THRESHOLD:
+                self._treeify_bin(index)
+        if len(self._nodes) > self.capacity * 3 // 4:
+            self._resize()
+
+    def compute_if_absent(self, key: Key) -> None:
+        """HashMap.computeIfAbsent: a new key comes first in its bin, and the table grows before it, one key later than by put."""
+        if len(self._nodes) > self.capacity * 3 // 4:
+            self._resize()
+        if key in self._nodes:
+            return
+        node, index = self._new(key)
+        nodes = self._bins.setdefault(index, [])
+        if index in self._trees:
+            self._grow(index, node)
+        else:
+            nodes.insert(0, node)
+            if len(nodes) >= _TREEIFY_THRESHOLD:
+                self._treeify_bin(index)
+
+    def discard(self, key: Key) -> bool:
+        """HashMap.remove: whether the key was there; the table never shrinks."""
+        node = self._nodes.pop(key, None)
+        if node is None:
+            return False
+        index = node.spread & self.capacity - 1
+        self._bins[index].remove(node)
+        if not self._bins[index]:
+            del self._bins[index]
+        return True
+
+    def _new(self, key: Key) -> tuple[_Node[Key], int]:
+        node = _Node(key, _spread(self._hash_of(key)))
+        self._nodes[key] = node
+        return node, node.spread & self.capacity - 1
+
+    def _resize(self) -> None:
+        bins, trees = self._bins, self._trees
+        self._bins, self._trees, self.capacity = {}, {}, self.capacity * 2
+        for nodes in bins.values():
+            for node in nodes:
+                self._bins.setdefault(node.spread & self.capacity - 1, []).append(node)
+        for index, root in trees.items():
+            halves = [half for half in (index, index + self.capacity // 2) if half in self._bins]
+            for half in halves:
+                if len(self._bins[half]) > _UNTREEIFY_THRESHOLD:
+                    if len(halves) > 1:
+                        self._treeify(half)
+                    else:
+                        self._trees[half] = root
+
+    def _treeify_bin(self, index: int) -> None:
+        if self.capacity < _MIN_TREEIFY_CAPACITY:
+            self._resize()
+        else:
+            self._treeify(index)
+
+    def _treeify(self, index: int) -> None:
+        nodes = self._bins[index]
+        root = nodes[0]
+        for node in nodes:
+            node.parent = node.left = node.right = None
+            node.red = node is not root
+        for node in nodes[1:]:
+            self._attach(root, node)
+            root = _rebalanced(root, node)
+        self._root_to_front(index, root)
+
+    def _grow(self, index: int, node: _Node[Key]) -> None:
+        """TreeNode.putTreeVal: in the order of iteration the key comes after its parent in the tree, and the root comes first."""
+        parent = self._attach(self._trees[index], node)
+        self._bins[index].insert(self._bins[index].index(parent) + 1, node)
+        node.red = True
+        self._root_to_front(index, _rebalanced(self._trees[index], node))
+
+    def _attach(self, root: _Node[Key], node: _Node[Key]) -> _Node[Key]:
+        parent, below = root, root
+        while True:
+            parent, leftwards = below, self._goes_left(node, below)
+            following = parent.left if leftwards else parent.right
+            if following is None:
+                break
+            below = following
+        node.parent = parent
+        if leftwards:
+            parent.left = node
+        else:
+            parent.right = node
+        return parent
+
+    def _goes_left(self, node: _Node[Key], other: _Node[Key]) -> bool:
+        if node.spread != other.spread or self._tie is None:
+            return node.spread < other.spread
+        return bool(self._tie(node.key) < self._tie(other.key))
+
+    def _root_to_front(self, index: int, root: _Node[Key]) -> None:
+        self._trees[index] = root
+        nodes = self._bins[index]
+        nodes.remove(root)
+        nodes.insert(0, root)
+
+
+def _rebalanced(root: _Node[Key], node: _Node[Key]) -> _Node[Key]:
+    """The root after the red-black tree took in the red node (TreeNode.balanceInsertion)."""
+    while (parent := node.parent) is not None and parent.red and (grandparent := parent.parent) is not None:
+        uncle = grandparent.right if parent is grandparent.left else grandparent.left
+        if uncle is not None and uncle.red:
+            uncle.red = parent.red = False
+            grandparent.red = True
+            node = grandparent
+            continue
+        inner = parent.right if parent is grandparent.left else parent.left
+        if node is inner:
+            root = _rotated(root, parent, leftwards=parent is grandparent.left)
+            node, parent = parent, node
+        parent.red = False
+        grandparent.red = True
+        root = _rotated(root, grandparent, leftwards=parent is grandparent.right)
+    root.red = False
+    return root
+
+
+def _rotated(root: _Node[Key], node: _Node[Key], *, leftwards: bool) -> _Node[Key]:
+    """The root after the node sank to the left (or right) and its other child took its place."""
+    risen = node.right if leftwards else node.left
+    if risen is None:
+        return root
+    moved = risen.left if leftwards else risen.right
+    if leftwards:
+        node.right, risen.left = moved, node
+    else:
+        node.left, risen.right = moved, node
+    if moved is not None:
+        moved.parent = node
+    risen.parent = node.parent
+    if node.parent is None:
+        root = risen
+    elif node.parent.left is node:
+        node.parent.left = risen
+    else:
+        node.parent.right = risen
+    node.parent = risen
+    return root

@@ -47,7 +47,7 @@ def _compiled(program: str, kafka: str) -> tuple[Path, str]:
     """The folder of the compiled classes and the main class's name."""
     sources = [SOURCES / "Lines.java", SOURCES / f"{program}.java"]
     texts = [source.read_text() for source in sources]
-    package = re.search(r"^package ([\w.]+);", texts[1], re.M)
+    package = re.search(r"^package ([\w.]+);", texts[1], re.MULTILINE)
     key = hashlib.sha256("\0".join([kafka, *texts]).encode()).hexdigest()[:16]
     classes = jars.CACHE / "oracle" / f"{program}-{kafka}-{key}"
     if not classes.exists():
