@@ -1,0 +1,127 @@
+"""What real clusters did when brokers died (kafka-facts 10), and the ZooKeeper controller's rules; more cases are golden."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_model.failover import Controller, Election, Partition, fail, fail_in_order, outcome, shut_down
+from kafka_model.partition_state import ENTERED_FROM, PartitionState
+
+ONLINE, OFFLINE = PartitionState.ONLINE, PartitionState.OFFLINE
+LIVE = {11, 21, 31}
+
+
+def led(min_insync_replicas: int = 1, *replicas: int) -> Partition:
+    held = replicas or (11, 21, 31)
+    return Partition(replicas=held, leader=held[0], isr=held, min_insync_replicas=min_insync_replicas)
+
+
+@pytest.mark.parametrize(("min_insync_replicas", "elr"), [(1, ()), (2, (21,)), (3, (11, 21))])
+def test_killing_11_then_21_leaves_31_and_in_the_elr_who_left_below_min(min_insync_replicas: int, elr: tuple[int, ...]) -> None:
+    after = fail_in_order(led(min_insync_replicas), [11, 21], LIVE, controller="kraft", elr=True, unclean=False)
+    assert (after.leader, after.isr, after.elr) == (31, (31,), elr)
+
+
+def test_in_kraft_with_elr_the_last_member_moves_to_the_elr_at_replication_factor_1_too() -> None:
+    after = fail(led(1, 11), 11, set(), controller="kraft", elr=True, unclean=False)
+    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (None, (), (11,), (11,))
+
+
+def test_in_kraft_without_elr_the_last_member_stays_in_the_isr() -> None:
+    after = fail(led(1, 11), 11, set(), controller="kraft", elr=False, unclean=False)
+    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (None, (11,), (), ())
+
+
+def test_zookeepers_last_member_stays_in_the_isr() -> None:
+    after = fail(led(1, 11), 11, set(), controller="zookeeper", elr=False, unclean=False)
+    assert (after.leader, after.isr) == (None, (11,))
+
+
+def test_a_live_member_of_the_elr_leads_once_the_isr_is_empty_and_the_others_stay_in_it() -> None:
+    partition = Partition(replicas=(11, 21, 31), leader=31, isr=(31,), elr=(11, 21), min_insync_replicas=3)
+    after = fail(partition, 31, {11, 21}, controller="kraft", elr=True, unclean=True)
+    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (11, (11,), (21, 31), ())
+
+
+def test_an_unclean_election_empties_the_elr_in_kraft() -> None:
+    partition = Partition(replicas=(11, 21, 31), leader=31, isr=(31,), min_insync_replicas=2)
+    came = outcome(partition, [31], LIVE, controller="kraft", elr=True, unclean=True)
+    assert (came.partition.leader, came.partition.isr, came.partition.elr, came.partition.last_known_elr) == (11, (11,), (), ())
+    assert came.partition.recovering
+    assert came.election is Election.UNCLEAN
+    assert came.transitions == ((ONLINE, OFFLINE), (OFFLINE, ONLINE))
+
+
+@pytest.mark.parametrize("controller", ["zookeeper", "kraft"])
+def test_a_follower_that_dies_leaves_the_isr_and_nothing_is_elected(controller: Controller) -> None:
+    came = outcome(led(2), [21], LIVE, controller=controller, elr=False, unclean=False)
+    assert (came.partition.leader, came.partition.isr) == (11, (11, 31))
+    assert (came.election, came.transitions) == (Election.NONE, ())
+
+
+@pytest.mark.parametrize("controller", ["zookeeper", "kraft"])
+def test_a_leader_that_dies_is_followed_by_the_next_in_the_order_of_the_assignment(controller: Controller) -> None:
+    partition = Partition(replicas=(11, 21, 31), leader=11, isr=(31, 21, 11))
+    came = outcome(partition, [11], LIVE, controller=controller, elr=False, unclean=False)
+    assert (came.partition.leader, came.partition.isr) == (21, (31, 21))
+    assert (came.election, came.transitions) == (Election.OFFLINE, ((ONLINE, OFFLINE), (OFFLINE, ONLINE)))
+
+
+def test_zookeepers_controlled_shutdown_hands_leadership_over_without_going_offline() -> None:
+    came = outcome(led(2), [11], LIVE, controller="zookeeper", elr=False, unclean=False, controlled_shutdown=True)
+    assert (came.partition.leader, came.partition.isr) == (21, (21, 31))
+    assert (came.election, came.transitions) == (Election.CONTROLLED_SHUTDOWN, ((ONLINE, ONLINE),))
+
+
+def test_zookeepers_controlled_shutdown_of_the_only_member_ends_as_its_death_does() -> None:
+    partition = Partition(replicas=(11, 21), leader=11, isr=(11,))
+    came = outcome(partition, [11], LIVE, controller="zookeeper", elr=False, unclean=True, controlled_shutdown=True)
+    assert (came.partition.leader, came.partition.isr, came.election) == (21, (21,), Election.UNCLEAN)
+
+
+def test_in_kraft_a_controlled_shutdown_ends_in_the_same_picture_as_a_kill() -> None:
+    for partition in (led(1), led(2), led(3), led(1, 11)):
+        stopped = shut_down(partition, 11, {21, 31}, controller="kraft", elr=True, unclean=False)
+        assert stopped == fail(partition, 11, {21, 31}, controller="kraft", elr=True, unclean=False)
+
+
+def test_a_partition_without_a_leader_stays_offline_when_another_replica_dies() -> None:
+    partition = Partition(replicas=(11, 21), leader=None, isr=(11,))
+    came = outcome(partition, [21], {21, 31}, controller="zookeeper", elr=False, unclean=False)
+    assert came.partition == partition
+    assert came.transitions == ((OFFLINE, OFFLINE),)
+
+
+PARTITIONS = st.builds(
+    lambda held, in_sync, leads, least: Partition(
+        replicas=tuple(held),
+        isr=tuple(sorted(in_sync & set(held))) or (held[0],),
+        leader=(sorted(in_sync & set(held)) or [held[0]])[leads % len(in_sync & set(held) or {0})],
+        min_insync_replicas=least,
+    ),
+    st.lists(st.integers(1, 6), min_size=1, max_size=4, unique=True),
+    st.sets(st.integers(1, 6)),
+    st.integers(0, 5),
+    st.integers(1, 3),
+)
+
+
+@given(PARTITIONS, st.permutations(range(1, 7)), st.booleans(), st.booleans(), st.booleans())
+def test_a_leader_is_live_and_in_the_isr_and_was_in_sync_unless_unclean(
+    partition: Partition, order: list[int], elr: bool, unclean: bool, controlled: bool
+) -> None:
+    for controller, failing in itertools.product(("zookeeper", "kraft"), range(7)):
+        brokers = order[:failing]
+        came = outcome(partition, brokers, range(1, 7), controller=controller, elr=elr, unclean=unclean, controlled_shutdown=controlled)
+        after = came.partition
+        assert after.leader not in brokers
+        if after.leader is not None:
+            assert after.leader in after.isr
+            assert not set(after.isr) & set(brokers)
+            if came.election is not Election.UNCLEAN and not unclean:
+                assert after.leader in {*partition.isr, *partition.elr}
+        assert all(state in ENTERED_FROM[target] for state, target in came.transitions)
