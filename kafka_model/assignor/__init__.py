@@ -1,18 +1,21 @@
 """Who in a group reads which partition: Kafka's assignors, each a plain function over the members.
 
-The client's assignors (range, round_robin, sticky, cooperative_sticky) run at the group's leader, the coordinator's (uniform, server_range,
-share_simple) in the broker. All take the members in the order in which the group lists them; where Kafka keeps them in a hash map, so does the model.
+`range`, `round_robin`, `sticky` and `cooperative_sticky` run in the client that leads the group; `uniform` and `share_simple` in the broker that
+coordinates it, whose own range (KIP-848) answers as `range` without racks. Members come in the order in which Kafka puts them into its HashMap
+by member id: that order matters only between members whose ids fall into one bin of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_model.java_hash import hash_map_order, string_hash
+from kafka_model.java_hash import hash_map_order, string_hash, string_order
 
 TopicPartition = tuple[str, int]
 Assignment = dict[str, list[TopicPartition]]
+Racks = Mapping[str, Sequence[Iterable[str]]]
+"""Of each topic, for each partition, the racks of its replicas (of those that have one)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,18 @@ class EmptyGroup(ValueError):
     """A group without members, at which round robin and both sticky assignors of Kafka throw."""
 
 
+class BrokenClaims(ValueError):
+    """Members claim partitions (in numbers that a topic no longer has, or from a topic they left) such that Kafka's assignor throws."""
+
+
+class UnknownTopic(ValueError):
+    """A topic whose id the members hold, but of which the group's metadata knows no partitions."""
+
+
 def hash_map_of(members: Sequence[Member]) -> list[Member]:
     """The members in the order of the HashMap by member id that Kafka puts them into, one by one."""
     by_id = {member.member_id: member for member in members}
-    return [by_id[member_id] for member_id in hash_map_order(by_id, string_hash)]
+    return [by_id[member_id] for member_id in hash_map_order(by_id, string_hash, tie=string_order)]
 
 
 def in_order_of_ids(members: Iterable[Member]) -> list[Member]:
@@ -44,13 +55,8 @@ def in_order_of_ids(members: Iterable[Member]) -> list[Member]:
 
 def _static_then_member_id(member: Member) -> tuple[bool, bytes]:
     if member.group_instance_id is None:
-        return True, java_string_order(member.member_id)
-    return False, java_string_order(member.group_instance_id)
-
-
-def java_string_order(text: str) -> bytes:
-    """A sort key by UTF-16 code units, as String.compareTo: astral characters come before U+E000 to U+FFFF, unlike in Python's own order."""
-    return text.encode("utf-16-be", "surrogatepass")
+        return True, string_order(member.member_id)
+    return False, string_order(member.group_instance_id)
 
 
 def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
@@ -60,3 +66,15 @@ def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
         for topic in dict.fromkeys(member.topics):
             by_topic.setdefault(topic, []).append(member)
     return by_topic
+
+
+def metadata_order(partitions: Mapping[str, int], members: Iterable[Member]) -> list[str]:
+    """The subscribed topics that have partitions, in the order of Kafka's HashMap of them, filled from a HashSet of all subscribed names."""
+    subscribed = hash_map_order((topic for member in members for topic in member.topics), string_hash, tie=string_order)
+    return hash_map_order((topic for topic in subscribed if partitions.get(topic)), string_hash, tie=string_order)
+
+
+def rack_aware(consumer_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:
+    """Whether racks make a difference: some rack has both a consumer and a replica, and some partition is not on all the racks."""
+    all_racks = frozenset[str]().union(*partition_racks)
+    return not all_racks.isdisjoint(consumer_racks) and any(racks != all_racks for racks in partition_racks)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from kafka_model.assignor import Assignment, EmptyGroup, Member, hash_map_of, in_order_of_ids, java_string_order
+from kafka_model.assignor import Assignment, EmptyGroup, Member, hash_map_of, in_order_of_ids
+from kafka_model.java_hash import string_order
 
 
 def assign(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignment:
@@ -26,7 +27,7 @@ def assign(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignme
     assignment: Assignment = {member.member_id: [] for member in members}
     given = [assignment[member.member_id] for member in ring]
     next_seat = 0
-    for topic in sorted(seats, key=java_string_order):
+    for topic in sorted(seats, key=string_order):
         takers = seats[topic]
         first = bisect_left(takers, next_seat)
         for partition in range(partitions.get(topic, 0)):

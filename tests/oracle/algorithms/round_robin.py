@@ -1,0 +1,24 @@
+"""The client's RoundRobinAssignor; 2.0.0 knows no static members."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.assignor import Assignment
+from kafka_model.assignor.round_robin import assign
+from tests.oracle.groups import as_members, counts, group
+
+PROGRAMS = {"2.0.0": "ClientAssignor20", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
+RECORDED = 600
+ERRORS = {"IllegalArgumentException": "EmptyGroup"}
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """A group of any kind."""
+    return {"assignor": "roundrobin", **group(rng, claims=False)}
+
+
+def answer(case: dict[str, Any], kafka: str) -> Assignment:
+    """Who gets what, in Kafka's order."""
+    return assign(counts(case), as_members(case, static=kafka != "2.0.0"))

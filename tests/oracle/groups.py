@@ -1,0 +1,153 @@
+"""Random consumer groups with all their edges, for the algorithms that assign partitions to members."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from kafka_model.assignor import Assignment, Member
+
+# Names with one String.hashCode (Aa and BB), beyond the BMP, and between: what an order by hash, or by Python's characters, may get wrong.
+_SYLLABLES = ("Aa", "BB", "C#")
+_LETTERS = ("a", "Z", "é", "中", "\ue000", "\uffee", "\U0001f600", "\U00010000", "-", ".")
+RACKS = ("a", "b", "c", "d")
+
+
+def names(rng: random.Random, count: int) -> list[str]:
+    """That many distinct names, all of one random kind."""
+    kind = rng.randrange(6)
+    made: dict[str, None] = {}
+    while len(made) < count:
+        number = len(made)
+        if kind == 0:
+            made[f"n{number}"] = None
+        elif kind == 1:
+            made["".join(rng.choices(_SYLLABLES, k=rng.randint(3, 6)))] = None
+        elif kind == 2:
+            made["".join(rng.choices(_LETTERS, k=rng.randint(1, 4)))] = None
+        else:
+            made[f"consumer-{rng.randrange(100)}-{rng.getrandbits(64):016x}"] = None
+    shuffled = list(made)
+    rng.shuffle(shuffled)
+    return shuffled
+
+
+def few(rng: random.Random, *, usual: int, rarely: int) -> int:
+    """A small number, now and then a bigger one."""
+    return rng.randint(0, rarely) if rng.random() < 0.06 else rng.randint(0, usual)
+
+
+def group(rng: random.Random, *, claims: bool) -> dict[str, Any]:
+    """Topics with the racks of their replicas, and members: subscriptions, racks, instance ids, and with `claims` what they owned and when."""
+    known = names(rng, max(1, few(rng, usual=5, rarely=30)))
+    topics = {name: [[None]] * max(1, few(rng, usual=9, rarely=40)) for name in known[: rng.randint(min(1, len(known)), len(known))]}
+    members = [_member(member_id) for member_id in names(rng, few(rng, usual=7, rarely=34))]
+    _subscribe(rng, known, members)
+    if rng.random() < 0.35:
+        _make_static(rng, members)
+    if rng.random() < 0.45:
+        _put_on_racks(rng, topics, members)
+    if claims and members and rng.random() < 0.8:
+        _own(rng, known, topics, members)
+    rng.shuffle(members)
+    if not claims:
+        members = [{key: member[key] for key in ("id", "topics", "instance", "rack")} for member in members]
+    return {"topics": topics, "members": members}
+
+
+def _member(member_id: str) -> dict[str, Any]:
+    return {
+        "id": member_id, "topics": [], "instance": None, "rack": None, "owned": [], "generation": None, "subscription_generation": None,
+    }  # fmt: skip
+
+
+def _subscribe(rng: random.Random, known: list[str], members: list[dict[str, Any]]) -> None:
+    alike = rng.random() < 0.55
+    common = rng.sample(known, rng.randint(1, len(known)))
+    for member in members:
+        member["topics"] = rng.sample(common, len(common)) if alike else rng.sample(known, rng.randint(0, len(known)))
+    if members and rng.random() < 0.2:
+        rng.choice(members)["topics"] = rng.sample(known, rng.randint(0, len(known)))
+    if members and rng.random() < 0.1:
+        rng.choice(members)["topics"] = []
+
+
+def _make_static(rng: random.Random, members: list[dict[str, Any]]) -> None:
+    instances = names(rng, len(members))
+    for member, instance in zip(members, instances, strict=True):
+        if rng.random() < 0.6:
+            member["instance"] = instance
+
+
+def _put_on_racks(rng: random.Random, topics: dict[str, Any], members: list[dict[str, Any]]) -> None:
+    racks = RACKS[: rng.randint(1, len(RACKS))]
+    rackless = rng.random() < 0.3
+    for topic in topics:
+        replicas = rng.randint(1, len(racks))
+        everywhere = rng.random() < 0.1
+        topics[topic] = [
+            list(racks) if everywhere else [None if rackless and rng.random() < 0.2 else rack for rack in rng.choices(racks, k=replicas)]
+            for _ in topics[topic]
+        ]
+    for member in members:
+        member["rack"] = rng.choice([*racks, *racks, *racks, None, "", "elsewhere"])
+
+
+def _own(rng: random.Random, known: list[str], topics: dict[str, Any], members: list[dict[str, Any]]) -> None:
+    """An assignment from before: topics and members have come and gone since, and some claims clash."""
+    held = [(topic, partition) for topic in known for partition in range(len(topics.get(topic, [0] * 3)))]
+    rng.shuffle(held)
+    holders = rng.sample(members, rng.randint(1, len(members)))
+    faithful = rng.random() < 0.8
+    for number, partition in enumerate(held):
+        if rng.random() < 0.1:
+            continue
+        holder = holders[number % len(holders)] if rng.random() < 0.8 else rng.choice(holders)
+        if not faithful or partition[0] in holder["topics"] or rng.random() < 0.03:
+            holder["owned"].append(list(partition))
+    if rng.random() < 0.3:
+        for _ in range(rng.randint(1, 4)):
+            rng.choice(members)["owned"].append(list(rng.choice(held)))
+    if rng.random() < 0.06:
+        topic = rng.choice(known)
+        rng.choice(members)["owned"].append([topic, len(topics.get(topic, ())) + rng.randrange(3)])
+    if rng.random() < 0.5:
+        for member in members:
+            member["owned"].sort()
+    now = rng.choice([None, 0, 5])
+    for member in members:
+        member["generation"] = now
+        if rng.random() < 0.2:
+            member["generation"] = rng.choice([None, -1, 3, 4, 6])
+        member["subscription_generation"] = member["generation"] if rng.random() < 0.8 else rng.choice([None, 3, 5])
+
+
+def as_members(case: dict[str, Any], *, static: bool = True, racks: bool = True) -> list[Member]:
+    """The members of a case as the model takes them."""
+    return [
+        Member(
+            told["id"],
+            tuple(told["topics"]),
+            told["instance"] if static else None,
+            told["rack"] if racks else None,
+            tuple((topic, partition) for topic, partition in told.get("owned", ())),
+            told.get("generation"),
+        )
+        for told in case["members"]
+    ]
+
+
+def counts(case: dict[str, Any]) -> dict[str, int]:
+    """The partitions of each topic of a case."""
+    return {topic: len(partitions) for topic, partitions in case["topics"].items()}
+
+
+def racks_of(case: dict[str, Any]) -> dict[str, list[list[str]]]:
+    """The racks of each partition's replicas, those without one left out."""
+    return {topic: [[rack for rack in replicas if rack is not None] for replicas in of_topic] for topic, of_topic in case["topics"].items()}
+
+
+def in_order(assignment: Assignment, key: Callable[[str], bytes]) -> Assignment:
+    """The same, each member's partitions sorted."""
+    return {member: sorted(owned, key=lambda pair: (key(pair[0]), pair[1])) for member, owned in assignment.items()}

@@ -1,0 +1,46 @@
+package org.apache.kafka.clients.consumer;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import oracle.Lines;
+import org.apache.kafka.clients.consumer.internals.PartitionAssignor;
+import org.apache.kafka.clients.consumer.internals.PartitionAssignor.Assignment;
+import org.apache.kafka.clients.consumer.internals.PartitionAssignor.Subscription;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+
+/** The questions of ClientAssignor, put to 2.0.0's range and roundrobin, which know neither static members nor racks; a member's partitions are told sorted. */
+public class ClientAssignor20 {
+    public static void main(String[] args) throws Exception {
+        Lines.serve(question -> {
+            PartitionAssignor assignor = question.get("assignor").asText().equals("range") ? new RangeAssignor() : new RoundRobinAssignor();
+            List<PartitionInfo> partitions = new ArrayList<>();
+            question.get("topics").fields().forEachRemaining(topic -> {
+                for (int p = 0; p < topic.getValue().size(); p++) partitions.add(new PartitionInfo(topic.getKey(), p, null, new Node[0], new Node[0]));
+            });
+            Map<String, Subscription> subscriptions = new HashMap<>();
+            for (JsonNode member : question.get("members")) {
+                List<String> topics = new ArrayList<>();
+                member.get("topics").forEach(topic -> topics.add(topic.asText()));
+                subscriptions.put(member.get("id").asText(), new Subscription(topics));
+            }
+            Cluster cluster = new Cluster("cluster", List.of(), partitions, java.util.Set.of(), java.util.Set.of());
+            Map<String, List<List<Object>>> answer = new TreeMap<>();
+            for (Map.Entry<String, Assignment> given : assignor.assign(cluster, subscriptions).entrySet()) {
+                List<TopicPartition> owned = new ArrayList<>(given.getValue().partitions());
+                owned.sort(Comparator.comparing(TopicPartition::topic).thenComparing(TopicPartition::partition));
+                List<List<Object>> told = new ArrayList<>();
+                for (TopicPartition partition : owned) told.add(List.of(partition.topic(), partition.partition()));
+                answer.put(given.getKey(), told);
+            }
+            return answer;
+        });
+    }
+}
