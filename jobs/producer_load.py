@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -92,8 +93,11 @@ def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
 
 def _hash(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        hashes = murmur2_batch(batch.column("key").fill_null(b""))
-        yield batch.append_column("hash", pa.array(hashes, pa.int32()))
+        key = batch.column("key").fill_null(b"")
+        _, offsets, data = key.buffers()
+        first = np.frombuffer(offsets, dtype=np.int32, count=key.offset + len(key) + 1)[key.offset :]
+        bytes_ = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
+        yield batch.append_column("hash", pa.array(murmur2_batch(bytes_, first), pa.int32()))
 
 
 def _turns(partition: DataFrame, *, counter: int) -> DataFrame:

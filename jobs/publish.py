@@ -11,7 +11,7 @@ _CLUSTER = ["snapshot_id", "cluster_id"]
 def publishable(cluster: DataFrame, validation: DataFrame, suites: frozenset[str]) -> DataFrame:
     """The clusters that every suite has judged, with no hard rule broken."""
     judged = validation.where(F.col("suite").isin(*suites)).groupBy(_CLUSTER).agg(
-        F.count_distinct("suite").alias("suites"), F.count_if("severity = 'hard' AND NOT success").alias("broken")
+        F.count_distinct("suite").alias("suites"), F.count_if(F.expr("severity = 'hard' AND NOT success")).alias("broken")
     )
     return cluster.join(judged.where((F.col("suites") == len(suites)) & (F.col("broken") == 0)), on=_CLUSTER, how="left_semi").select(*_CLUSTER)
 

@@ -121,17 +121,12 @@ class Night:
 
     def require(self, table: Table, remedy: str) -> DataFrame:
         """The snapshot's rows of a table; an error that says what to do if there are none."""
-        if not self.exists(table) or self.read(table).isEmpty():
+        if not table.exists(self.spark, self.lake) or self.read(table).isEmpty():
             raise AuditError(f"lake {self.lake} holds no {table.name} of snapshot {self.snapshot_id}: {remedy}")
         return self.read(table)
 
-    def exists(self, table: Table) -> bool:
-        from delta.tables import DeltaTable
-
-        return DeltaTable.isDeltaTable(self.spark, table.path(self.lake))
-
     def create_tables(self) -> None:
-        missing = [table for table in TABLES if not self.exists(table)]
+        missing = [table for table in TABLES if not table.exists(self.spark, self.lake)]
         _together(lambda table: table.create(self.spark, self.lake), missing)
 
     def _replace_all(self, written: Sequence[tuple[Table, DataFrame]], **slice: str) -> None:
@@ -161,13 +156,6 @@ def _together(do: Callable[..., None], these: Sequence[object]) -> None:
     with ThreadPoolExecutor(4) as pool:
         for _ in pool.map(do, these):
             pass
-
-
-def snapshot_id(text: str) -> str:
-    """A snapshot's name as given: it becomes part of paths and predicates, and later nights must sort later."""
-    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}", text):
-        raise AuditError(f"snapshot {text!r} is no name for one: letters, digits and _ . : - only, such as 2026-01-31")
-    return text
 
 
 @contextmanager

@@ -44,6 +44,12 @@ class Table:
             f"PARTITIONED BY ({', '.join(self.slice)}) COMMENT '{_quoted(self.comment)}'"
         )
 
+    def exists(self, spark: SparkSession, lake: str) -> bool:
+        """Whether the lake has the table."""
+        from delta.tables import DeltaTable
+
+        return DeltaTable.isDeltaTable(spark, self.path(lake))
+
     def read(self, spark: SparkSession, lake: str, **slice: str | Sequence[str]) -> DataFrame:
         """The rows of a slice (of the whole table, if none is named)."""
         df = spark.read.format("delta").load(self.path(lake))
@@ -319,7 +325,7 @@ SCENARIO = Table("scenario", "a failure and its outcome", ("snapshot_id", "clust
     at_min_isr          BIGINT NOT NULL COMMENT 'led, with just min.insync.replicas in sync',
     unclean_leaders     BIGINT NOT NULL COMMENT 'led by a replica that was out of sync: records are lost',
     no_replica_left     BIGINT NOT NULL COMMENT 'all replicas are on failing or dead brokers',
-    lost_records        BIGINT COMMENT 'sampled records that keyed or explicit producers have nowhere to send; null: no key sample',
+    homeless_records    BIGINT COMMENT 'sampled records bound by key or by name to a partition without a leader; null: no key sample',
     busiest_survivor    INT    COMMENT 'who gains the most leaders; null: nobody gains',
     busiest_gained_leaders BIGINT NOT NULL
 """, slice=("snapshot_id", "scenario_set"))
@@ -331,7 +337,7 @@ FAILOVER = Table("failover", "what a failure does to a partition: only the parti
     state_before STRING NOT NULL COMMENT 'OnlinePartition or OfflinePartition',
     state        STRING NOT NULL COMMENT 'after it',
     transitions  ARRAY<STRING> NOT NULL COMMENT 'of the partition state machine, in order',
-    election     STRING NOT NULL COMMENT 'the election that was held last: none, offline, unclean, controlled-shutdown, last-known-leader',
+    election     STRING NOT NULL COMMENT 'the election that was held last: none, offline, unclean, controlled-shutdown, eligible-leader-replica',
     leader_before INT COMMENT 'null: none',
     leader        INT COMMENT 'null: none',
     isr_before ARRAY<INT> NOT NULL,

@@ -1,0 +1,341 @@
+"""The console command `topology-audit`; Airflow's steps are the same file, submitted to Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlparse
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from jobs import report as pages
+from jobs.errors import AuditError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from jobs.run import Night
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+                  help="What breaks in a fleet of Kafka clusters if a broker or rack dies tonight.")  # fmt: skip
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+BUNDLED = REPOSITORY / "tests" / "snapshots" / "bundled"
+
+
+class Unclean(StrEnum):
+    yes = "yes"
+    no = "no"
+    topic = "topic"
+
+
+class Engine(StrEnum):
+    duckdb = "duckdb"
+    spark = "spark"
+
+
+Lake = Annotated[str, typer.Option(help="Where the Delta tables lie: a folder, or any Hadoop-compatible URI.", envvar="TOPOLOGY_LAKE")]
+Snapshot = Annotated[str | None, typer.Option(help="The night's name; later nights must sort later.", show_default="today, as 2026-01-31")]
+Report = Annotated[Path | None, typer.Option(help="Folder for the pages.", show_default="LAKE/reports/SNAPSHOT, where the lake is a folder")]
+Limits = Annotated[Path | None, typer.Option(help="A TOML file of limits that differ from expectations/limits.toml.", exists=True, dir_okay=False)]
+Parameters = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Ask: start_index, shift, counter_start. May be repeated.")]
+Source = Annotated[str, typer.Argument(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")]
+DEFAULT_LAKE = "lake"
+
+
+@app.command()
+def nightly(source: Source = str(BUNDLED), lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None, parameters: Parameters = None, limits: Limits = None, report: Report = None) -> None:
+    """Run a night: every step, every check, publish, and the verdicts."""
+    from jobs.run import NIGHT, sole_writer
+
+    started = time.monotonic()
+    night = _night(lake, snapshot)
+    asked, allowed = _pairs(parameters), _limits(limits)
+    folder = _pages(lake, night.snapshot_id, report)
+    with sole_writer(lake):
+        for kind, name in NIGHT:
+            with _telling(f"{kind} {name}".strip()):
+                if name == "ingest" and kind == "step":
+                    night.ingest(source, asked)
+                elif kind == "step":
+                    night.step(name)
+                elif kind == "check":
+                    for line in night.check(name, allowed, _docs(folder)):
+                        _say(f"[red]withheld[/] {line}")
+                else:
+                    withheld = night.publish()
+    _conclude(lake, night.snapshot_id, folder, withheld)
+    place = Path(lake).resolve() if urlparse(lake).scheme == "" else lake
+    _say(f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{place}[/]" + (f", the pages in [bold]{folder}[/]." if folder else "."))
+    _say(f'Next: [bold]topology-audit query --lake {lake} "SELECT * FROM offender WHERE latest"[/]')
+    _fail_if_withheld(withheld, night.snapshot_id)
+
+
+@app.command()
+def step(
+    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover or broker_balance.")],
+    lake: Lake = DEFAULT_LAKE,
+    snapshot: Snapshot = None,
+    source: Annotated[str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = str(BUNDLED),
+    parameters: Parameters = None,
+) -> None:
+    """Run one step of a night, from its tables to its tables."""
+    from jobs.run import JOBS
+
+    if name not in ("ingest", *JOBS):
+        raise AuditError(f"no step {name}: there are ingest, {', '.join(JOBS)}")
+    night = _night(lake, snapshot)
+    with _telling(f"step {name}"):
+        if name == "ingest":
+            night.ingest(source, _pairs(parameters))
+        else:
+            night.step(name)
+
+
+@app.command()
+def check(
+    gate: Annotated[str, typer.Argument(help="ingest, computed, failover or balance.")],
+    lake: Lake = DEFAULT_LAKE,
+    snapshot: Snapshot = None,
+    limits: Limits = None,
+    report: Report = None,
+) -> None:
+    """Judge the tables of a gate with Great Expectations; a cluster that breaks a hard rule will not be published."""
+    from jobs.run import GATES
+
+    if gate not in GATES:
+        raise AuditError(f"no gate {gate}: there are {', '.join(GATES)}")
+    allowed, night = _limits(limits), _night(lake, snapshot)
+    with _telling(f"check {gate}"):
+        broken = night.check(gate, allowed, _docs(_pages(lake, night.snapshot_id, report)))
+    for line in broken:
+        _say(f"[red]withheld[/] {line}")
+
+
+@app.command()
+def publish(lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None) -> None:
+    """Make the snapshot visible to readers, but for the clusters that break a hard rule."""
+    night = _night(lake, snapshot)
+    with _telling("publish"):
+        withheld = night.publish()
+    for cluster in withheld:
+        _say(f"[red]withheld[/] {cluster}")
+
+
+@app.command()
+def report(lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None, report: Report = None) -> None:
+    """Show the verdicts of a published snapshot, and write its page; an error if a cluster was withheld."""
+    from jobs.views import open_in_duckdb
+
+    id = _snapshot_id(snapshot)
+    connection = open_in_duckdb(lake)
+    withheld = connection.execute(
+        "SELECT cluster_id FROM _cluster WHERE snapshot_id = ? EXCEPT SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [id, id]
+    ).fetchall()
+    _conclude(lake, id, _pages(lake, id, report), [cluster for (cluster,) in withheld])
+    _fail_if_withheld([cluster for (cluster,) in withheld], id)
+
+
+@app.command("what-if")
+def what_if(
+    cluster: Annotated[str, typer.Option(help="The cluster's id.")],
+    broker: Annotated[list[int] | None, typer.Option(help="A broker that fails; repeated, they fail in this order.")] = None,
+    rack: Annotated[list[str] | None, typer.Option(help="A rack that fails, its brokers in the order of their ids.")] = None,
+    unclean: Annotated[Unclean, typer.Option(help="Unclean leader election: everywhere, nowhere, or as each topic's config says.")] = Unclean.topic,
+    controlled_shutdown: Annotated[bool, typer.Option("--controlled-shutdown", help="The brokers are stopped in order, not killed.")] = False,
+    id: Annotated[str | None, typer.Option(help="The answer's scenario_set.", show_default="what-if and the time")] = None,
+    lake: Lake = DEFAULT_LAKE,
+    snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
+    report: Report = None,
+) -> None:
+    """Fail any brokers or racks of a published cluster, and see what breaks."""
+    from jobs.views import open_in_duckdb
+    from jobs.what_if import Question, answer, newest
+
+    if not broker and not rack:
+        raise AuditError("a what-if needs at least one --broker or --rack that fails")
+    id = id or f"what-if-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    question = Question(id, cluster, broker or (), rack or (), {"yes": True, "no": False, "topic": None}[unclean], controlled_shutdown)
+    with _telling(f"what if, on {cluster}"):
+        found = answer(_spark(), lake, _snapshot_id(snapshot) if snapshot else None, question)
+    parts = pages.what_if(open_in_duckdb(lake), found, id)
+    pages.show(parts)
+    if folder := _pages(lake, f"{found}/{id}", report):
+        pages.write(parts, folder / "index.html", title=f"What if, on {cluster}", links={})
+        _say(f"The page lies in [bold]{folder}[/].")
+    _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM offender WHERE scenario_set = '{id}'\"[/]")
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="One SELECT on the published views, such as: SELECT * FROM verdict WHERE latest")],
+    lake: Lake = DEFAULT_LAKE,
+    engine: Annotated[Engine, typer.Option(help="DuckDB answers at once; Spark reads any storage that it is set up for.")] = Engine.duckdb,
+    rows: Annotated[int, typer.Option(help="Show at most so many rows.", min=1)] = 100,
+) -> None:
+    """Ask the published tables in SQL."""
+    from jobs.views import ask_duckdb, ask_spark
+
+    names, found = ask_duckdb(lake, sql, rows) if engine == Engine.duckdb else ask_spark(_spark(), lake, sql, rows)
+    table = RichTable(*names)
+    for row in found:
+        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+    Console().print(table)
+    _say(f"{len(found)} row{'' if len(found) == 1 else 's'}" + (f", the first {rows}: --rows shows more" if len(found) == rows else ""))
+
+
+@app.command()
+def views(lake: Lake = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(help="Whose SQL.")] = Engine.spark) -> None:
+    """Print the SQL that makes the published views in a session of your own."""
+    from jobs.views import script
+
+    print(script(str(Path(lake).resolve()) if urlparse(lake).scheme == "" else lake, engine), end="")
+
+
+@app.command()
+def generate(
+    folder: Annotated[Path, typer.Argument(help="Where the dumps go, a folder per cluster; it must not hold any yet.")],
+    clusters: Annotated[int, typer.Option(min=1)] = 2,
+    brokers: Annotated[int, typer.Option(min=1, help="In each cluster.")] = 6,
+    racks: Annotated[int, typer.Option(min=0, help="0: none.")] = 3,
+    topics: Annotated[int, typer.Option(min=1, help="In each cluster.")] = 20,
+    partitions: Annotated[int, typer.Option(min=1, help="On average, in each topic.")] = 6,
+    groups: Annotated[int, typer.Option(min=0, help="Consumer groups in each cluster.")] = 5,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same fleet.")] = 0,
+) -> None:
+    """Write the dumps of a made-up fleet, to try the audit on."""
+    from jobs.generate import Fleet, write
+
+    write(folder, Fleet(clusters, brokers, racks, topics, partitions, groups, seed))
+    _say(f"Next: [bold]topology-audit nightly {folder}[/]")
+
+
+@app.command()
+def airflow(
+    source: Annotated[Path, typer.Option(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = BUNDLED,
+    lake: Annotated[Path, typer.Option(help="Where the Delta tables lie.", envvar="TOPOLOGY_LAKE")] = Path(DEFAULT_LAKE),
+    home: Annotated[Path, typer.Option(help="Airflow's own folder.", envvar="AIRFLOW_HOME")] = Path("lake/airflow"),
+    port: Annotated[int, typer.Option(help="Of the UI, on 127.0.0.1.")] = 8080,
+) -> None:
+    """Start Airflow on this machine, with the DAGs wired to this lake; it runs until interrupted."""
+    from dags.environment import environment
+    from jobs.session import properties_file
+
+    wired = environment(lake=lake.resolve(), source=source.resolve(), home=home.resolve(), spark_properties=properties_file(), port=port)
+    _say(f"Airflow on http://127.0.0.1:{port}, with user and password as it prints them below; stop it with Ctrl-C.")
+    os.execve(Path(sys.executable).with_name("airflow"), ["airflow", "standalone"], os.environ | wired)
+
+
+def _conclude(lake: str, snapshot_id: str, folder: Path | None, withheld: list[str]) -> None:
+    """The verdicts, on the terminal and as a page beside the Data Docs."""
+    from jobs.views import open_in_duckdb
+
+    parts = pages.verdicts(open_in_duckdb(lake), snapshot_id, withheld)
+    pages.show(parts)
+    if folder:
+        docs = {"Great Expectations' Data Docs": "validation/index.html"} if (folder / "validation" / "index.html").exists() else {}
+        pages.write(parts, folder / "index.html", title=f"Kafka topology audit, {snapshot_id}", links=docs)
+
+
+def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:
+    if withheld:
+        raise AuditError(f"withheld from snapshot {snapshot_id}: {', '.join(withheld)}: a hard rule is broken, or not every check has run (table validation)")
+
+
+def _night(lake: str, snapshot: str | None) -> Night:
+    from jobs.run import Night
+
+    return Night(_spark(), lake, _snapshot_id(snapshot))
+
+
+def _spark() -> SparkSession:
+    from jobs.session import session
+
+    with _telling("starting Spark"):
+        return session()
+
+
+def _snapshot_id(text: str | None) -> str:
+    """A snapshot's name as given, or today: it becomes part of paths, and later nights must sort later."""
+    text = text or f"{datetime.now(UTC):%Y-%m-%d}"
+    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}", text):
+        raise AuditError(f"snapshot {text!r} is no name for one: letters, digits and _ . : - only, such as 2026-01-31")
+    return text
+
+
+def _pairs(given: list[str] | None) -> dict[str, str]:
+    pairs = dict(pair.partition("=")[::2] for pair in given or ())
+    if wrong := [pair for pair in given or () if "=" not in pair]:
+        raise AuditError(f"--set {wrong[0]!r} must be NAME=VALUE")
+    return pairs
+
+
+def _pages(lake: str, name: str, asked: Path | None) -> Path | None:
+    """The folder of a night's pages; none for a lake on other storage, unless one is named."""
+    local = urlparse(lake).scheme in ("", "file")
+    return asked or (Path(urlparse(lake).path) / "reports" / name if local else None)
+
+
+def _docs(folder: Path | None) -> str | None:
+    return str(folder / "validation") if folder else None
+
+
+def _limits(path: Path | None) -> Mapping[str, object]:
+    from expectations.limits import limits
+
+    return limits(path)
+
+
+def _say(text: str) -> None:
+    Console(highlight=False, soft_wrap=True).print(text)
+
+
+@contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """Say what is being done, and how long it took."""
+    console, started = Console(highlight=False), time.monotonic()
+    with console.status(what):
+        yield
+    console.print(f"[green]✓[/] {what:<28} {time.monotonic() - started:5.1f} s")
+
+
+def main() -> None:
+    try:
+        app()
+    except AuditError as error:
+        print(f"topology-audit: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:  # noqa: BLE001  a person reads one line; the trace is kept for whoever mends it
+        _explain(error)
+        sys.exit(1)
+
+
+def _explain(error: Exception) -> None:
+    from jobs.jars import CACHE
+
+    name, said = type(error).__name__, str(error).strip().splitlines() or [""]
+    if "Concurrent" in f"{name}{said[0]}" or "DELTA_CONCURRENT" in said[0]:
+        print(f"topology-audit: another run wrote to the same snapshot meanwhile ({said[0][:200]}): run again when it has ended", file=sys.stderr)
+        return
+    trace = CACHE / "last-error.txt"
+    trace.parent.mkdir(parents=True, exist_ok=True)
+    trace.write_text(traceback.format_exc(), encoding="utf-8")
+    print(f"topology-audit: unexpected {name}: {said[0][:300]} (the whole of it is in {trace})", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""failover: what the loss of each broker, and of each rack, does to the partitions that it touches.
+
+A scenario is a list of brokers that fail in order. Only partitions with a replica on one of them change, so replicas are exploded
+and joined with the scenarios: never scenarios with partitions. Each partition then lives through the failures one after the other;
+`_fail` is one of them, the columnar twin of kafka_model.failover.fail, held equal to it by tests/jobs/test_failover.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from jobs.tables import BROKER, CLUSTER, FAILOVER, FAILOVER_LOAD, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
+
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
+WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
+
+NIGHTLY = "nightly"
+_CLUSTER = ["snapshot_id", "cluster_id"]
+_SCENARIO = [*_CLUSTER, "scenario_set", "scenario_id"]
+_PARTITION = [*_CLUSTER, "topic", "partition"]
+_STATE = (
+    "struct<leader: int, isr: array<int>, elr: array<int>, last_known_elr: array<int>, live: array<int>, "
+    "transitions: array<string>, election: string, unclean: boolean>"
+)
+_ASKED = [*_SCENARIO, "kind", "brokers", "racks", "unclean", "controlled_shutdown"]
+
+
+def transform(
+    cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, producer_load: DataFrame, *, parameters: Mapping[str, str]
+) -> tuple[DataFrame, ...]:
+    return outcome(nightly(broker), cluster, broker, topic, partition, producer_load)
+
+
+def nightly(broker: DataFrame) -> DataFrame:
+    """The loss of every live broker, and of every rack: its brokers fail in the order of their ids."""
+    live = broker.where("live")
+    each = live.select(*_CLUSTER, F.concat(F.lit("broker "), "broker_id").alias("scenario_id"), F.lit("broker").alias("kind"), F.array("broker_id").alias("brokers"),
+                       F.array().cast("array<string>").alias("racks"))  # fmt: skip
+    rack = live.where("rack IS NOT NULL").groupBy(*_CLUSTER, "rack").agg(F.sort_array(F.collect_list("broker_id")).alias("brokers"))
+    racks = rack.select(*_CLUSTER, F.concat(F.lit("rack "), "rack").alias("scenario_id"), F.lit("rack").alias("kind"), "brokers", F.array("rack").alias("racks"))
+    return each.unionByName(racks).withColumns(
+        {"scenario_set": F.lit(NIGHTLY), "unclean": F.lit(None).cast("boolean"), "controlled_shutdown": F.lit(False)}
+    ).select(*_ASKED)
+
+
+def outcome(
+    asked: DataFrame, cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, producer_load: DataFrame
+) -> tuple[DataFrame, ...]:
+    """The scenarios with their counts, the partitions that they touch, and the survivors that take over."""
+    rules = cluster.select(*_CLUSTER, "controller", F.col("elr").alias("elr_kept")).join(
+        broker.where("live").groupBy(_CLUSTER).agg(F.collect_list("broker_id").alias("live")), on=_CLUSTER, how="inner"
+    )
+    config = topic.select(
+        *_CLUSTER,
+        "topic",
+        F.coalesce("min_insync_replicas", F.lit(1)).alias("min_insync_replicas"),
+        F.coalesce(F.col("configs")["unclean.leader.election.enable"] == "true", F.lit(False)).alias("topic_unclean"),
+    )
+    touched = (
+        partition.select(*_PARTITION, "leader", "replicas", "isr", "elr", "last_known_elr", F.explode("replicas").alias("broker_id"))
+        .join(F.broadcast(asked.withColumn("broker_id", F.explode("brokers"))), on=[*_CLUSTER, "broker_id"], how="inner")
+        # A partition with several failing replicas meets its scenario several times: the first of them stands for all.
+        .where(F.filter("replicas", lambda id: F.array_contains("brokers", id))[0] == F.col("broker_id"))
+        .join(F.broadcast(rules), on=_CLUSTER, how="inner")
+        .join(config, on=[*_CLUSTER, "topic"], how="left")
+        .withColumn("live", F.array_intersect("replicas", "live"))
+        .withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))
+        .withColumn("elr_kept", F.col("elr_kept") & F.col("elr").isNotNull())
+    )
+    failover = _live_through(touched).persist()
+    led = partition.where("leader IS NOT NULL").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.count("*").alias("leaders_before"))
+    sample = producer_load.where("records IS NOT NULL").select(
+        *_PARTITION, "records", "size_bytes", (F.col("explicit_records") + F.col("keyed_records")).alias("bound_records")
+    )
+    load = _load(failover, led, sample).persist()
+    return _summary(asked, failover, load, sample), failover, load
+
+
+def _live_through(touched: DataFrame) -> DataFrame:
+    before = F.struct(
+        F.when(F.array_contains("live", F.col("leader")), F.col("leader")).alias("leader"),
+        F.col("isr"),
+        F.coalesce("elr", F.array().cast("array<int>")).alias("elr"),
+        F.coalesce("last_known_elr", F.array().cast("array<int>")).alias("last_known_elr"),
+        F.col("live"),
+        F.array().cast("array<string>").alias("transitions"),
+        F.lit("none").alias("election"),
+        F.lit(False).alias("unclean"),
+    ).cast(_STATE)
+    failing = F.filter("brokers", lambda id: F.array_contains("replicas", id))
+    state = touched.withColumn("before", before).withColumn("after", F.aggregate(failing, F.col("before"), _fail))
+    size, min_isr = F.size("isr"), F.col("min_insync_replicas")
+    return (
+        state.withColumnRenamed("isr", "isr_before")
+        .withColumn("leader", F.col("after.leader"))
+        .withColumn("isr", F.sort_array("after.isr"))
+        .select(
+            *_SCENARIO,
+            "topic",
+            "partition",
+            _state(F.col("before.leader")).alias("state_before"),
+            _state(F.col("leader")).alias("state"),
+            "after.transitions",
+            "after.election",
+            F.col("before.leader").alias("leader_before"),
+            "leader",
+            "isr_before",
+            "isr",
+            F.when(F.col("elr_kept"), F.sort_array("after.elr")).alias("elr"),
+            F.when(F.col("elr_kept"), F.sort_array("after.last_known_elr")).alias("last_known_elr"),
+            "min_insync_replicas",
+            (F.col("before.leader").isNull() | (F.size("isr_before") < min_isr)).alias("under_min_isr_before"),
+            (F.col("leader").isNull() | (size < min_isr)).alias("under_min_isr"),
+            (F.col("leader").isNotNull() & (size == min_isr)).alias("at_min_isr"),
+            "after.unclean",
+            F.size("after.live").alias("live_replicas"),
+        )
+    )
+
+
+def _state(leader: Column) -> Column:
+    return F.when(leader.isNull(), "OfflinePartition").otherwise("OnlinePartition")
+
+
+def _fail(state: Column, broker: Column) -> Column:
+    """One broker's failure, as kafka_model.failover.fail has it: who leaves the ISR, who enters the ELR, who is elected."""
+    none = F.array().cast("array<int>")
+    replicas, kept, zookeeper = F.col("replicas"), F.col("elr_kept"), F.col("controller") == "zookeeper"
+    enough = F.least(F.col("min_insync_replicas"), F.size(replicas))
+
+    def leaves(live: Column) -> Column:
+        # The ZooKeeper controller drops all that are not live at an election; KRaft fences one broker at a time.
+        left = F.when(zookeeper, F.array_intersect(state["isr"], live)).otherwise(F.array_remove(state["isr"], broker))
+        return F.struct(live.alias("live"), left.alias("isr"), F.filter(replicas, lambda id: F.array_contains(live, id)).alias("standing"))
+
+    def becomes_eligible(now: Column) -> Column:
+        below = F.size(now["isr"]) < enough
+        others = F.array_except(F.array_union(state["elr"], state["isr"]), now["isr"])
+        return now.withField("below", below).withField("elr", F.when(kept & below, others).otherwise(none))
+
+    def stands(now: Column) -> Column:
+        leader = state["leader"]
+        stays = F.coalesce(F.array_contains(now["live"], leader) & F.array_contains(now["isr"], leader), F.lit(False))
+        eligible = F.filter(now["standing"], lambda id: F.array_contains(now["elr"], id))
+        return (
+            now.withField("stays", stays)
+            .withField("in_sync", F.get(F.filter(now["standing"], lambda id: F.array_contains(now["isr"], id)), F.lit(0)))
+            .withField("eligible", F.when(F.size(now["isr"]) == 0, F.get(eligible, F.lit(0))))
+            .withField("unclean", F.when(F.col("unclean_allowed"), F.get(now["standing"], F.lit(0))))
+        )
+
+    def elects(now: Column) -> Column:
+        by_elr = ~now["stays"] & now["in_sync"].isNull() & now["eligible"].isNotNull()
+        by_unclean = ~now["stays"] & now["in_sync"].isNull() & now["eligible"].isNull() & now["unclean"].isNotNull()
+        elected = F.coalesce(now["in_sync"], now["eligible"], now["unclean"])
+        leader = F.when(now["stays"], state["leader"]).otherwise(elected)
+        return now.withField("leader", leader).withField("by_elr", by_elr).withField("by_unclean", by_unclean)
+
+    def ends(now: Column) -> Column:
+        leader, by_elr, by_unclean = now["leader"], now["by_elr"], now["by_unclean"]
+        # Without the ELR, the last member stays in the ISR for its return.
+        isr = F.when(by_elr | by_unclean, F.array(leader)).when(kept | (F.size(now["isr"]) > 0), now["isr"]).otherwise(state["isr"])
+        elr = F.when(by_unclean, none).when(by_elr, F.array_remove(now["elr"], leader)).otherwise(now["elr"])
+        emptied = (F.size(now["isr"]) == 0) & (F.size(state["isr"]) > 0) & ~by_elr & state["leader"].isNotNull()
+        known = F.when(~kept | ~now["below"] | by_unclean, none).when(emptied, F.array(state["leader"])).otherwise(state["last_known_elr"])
+        clean = F.when(F.col("controlled_shutdown"), "controlled-shutdown").otherwise("offline")
+        was_led, in_order = state["leader"].isNotNull(), F.col("controlled_shutdown") & now["in_sync"].isNotNull()
+        steps = F.array_compact(
+            F.array(
+                F.when(was_led & in_order, "OnlinePartition -> OnlinePartition").when(was_led, "OnlinePartition -> OfflinePartition"),
+                F.when(~(was_led & in_order) & leader.isNotNull(), "OfflinePartition -> OnlinePartition"),
+            )
+        )
+        election = F.when(by_unclean, "unclean").when(by_elr, "eligible-leader-replica").otherwise(clean)
+        return F.struct(
+            leader.alias("leader"),
+            isr.alias("isr"),
+            elr.alias("elr"),
+            known.alias("last_known_elr"),
+            now["live"].alias("live"),
+            F.when(now["stays"], state["transitions"]).otherwise(F.concat(state["transitions"], steps)).alias("transitions"),
+            F.when(now["stays"], state["election"]).otherwise(election).alias("election"),
+            (state["unclean"] | by_unclean).alias("unclean"),
+        )
+
+    now = F.array_remove(state["live"], broker)
+    for step in (leaves, becomes_eligible, stands, elects, ends):
+        now = _let(now, step)
+    return now
+
+
+def _let(value: Column, body: Callable[[Column], Column]) -> Column:
+    """The body with the value worked out once: inside a lambda Spark shares no common parts, and they would multiply."""
+    return F.transform(F.array(value), body)[0]
+
+
+def _load(failover: DataFrame, led: DataFrame, sample: DataFrame) -> DataFrame:
+    """What each survivor takes over: by leaders, and by the sampled load of the partitions that it gains."""
+    moved = failover.where("leader IS NOT NULL AND NOT leader <=> leader_before")
+    gained = (
+        moved.join(sample, on=_PARTITION, how="left")
+        .groupBy(*_SCENARIO, F.col("leader").alias("broker_id"))
+        .agg(F.count("*").alias("gained_leaders"), F.sum("records").alias("gained_records"), F.sum("size_bytes").alias("gained_size_bytes"))
+    )
+    all_moved = moved.groupBy(_SCENARIO).agg(F.count("*").alias("moved"))
+    return (
+        gained.join(all_moved, on=_SCENARIO, how="inner")
+        .join(led, on=[*_CLUSTER, "broker_id"], how="left")
+        .select(
+            *_SCENARIO,
+            "broker_id",
+            F.coalesce("leaders_before", F.lit(0)).alias("leaders_before"),
+            "gained_leaders",
+            "gained_records",
+            "gained_size_bytes",
+            (F.col("gained_leaders") / F.col("moved")).alias("gained_share"),
+        )
+    )
+
+
+def _summary(asked: DataFrame, failover: DataFrame, load: DataFrame, sample: DataFrame) -> DataFrame:
+    leaderless = F.col("leader").isNull()
+    counts = {
+        "partitions": F.count("*"),
+        "moved_leaders": F.count_if(~leaderless & ~F.col("leader").eqNullSafe(F.col("leader_before"))),
+        "leaderless": F.count_if(leaderless),
+        "newly_leaderless": F.count_if(leaderless & F.col("leader_before").isNotNull()),
+        "under_min_isr": F.count_if("under_min_isr"),
+        "newly_under_min_isr": F.count_if(F.expr("under_min_isr AND NOT under_min_isr_before")),
+        "at_min_isr": F.count_if("at_min_isr"),
+        "unclean_leaders": F.count_if(F.col("unclean") & ~leaderless),
+        "no_replica_left": F.count_if(F.col("live_replicas") == 0),
+        "homeless_records": F.sum(F.when(leaderless, F.col("bound_records"))),
+    }
+    counted = failover.join(sample, on=_PARTITION, how="left").groupBy(_SCENARIO).agg(*(count.alias(name) for name, count in counts.items()))
+    busiest = load.groupBy(_SCENARIO).agg(F.max(F.struct("gained_leaders", (-F.col("broker_id")).alias("id"))).alias("busiest"))
+    sampled = sample.select(*_CLUSTER).distinct().withColumn("sampled", F.lit(True))
+    whole = [name for name in counts if name != "homeless_records"]
+    return (
+        asked.join(counted, on=_SCENARIO, how="left")
+        .join(busiest, on=_SCENARIO, how="left")
+        .join(sampled, on=_CLUSTER, how="left")
+        .select(
+            *_ASKED,
+            *(F.coalesce(name, F.lit(0)).alias(name) for name in whole),
+            F.when(F.col("sampled"), F.coalesce("homeless_records", F.lit(0))).alias("homeless_records"),
+            (-F.col("busiest.id")).alias("busiest_survivor"),
+            F.coalesce("busiest.gained_leaders", F.lit(0)).alias("busiest_gained_leaders"),
+        )
+    )

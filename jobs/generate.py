@@ -1,0 +1,147 @@
+"""The dumps of a made-up fleet, in the words of Kafka's own tools: to try the audit on, or to see it find what was planted.
+
+Topics are placed as AdminUtils places them; then a seeded few are skewed by hand, as old reassignments leave them, and in every
+third cluster a broker is lost: it answers no tool, leads nothing and is in no ISR.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.errors import AuditError
+from kafka_model.assignor import Member, round_robin
+from kafka_model.assignor import range as range_assignor
+from kafka_model.placement import place_rack_aware, place_rack_unaware
+
+_FACTORS = ((3, 2), (3, 2), (3, 1), (2, 1), (1, 1), (3, 3))  # replication factor and min.insync.replicas, the common ones twice
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """How large, and by what chance."""
+
+    clusters: int
+    brokers: int
+    racks: int
+    topics: int
+    partitions: int
+    groups: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    name: str
+    replicas: list[tuple[int, ...]]
+    min_insync_replicas: int
+    records: list[int]
+
+
+def write(folder: Path, fleet: Fleet) -> None:
+    """Write a folder per cluster; refuses a folder that holds something, so that no dump is lost."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise AuditError(f"{folder} holds something already: name an empty or new folder")
+    try:
+        for number in range(fleet.clusters):
+            chance = random.Random(f"{fleet.seed} {number}")
+            place = folder / f"cluster-{number:03}"
+            place.mkdir(parents=True)
+            _write_cluster(place, fleet, number, chance)
+    except OSError as error:
+        raise AuditError(f"cannot write to {folder}: {error.strerror}") from None
+
+
+def _write_cluster(place: Path, fleet: Fleet, number: int, chance: random.Random) -> None:
+    racks = {id: f"rack-{chr(97 + id % fleet.racks)}" for id in range(fleet.brokers)} if fleet.racks else {}
+    lost = chance.randrange(fleet.brokers) if number % 3 == 2 and fleet.brokers > 1 else None
+    live = [id for id in range(fleet.brokers) if id != lost]
+    topics = [_topic(f"topic-{index:04}", fleet, racks, chance) for index in range(fleet.topics)]
+
+    (place / "kafka-topics.txt").write_text("".join(_described(topic, lost) for topic in topics))
+    (place / "kafka-log-dirs.txt").write_text(_log_dirs(topics, live))
+    with (place / "brokers.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("broker_id", "rack"), *((id, racks.get(id, "")) for id in live)])
+    capacity = {"DISK": str(1 << 20), "CPU": "400", "NW_IN": "100000", "NW_OUT": "100000"}
+    (place / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": capacity}]}))
+    with (place / "key-sample.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, chance))])
+    described, members = zip(*(_group(f"group-{index:04}", topics, chance) for index in range(fleet.groups)), strict=True) if fleet.groups else ((), ())
+    (place / "kafka-consumer-groups.txt").write_text("".join(described))
+    (place / "kafka-consumer-groups-members.txt").write_text("".join(members))
+
+
+def _topic(name: str, fleet: Fleet, racks: dict[int, str], chance: random.Random) -> _Topic:
+    factor, min_isr = chance.choice(_FACTORS)
+    factor = min(factor, fleet.brokers)
+    count = min(max(1, int(chance.paretovariate(1.2) * fleet.partitions / 3)), fleet.partitions * 20)
+    start = {"start_index": chance.randrange(fleet.brokers), "shift": chance.randrange(fleet.brokers)}
+    placed = place_rack_aware(racks, count, factor, **start) if racks else place_rack_unaware(range(fleet.brokers), count, factor, **start)
+    if chance.random() < 0.15:  # an old reassignment moved what it could to one broker
+        target = chance.randrange(fleet.brokers)
+        placed = [(target, *(id for id in replicas if id != target))[: len(replicas)] for replicas in placed]
+    return _Topic(name, placed, min(min_isr, factor), [chance.randrange(100_000) for _ in placed])
+
+
+def _described(topic: _Topic, lost: int | None) -> str:
+    factor = len(topic.replicas[0])
+    lines = [f"Topic: {topic.name}\tPartitionCount: {len(topic.replicas)}\tReplicationFactor: {factor}\tConfigs: min.insync.replicas={topic.min_insync_replicas}"]
+    for partition, replicas in enumerate(topic.replicas):
+        isr = [id for id in replicas if id != lost]
+        elr = [lost] if lost in replicas and len(isr) < topic.min_insync_replicas else []
+        told = {"Replicas": replicas, "Isr": isr, "Elr": elr, "LastKnownElr": [lost] if not isr else []}
+        sets = "\t".join(f"{name}: {','.join(map(str, ids))}" for name, ids in told.items())
+        lines.append(f"\tTopic: {topic.name}\tPartition: {partition}\tLeader: {isr[0] if isr else 'none'}\t{sets}")
+    return "\n".join(lines) + "\n"
+
+
+def _log_dirs(topics: list[_Topic], live: list[int]) -> str:
+    brokers = []
+    for id in live:
+        held = [
+            {"partition": f"{topic.name}-{partition}", "size": topic.records[partition] * 100, "offsetLag": 0, "isFuture": False}
+            for topic in topics
+            for partition, replicas in enumerate(topic.replicas)
+            if id in replicas
+        ]
+        brokers.append({"broker": id, "logDirs": [{"logDir": "/var/lib/kafka/data", "error": None, "partitions": held}]})
+    ids = ",".join(map(str, live))
+    said = json.dumps({"version": 1, "brokers": brokers}, separators=(",", ":"))
+    return f"Querying brokers for log directories information\nReceived log directory information from brokers {ids}\n{said}\n"
+
+
+def _keys(topic: _Topic, chance: random.Random) -> list[tuple[str, str, str, int, int]]:
+    """Keys by Zipf's law, and some records without one."""
+    total = sum(topic.records) // 10
+    keys = [(topic.name, f"user-{chance.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank)) for rank in range(1, 21)]
+    return [*keys, (topic.name, "", "", total, total * 100)]
+
+
+def _group(name: str, topics: list[_Topic], chance: random.Random) -> tuple[str, str]:
+    """What kafka-consumer-groups shows of a group: its offsets, and its members with what they hold."""
+    read = chance.sample(topics, k=min(len(topics), chance.randint(1, 3)))
+    members = [Member(f"consumer-{name}-{number}", tuple(topic.name for topic in read)) for number in range(chance.randint(1, 8))]
+    assign = chance.choice((range_assignor.assign, round_robin.assign))
+    assigned = assign({topic.name: len(topic.replicas) for topic in read}, members)
+    end = {(topic.name, partition): records for topic in read for partition, records in enumerate(topic.records)}
+    offsets, shown = [], []
+    for member, held in assigned.items():
+        by_topic: dict[str, list[int]] = {}
+        for topic, partition in held:
+            by_topic.setdefault(topic, []).append(partition)
+            last = end[topic, partition]
+            at = chance.randint(0, last)
+            offsets.append((name, topic, partition, at, last, last - at, member, "/127.0.0.1", "consumer"))
+        holding = ";".join(f"{topic}:{','.join(map(str, sorted(ids)))}" for topic, ids in sorted(by_topic.items()))
+        shown.append((name, member, "/127.0.0.1", "consumer", len(held), "-", holding or "-", "-", "-"))
+    head = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
+    members_head = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
+    return _columns([head, *offsets]), _columns([members_head, *shown])
+
+
+def _columns(rows: list[tuple[object, ...]]) -> str:
+    widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    return "\n" + "".join(" ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)

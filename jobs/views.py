@@ -1,0 +1,163 @@
+"""What readers see: every table's published rows, and the views that answer. One SQL text for Spark and DuckDB.
+
+A published view has its table's name and columns, and `latest`: the row is of the cluster's newest published snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from jobs.errors import AuditError
+from jobs.tables import PARAMETER, SNAPSHOT, TABLES, Table
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyspark.sql import SparkSession
+
+ANSWERS: dict[str, tuple[str, str]] = {
+    "survival": (
+        "whether a cluster survives the loss of any one broker, or any one rack: no partition loses its leader (reads), none falls under min ISR (writes)",
+        """
+        SELECT snapshot_id, cluster_id, kind, latest,
+               count(*) AS scenarios,
+               sum(CASE WHEN newly_leaderless > 0 THEN 1 ELSE 0 END) = 0 AS reads_survive,
+               sum(CASE WHEN newly_under_min_isr > 0 THEN 1 ELSE 0 END) = 0 AS writes_survive,
+               max(newly_leaderless) AS most_leaderless,
+               max(newly_under_min_isr) AS most_under_min_isr,
+               max_by(scenario_id, newly_leaderless * 1000000000 + newly_under_min_isr) AS worst_scenario
+        FROM scenario WHERE scenario_set = 'nightly'
+        GROUP BY snapshot_id, cluster_id, kind, latest
+        """,
+    ),
+    "offender": (
+        "the partitions that lose their leader, or fall under min ISR, in a scenario",
+        """
+        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.partition,
+               CASE WHEN f.leader IS NULL AND f.leader_before IS NOT NULL THEN 'no leader' ELSE 'under min ISR' END AS trouble,
+               f.live_replicas, f.min_insync_replicas, f.latest
+        FROM failover f
+        WHERE (f.leader IS NULL AND f.leader_before IS NOT NULL) OR (f.under_min_isr AND NOT f.under_min_isr_before)
+        """,
+    ),
+    "takeover": (
+        "what each survivor takes over in each scenario, beside what it leads now",
+        """
+        SELECT l.snapshot_id, l.cluster_id, l.scenario_set, l.scenario_id, l.broker_id, l.leaders_before, l.gained_leaders,
+               l.leaders_before + l.gained_leaders AS leaders_after, l.gained_records, l.gained_size_bytes, l.gained_share, l.latest
+        FROM failover_load l
+        """,
+    ),
+    "broken_rule": (
+        "the rules that a published cluster breaks, and those that could not be judged",
+        """
+        SELECT snapshot_id, cluster_id, suite, rule, severity,
+               CASE WHEN success IS NULL THEN 'not told' ELSE 'broken' END AS result, broken_rows, example, sentence, latest
+        FROM validation WHERE success IS NULL OR NOT success
+        """,
+    ),
+    "verdict": (
+        "a line per cluster: does it survive, how even is it, how many rules does it break",
+        """
+        SELECT s.snapshot_id, s.cluster_id, s.latest,
+               b.live_brokers, b.brokers,
+               one.reads_survive AS any_broker_reads, one.writes_survive AS any_broker_writes, one.worst_scenario AS worst_broker,
+               one.most_leaderless AS broker_leaderless, one.most_under_min_isr AS broker_under_min_isr,
+               rack.reads_survive AS any_rack_reads, rack.writes_survive AS any_rack_writes, rack.worst_scenario AS worst_rack,
+               rack.most_leaderless AS rack_leaderless, rack.most_under_min_isr AS rack_under_min_isr,
+               b.leader_skew, b.byte_skew, p.producer_skew, g.consumer_spread,
+               h.leaderless AS leaderless_now, h.under_min_isr AS under_min_isr_now,
+               v.broken_rules, v.untold_rules
+        FROM snapshot s
+        LEFT JOIN (SELECT snapshot_id, cluster_id, count(*) AS brokers, max(live_brokers) AS live_brokers,
+                          max(leader_ratio) AS leader_skew, max(byte_ratio) AS byte_skew
+                   FROM broker_balance GROUP BY snapshot_id, cluster_id) b
+               ON b.snapshot_id = s.snapshot_id AND b.cluster_id = s.cluster_id
+        LEFT JOIN survival one ON one.snapshot_id = s.snapshot_id AND one.cluster_id = s.cluster_id AND one.kind = 'broker'
+        LEFT JOIN survival rack ON rack.snapshot_id = s.snapshot_id AND rack.cluster_id = s.cluster_id AND rack.kind = 'rack'
+        LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew) AS producer_skew FROM topic_load GROUP BY snapshot_id, cluster_id) p
+               ON p.snapshot_id = s.snapshot_id AND p.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT a.snapshot_id, a.cluster_id, max(a.spread) AS consumer_spread
+                   FROM group_assignment a
+                   WHERE a.members_change = 0 AND a.observed_differences IS NOT NULL GROUP BY a.snapshot_id, a.cluster_id) g
+               ON g.snapshot_id = s.snapshot_id AND g.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN leaderless THEN 1 ELSE 0 END) AS leaderless,
+                          sum(CASE WHEN under_min_isr THEN 1 ELSE 0 END) AS under_min_isr
+                   FROM partition_health GROUP BY snapshot_id, cluster_id) h
+               ON h.snapshot_id = s.snapshot_id AND h.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN NOT success THEN 1 ELSE 0 END) AS broken_rules,
+                          sum(CASE WHEN success IS NULL THEN 1 ELSE 0 END) AS untold_rules
+                   FROM validation GROUP BY snapshot_id, cluster_id) v
+               ON v.snapshot_id = s.snapshot_id AND v.cluster_id = s.cluster_id
+        """,
+    ),
+}
+
+
+def statements(raw: Callable[[Table], str]) -> dict[str, str]:
+    """The SELECT of every view, in an order in which they can be created, where `raw` names a table in the engine's own way."""
+    newest = "snapshot_id = max(snapshot_id) OVER (PARTITION BY cluster_id)"
+    views = {SNAPSHOT.name: f"SELECT *, {newest} AS latest FROM {raw(SNAPSHOT)}"}
+    for table in TABLES:
+        if table is PARAMETER:
+            views[table.name] = f"SELECT * FROM {raw(table)} WHERE snapshot_id IN (SELECT snapshot_id FROM {SNAPSHOT.name})"
+        elif table is not SNAPSHOT:
+            same = "s.snapshot_id = t.snapshot_id AND s.cluster_id = t.cluster_id"
+            views[table.name] = f"SELECT t.*, s.latest FROM {raw(table)} t JOIN {SNAPSHOT.name} s ON {same}"
+    return views | {name: query for name, (_, query) in ANSWERS.items()}
+
+
+def script(lake: str, engine: str) -> str:
+    """A script that makes the views in any session of the engine: spark-sql with Delta, or DuckDB with its delta extension."""
+    if engine == "spark":
+        return "".join(f"{statement};\n" for statement in _in_spark(lake))
+    views = statements(lambda table: f"delta_scan('{table.path(lake)}')")
+    return "".join(f'CREATE OR REPLACE VIEW "{name}" AS {query.strip()};\n' for name, query in views.items())
+
+
+def ask_spark(spark: SparkSession, lake: str, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
+    """The columns and first rows of a query on the views, by Spark."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    for statement in _in_spark(lake):
+        spark.sql(statement)
+    try:
+        found = spark.sql(sql)
+        return found.columns, [tuple(row) for row in found.limit(rows).collect()]
+    except (AnalysisException, ParseException) as error:
+        raise AuditError(f"Spark cannot answer it: {str(error).strip().splitlines()[0]}") from None
+
+
+def ask_duckdb(lake: str, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
+    """The columns and first rows of a query on the views, by DuckDB."""
+    import duckdb
+
+    connection = open_in_duckdb(lake)
+    try:
+        found = connection.execute(sql)
+        return [column[0] for column in found.description or ()], found.fetchmany(rows)
+    except duckdb.Error as error:
+        raise AuditError(f"DuckDB cannot answer it: {' '.join(str(error).split())}") from None
+
+
+def open_in_duckdb(lake: str) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection with the views, over the Delta tables as delta-rs reads them: no Spark, no Java."""
+    import duckdb
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for table in TABLES:
+        try:
+            connection.register(f"_{table.name}", DeltaTable(table.path(lake)).to_pyarrow_dataset())
+        except TableNotFoundError:
+            raise AuditError(f"no audit lies in {lake} (table {table.name} is missing): run `topology-audit nightly --lake {lake}` first") from None
+    for name, query in statements(lambda table: f'"_{table.name}"').items():
+        connection.execute(f'CREATE VIEW "{name}" AS {query}')
+    return connection
+
+
+def _in_spark(lake: str) -> list[str]:
+    views = statements(lambda table: f"delta.`{table.path(lake)}`")
+    return [f"CREATE OR REPLACE TEMPORARY VIEW `{name}` AS {query.strip()}" for name, query in views.items()]
