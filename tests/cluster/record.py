@@ -1,0 +1,164 @@
+"""Record tests/snapshots/ anew, from real clusters: python -m tests.cluster.record [orders-eu | payments-us | six]...
+
+Two clusters live through two nights: topics are made, a first day's records are produced and read (night-before/), a second day's follow
+(bundled/); in payments-us a broker is killed before the second dump. Then brokers die, one scenario after another (killed/).
+Every .txt is what one of Kafka's tools said, but for the log dirs, which stood in a temporary folder and are told as /var/lib/kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.cluster import Cluster, cluster
+from tests.cluster.stories import STORIES, Nights, Topic
+from tests.cluster.workload import Sent, Workload, workload
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+DUMPS: Mapping[str, tuple[str, ...]] = {
+    "kafka-topics": ("kafka-topics", "--describe"),
+    "kafka-log-dirs": ("kafka-log-dirs", "--describe"),
+    "kafka-consumer-groups": ("kafka-consumer-groups", "--describe", "--all-groups"),
+    "kafka-consumer-groups-members": ("kafka-consumer-groups", "--describe", "--all-groups", "--members", "--verbose"),
+    "kafka-consumer-groups-state": ("kafka-consumer-groups", "--describe", "--all-groups", "--state"),
+    "kafka-broker-api-versions": ("kafka-broker-api-versions",),
+    "kafka-cluster": ("kafka-cluster", "list-endpoints", "--include-fenced-brokers"),
+    "kafka-features": ("kafka-features", "describe"),
+    "kafka-get-offsets": ("kafka-get-offsets",),
+    "kafka-metadata-quorum": ("kafka-metadata-quorum", "describe", "--status"),
+}
+
+
+def main(asked: Sequence[str]) -> None:
+    """Record the clusters that are asked for, or all."""
+    for name in asked or STORIES:
+        story = STORIES[name]
+        with cluster(story.racks, controller=story.controller, log_dirs=story.log_dirs, cluster_id=story.cluster_id) as kafka:
+            say(name, "is up")
+            create(kafka, story.topics)
+            if story.nights is not None:
+                with workload(kafka) as applications:
+                    live_two_nights(name, story.nights, kafka, applications)
+                restore(kafka, story.racks)
+            for old in (SNAPSHOTS / "killed").glob(f"{name}-*"):
+                shutil.rmtree(old)
+            for title, steps in story.scenarios.items():
+                play(kafka, story.racks, f"{name}-{title}", steps)
+                restore(kafka, story.racks)
+
+
+def create(kafka: Cluster, topics: Sequence[Topic]) -> None:
+    """Make the topics."""
+    for topic in topics:
+        configs = {"min.insync.replicas": str(topic.min_insync_replicas)} | dict(topic.configs or {})
+        placed = ["--partitions", str(topic.partitions), "--replication-factor", str(topic.replication_factor)]
+        asked = ["--replica-assignment", topic.assignment] if topic.assignment else placed
+        settings = [argument for key, value in configs.items() for argument in ("--config", f"{key}={value}")]
+        kafka.tool("kafka-topics", "--create", "--topic", topic.name, *asked, *settings)
+
+
+def live_two_nights(name: str, nights: Nights, kafka: Cluster, applications: Workload) -> None:
+    """A day, a dump, another day, a broker lost or not, a dump."""
+    first, second = nights.days
+    applications.send(first)
+    applications.join(nights.groups)
+    reads = [argument for topic in nights.empty_reads for argument in ("--topic", topic)]
+    kafka.tool("kafka-consumer-groups", "--group", nights.empty, "--reset-offsets", "--to-latest", "--execute", *reads)
+    dump(kafka, nights, SNAPSHOTS / "night-before" / name, first)
+    for group in nights.groups:
+        if group.paused:
+            applications.pause(group)
+    applications.send(second)
+    if nights.lost is not None:
+        kafka.kill(nights.lost)
+        kafka.await_fenced(nights.lost)
+    applications.settle()
+    dump(kafka, nights, SNAPSHOTS / "bundled" / name, second)
+
+
+def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> None:
+    """Write what an operator would save of the cluster."""
+    renew(folder)
+    for file, (tool, *arguments) in DUMPS.items():
+        (folder / f"{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
+    capacities = [
+        {"brokerId": str(broker), "capacity": {"DISK": disk, "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}}
+        for broker, disk in nights.capacity.items()
+    ]
+    (folder / "capacity.json").write_text(json.dumps({"brokerCapacities": capacities}, indent=2) + "\n")
+    lines = [f"{row.topic},{quoted(row.key)},{'' if row.partition is None else row.partition},{row.records},{row.size_bytes}" for row in sent]
+    (folder / "key-sample.csv").write_text("\n".join(["topic,key,partition,records,size_bytes", *lines]) + "\n")
+    say("dumped", folder.relative_to(SNAPSHOTS))
+
+
+def play(kafka: Cluster, racks: Mapping[int, str], title: str, steps: Sequence[str]) -> None:
+    """Take the steps of a scenario one after another, and write what kafka-topics tells before, between and after."""
+    folder = SNAPSHOTS / "killed" / title
+    renew(folder)
+    (folder / "0-before.txt").write_text(settled(kafka))
+    told = []
+    for number, step in enumerate(steps, start=1):
+        verb, *words = step.split()
+        brokers = [int(word) for word in words]
+        fenced = len(kafka.fenced())
+        deeds: Mapping[str, Callable[..., None]] = {"kill": kafka.kill, "stop": kafka.stop, "start": kafka.start}
+        deeds[verb](*brokers)
+        if verb != "start":
+            kafka.await_fenced(*brokers)
+        # With every broker down there is none to ask.
+        file = f"{number}-{step.replace(' ', '-')}.txt" if kafka.bootstrap else None
+        if file:
+            (folder / file).write_text(settled(kafka))
+        told.append(json.dumps({"step": verb, "brokers": brokers, "file": file, "fenced": kafka.fenced()[fenced:]}))
+    head = json.dumps({"kafka": kafka.version, "racks": racks})
+    (folder / "scenario.json").write_text(head[:-1] + ', "steps": [\n  ' + ",\n  ".join(told) + "\n]}\n")
+    say("played", folder.relative_to(SNAPSHOTS))
+
+
+def restore(kafka: Cluster, racks: Mapping[int, str]) -> None:
+    """Bring the cluster back to where it was: all brokers up, all replicas in sync, the preferred leaders leading."""
+    kafka.start(*[broker for broker in racks if broker not in kafka.processes])
+    kafka.await_in_sync()
+    kafka.tool("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")
+
+
+def settled(kafka: Cluster) -> str:
+    """What kafka-topics tells, once it has told the same three times, about a second apart."""
+    told = [kafka.tool("kafka-topics", "--describe")]
+    while len(told) < 3 or len({tuple(sorted(one.splitlines())) for one in told[-3:]}) > 1:
+        time.sleep(0.3)
+        told.append(kafka.tool("kafka-topics", "--describe"))
+    return told[-1]
+
+
+def renew(folder: Path) -> None:
+    """An empty folder, whatever was there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+def quoted(key: str | None) -> str:
+    """The key as a CSV field: nothing at all for no key, quotes around the empty one."""
+    if key is None:
+        return ""
+    return f'"{key.replace(chr(34), chr(34) * 2)}"' if not key or set(key) & set(',"\n') else key
+
+
+def masked(kafka: Cluster, said: str) -> str:
+    """What a tool said, with the temporary folders of the nodes told as /var/lib/kafka."""
+    for node in kafka.nodes.values():
+        said = said.replace(str(node.folder), "/var/lib/kafka")
+    return said
+
+
+def say(*words: object) -> None:
+    """Tell how far the recording is."""
+    print(time.strftime("%H:%M:%S"), *words, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,67 @@
+"""A live cluster of three brokers, held to what Kafka is known to do when one dies."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster import Cluster, ToolFailed, cluster
+
+pytestmark = pytest.mark.kafka
+State = dict[str, tuple[str, set[str], set[str]]]
+RACKS = {1: "rack-a", 2: "rack-b", 3: "rack-c"}
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Cluster]:
+    with cluster(RACKS) as kafka:
+        for topic, min_isr, assignment in (("strict", 3, "2:3:1,1:2:3"), ("plain", 2, "2:3:1,1:2:3"), ("solo", 1, "2,3")):
+            kafka.tool("kafka-topics", "--create", "--topic", topic, "--config", f"min.insync.replicas={min_isr}", "--replica-assignment", assignment)
+        yield kafka
+
+
+def partitions(kafka: Cluster) -> State:
+    """Leader, ISR and ELR of every partition."""
+    line = re.compile(r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)\tElr: (\S*)\t")
+    told = line.findall(kafka.tool("kafka-topics", "--describe"))
+    return {f"{topic}-{partition}": (leader, set(isr.split(",")) - {""}, set(elr.split(",")) - {""}) for topic, partition, leader, isr, elr in told}
+
+
+def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligible_where_the_isr_is_too_small(kafka: Cluster) -> None:
+    everyone = {"1", "2", "3"}
+    healthy: State = {f"{topic}-{n}": (leader, everyone, set()) for topic in ("strict", "plain") for n, leader in ((0, "2"), (1, "1"))}
+    assert partitions(kafka) == healthy | {"solo-0": ("2", {"2"}, set()), "solo-1": ("3", {"3"}, set())}
+
+    kafka.kill(2)
+    kafka.await_fenced(2)
+    left = {"1", "3"}
+    assert partitions(kafka) == {
+        "strict-0": ("3", left, {"2"}),
+        "strict-1": ("1", left, {"2"}),
+        "plain-0": ("3", left, set()),
+        "plain-1": ("1", left, set()),
+        "solo-0": ("none", set(), {"2"}),
+        "solo-1": ("3", {"3"}, set()),
+    }
+    assert kafka.fenced() == [2]
+
+    # Back again, it follows: leaders return only when somebody asks for it.
+    kafka.start(2)
+    kafka.await_in_sync()
+    assert partitions(kafka)["strict-0"] == ("3", everyone, set())
+    assert partitions(kafka)["solo-0"] == ("2", {"2"}, set())
+    kafka.tool("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")
+    assert partitions(kafka)["strict-0"] == ("2", everyone, set())
+
+
+def test_a_tool_that_refuses_is_an_error_with_its_own_words(kafka: Cluster) -> None:
+    with pytest.raises(ToolFailed, match="Topic 'plain' already exists"):
+        kafka.tool("kafka-topics", "--create", "--topic", "plain")
+
+
+def test_nothing_is_left_running_when_the_block_fails() -> None:
+    with pytest.raises(ZeroDivisionError), cluster({1: None}) as kafka:
+        process, folder = kafka.processes[1], kafka.nodes[1].folder
+        _ = 1 / 0
+    assert process.poll() is not None
+    assert not folder.exists()

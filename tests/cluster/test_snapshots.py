@@ -1,0 +1,51 @@
+"""The recorded dumps hang together: nights, key samples and losses are of the same clusters."""
+
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+
+
+def end_offsets(night: str, cluster: str) -> dict[tuple[str, str], int]:
+    lines = (SNAPSHOTS / night / cluster / "kafka-get-offsets.txt").read_text().split()
+    return {(topic, partition): int(offset) for topic, partition, offset in (line.split(":") for line in lines)}
+
+
+def described(file: Path) -> set[tuple[str, ...]]:
+    """Topic, partition, leader, replicas, and ISR and ELR as sets, which they are."""
+    lines = re.findall(r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S+)\tIsr: (\S*)\tElr: (\S*)\t", file.read_text())
+    return {(*line[:4], *(",".join(sorted(ids.split(","))) for ids in line[4:])) for line in lines}
+
+
+@pytest.mark.parametrize("cluster", ["orders-eu", "payments-us"])
+def test_end_offsets_grew_by_what_the_key_sample_says_was_sent(cluster: str) -> None:
+    before, now = end_offsets("night-before", cluster), end_offsets("bundled", cluster)
+    told = {topic for topic, _ in before} - {topic for topic, partition in before.keys() - now.keys()} - {"__consumer_offsets"}
+    grown: Counter[str] = Counter()
+    for (topic, partition), offset in now.items():
+        grown[topic] += offset - before[topic, partition]
+    sent: Counter[str] = Counter()
+    with (SNAPSHOTS / "bundled" / cluster / "key-sample.csv").open() as file:
+        for row in csv.DictReader(file):
+            sent[row["topic"]] += int(row["records"])
+    assert len(told) >= 9
+    assert {topic: grown[topic] for topic in told} == {topic: sent[topic] for topic in told}
+
+
+@pytest.mark.parametrize("file", sorted((SNAPSHOTS / "killed").glob("*-*/0-before.txt")), ids=lambda file: file.parent.name)
+def test_every_loss_starts_from_the_same_healthy_cluster(file: Path) -> None:
+    cluster = re.match("orders-eu|payments-us|six", file.parent.name)
+    assert cluster is not None
+    first = min((SNAPSHOTS / "killed").glob(f"{cluster[0]}-*/0-before.txt"))
+    healthy = first if cluster[0] == "six" else SNAPSHOTS / "night-before" / cluster[0] / "kafka-topics.txt"
+    assert described(file) == described(healthy)
+
+
+def test_the_bundled_dumps_are_of_the_night_before_s_clusters() -> None:
+    assert described(SNAPSHOTS / "bundled/orders-eu/kafka-topics.txt") == described(SNAPSHOTS / "night-before/orders-eu/kafka-topics.txt")
+    after_the_loss = SNAPSHOTS / "killed/payments-us-broker-11/1-kill-11.txt"
+    assert described(SNAPSHOTS / "bundled/payments-us/kafka-topics.txt") == described(after_the_loss)

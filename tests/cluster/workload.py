@@ -1,0 +1,94 @@
+"""The applications of a test cluster: what is produced, by which keys, and who consumes it. The work itself is Workload.java's."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tests.cluster import Cluster, command
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What producers send under one key: a row of a key sample."""
+
+    topic: str
+    key: str | None  # None: without a key, which is not the empty key
+    partition: int | None  # None: left to the partitioner
+    records: int
+    size_bytes: int  # of keys and values
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A consumer group: a list of topics for each member, and the settings of all."""
+
+    id: str
+    members: Sequence[Sequence[str]]
+    config: dict[str, str] = field(default_factory=dict)
+    static: bool = False
+    paused: bool = False  # after it has read the first day's records
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Workload.java, running against a cluster: one request a line, each waited for."""
+
+    process: subprocess.Popen[str]
+
+    def send(self, rows: Sequence[Sent]) -> None:
+        """Produce all of it, in a shuffled order, placed by Kafka's own partitioner."""
+        self._ask(do="send", rows=[asdict(row) for row in rows])
+
+    def join(self, groups: Sequence[Group]) -> None:
+        """Start every member of the groups, and wait until all are stable and have read what there is."""
+        for group in groups:
+            for number, topics in enumerate(group.members, start=1):
+                static = {"group.instance.id": f"{group.id}-{number}"} if group.static else {}
+                self._ask(do="join", group=group.id, client_id=f"{group.id}-{number}", topics=topics, config=group.config | static)
+        self.settle()
+
+    def pause(self, group: Group) -> None:
+        """Let the group's members read no further."""
+        self._ask(do="pause", group=group.id)
+
+    def settle(self) -> None:
+        """Wait until all groups are stable and nothing changes any more."""
+        self._ask(do="await")
+
+    def _ask(self, **request: object) -> None:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline() != "done\n":
+            raise RuntimeError(f"Workload.java ended over {str(request)[:200]}")
+
+
+@contextmanager
+def workload(kafka: Cluster) -> Iterator[Workload]:
+    """Applications that run until the block ends."""
+    source = str(Path(__file__).with_name("Workload.java"))
+    arguments = [*command(kafka.version, source, level="error"), kafka.bootstrap]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Workload(process)
+        finally:
+            process.kill()
+
+
+def skewed(topic: str, prefix: str, *, keys: int, records: int, value_bytes: int, day: int) -> list[Sent]:
+    """Keyed records, of which the n-th key gets about 1/n as many as the first: the same keys every day, in other amounts."""
+    chance = random.Random(f"{topic} {day}")
+    names = random.Random(topic).sample([f"{prefix}{number}" for number in range(keys * 10)], keys)
+    harmonic = sum(1 / rank for rank in range(1, keys + 1))
+    sent = []
+    for rank, name in enumerate(names, start=1):
+        count = max(1, round(records / rank / harmonic * chance.uniform(0.7, 1.3)))
+        size = sum(len(name.encode()) + chance.randint(value_bytes // 2, value_bytes * 3 // 2) for _ in range(count))
+        sent.append(Sent(topic, name, None, count, size))
+    return sent
