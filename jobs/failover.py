@@ -56,6 +56,7 @@ def outcome(
     config = topic.select(
         *_CLUSTER,
         "topic",
+        "replication_factor",
         F.coalesce("min_insync_replicas", F.lit(1)).alias("min_insync_replicas"),
         F.coalesce(F.col("configs")["unclean.leader.election.enable"] == "true", F.lit(False)).alias("topic_unclean"),
     )
@@ -95,7 +96,7 @@ def _live_through(touched: DataFrame) -> DataFrame:
     size, min_isr = F.size("isr"), F.col("min_insync_replicas")
     return (
         state.withColumnRenamed("isr", "isr_before")
-        .withColumn("leader", F.col("after.leader"))
+        .withColumn("leader", F.when(F.array_contains("after.live", F.col("after.leader")), F.col("after.leader")))
         .withColumn("isr", F.sort_array("after.isr"))
         .select(
             *_SCENARIO,
@@ -126,70 +127,77 @@ def _state(leader: Column) -> Column:
 
 
 def _fail(state: Column, broker: Column) -> Column:
-    """One broker's failure, as kafka_model.failover.fail has it: who leaves the ISR, who enters the ELR, who is elected."""
+    """One broker's failure, as kafka_model.failover has it: who leaves the ISR, who enters the ELR, who is elected."""
     none = F.array().cast("array<int>")
     replicas, kept, zookeeper = F.col("replicas"), F.col("elr_kept"), F.col("controller") == "zookeeper"
-    enough = F.least(F.col("min_insync_replicas"), F.size(replicas))
+    enough = F.least("min_insync_replicas", "replication_factor")
 
     def leaves(live: Column) -> Column:
-        # The ZooKeeper controller drops all that are not live at an election; KRaft fences one broker at a time.
-        left = F.when(zookeeper, F.array_intersect(state["isr"], live)).otherwise(F.array_remove(state["isr"], broker))
-        return F.struct(live.alias("live"), left.alias("isr"), F.filter(replicas, lambda id: F.array_contains(live, id)).alias("standing"))
+        return F.struct(
+            live.alias("live"),
+            F.array_remove(state["isr"], broker).alias("isr"),
+            F.filter(replicas, lambda id: F.array_contains(live, id)).alias("standing"),
+        )
 
     def becomes_eligible(now: Column) -> Column:
-        below = F.size(now["isr"]) < enough
         others = F.array_except(F.array_union(state["elr"], state["isr"]), now["isr"])
-        return now.withField("below", below).withField("elr", F.when(kept & below, others).otherwise(none))
+        eligible = F.when(kept & (F.size(now["isr"]) < enough), others).otherwise(none)
+        valid = F.when(F.size(now["isr"]) > 0, now["isr"]).otherwise(eligible)
+        return now.withField("elr", eligible).withField("valid", valid)
 
     def stands(now: Column) -> Column:
-        leader = state["leader"]
-        stays = F.coalesce(F.array_contains(now["live"], leader) & F.array_contains(now["isr"], leader), F.lit(False))
-        eligible = F.filter(now["standing"], lambda id: F.array_contains(now["elr"], id))
-        return (
-            now.withField("stays", stays)
-            .withField("in_sync", F.get(F.filter(now["standing"], lambda id: F.array_contains(now["isr"], id)), F.lit(0)))
-            .withField("eligible", F.when(F.size(now["isr"]) == 0, F.get(eligible, F.lit(0))))
-            .withField("unclean", F.when(F.col("unclean_allowed"), F.get(now["standing"], F.lit(0))))
+        leads = F.coalesce(F.array_contains(now["live"], state["leader"]), F.lit(False))
+        stays = leads & (zookeeper | F.coalesce(F.array_contains(now["valid"], state["leader"]), F.lit(False)))
+        known = F.when(kept & (F.size(now["valid"]) == 0) & (F.size(state["last_known_elr"]) == 1), _first(F.array_intersect(state["last_known_elr"], now["live"])))
+        clean = _first(F.filter(now["standing"], lambda id: F.array_contains(now["valid"], id)))
+        return now.withField("stays", stays).withField("clean", clean).withField(
+            "loose", F.coalesce(known, F.when(F.col("unclean_allowed"), _first(now["standing"])))
         )
 
     def elects(now: Column) -> Column:
-        by_elr = ~now["stays"] & now["in_sync"].isNull() & now["eligible"].isNotNull()
-        by_unclean = ~now["stays"] & now["in_sync"].isNull() & now["eligible"].isNull() & now["unclean"].isNotNull()
-        elected = F.coalesce(now["in_sync"], now["eligible"], now["unclean"])
-        leader = F.when(now["stays"], state["leader"]).otherwise(elected)
-        return now.withField("leader", leader).withField("by_elr", by_elr).withField("by_unclean", by_unclean)
+        handed = zookeeper & F.col("controlled_shutdown") & (F.size(replicas) > 1) & state["leader"].eqNullSafe(broker) & now["clean"].isNotNull()
+        elected = F.when(~now["stays"], F.coalesce(now["clean"], now["loose"]))
+        # The ZooKeeper controller leaves a leader that it cannot replace, unless that is in the ISR which it takes it out of.
+        nobody = F.when(zookeeper & ~(state["leader"].eqNullSafe(broker) & F.array_contains(state["isr"], broker)), state["leader"])
+        leader = F.when(now["stays"], state["leader"]).otherwise(F.coalesce(elected, nobody))
+        alone = elected.isNotNull() & (now["clean"].isNull() | (F.size(now["isr"]) == 0))  # by the ELR, or uncleanly
+        return now.withField("handed", handed).withField("elected", elected).withField("leader", leader).withField("alone", alone)
 
     def ends(now: Column) -> Column:
-        leader, by_elr, by_unclean = now["leader"], now["by_elr"], now["by_unclean"]
-        # Without the ELR, the last member stays in the ISR for its return.
-        isr = F.when(by_elr | by_unclean, F.array(leader)).when(kept | (F.size(now["isr"]) > 0), now["isr"]).otherwise(state["isr"])
-        elr = F.when(by_unclean, none).when(by_elr, F.array_remove(now["elr"], leader)).otherwise(now["elr"])
-        emptied = (F.size(now["isr"]) == 0) & (F.size(state["isr"]) > 0) & ~by_elr & state["leader"].isNotNull()
-        known = F.when(~kept | ~now["below"] | by_unclean, none).when(emptied, F.array(state["leader"])).otherwise(state["last_known_elr"])
-        clean = F.when(F.col("controlled_shutdown"), "controlled-shutdown").otherwise("offline")
-        was_led, in_order = state["leader"].isNotNull(), F.col("controlled_shutdown") & now["in_sync"].isNotNull()
-        steps = F.array_compact(
-            F.array(
-                F.when(was_led & in_order, "OnlinePartition -> OnlinePartition").when(was_led, "OnlinePartition -> OfflinePartition"),
-                F.when(~(was_led & in_order) & leader.isNotNull(), "OfflinePartition -> OnlinePartition"),
-            )
-        )
-        election = F.when(by_unclean, "unclean").when(by_elr, "eligible-leader-replica").otherwise(clean)
+        # At an election ZooKeeper's controller drops all that do not live; without the ELR, the last member stays in for its return.
+        dropped = zookeeper & ~now["handed"] & now["elected"].isNotNull()
+        shrunk = F.when(dropped, F.array_intersect(state["isr"], now["live"])).when(kept | (F.size(now["isr"]) > 0), now["isr"]).otherwise(state["isr"])
+        isr = F.when(now["alone"], F.array(now["leader"])).otherwise(shrunk)
+        unclean = now["elected"].isNotNull() & now["clean"].isNull()
+        emptied = (F.size(isr) == 0) & (F.size(state["isr"]) > 0) & state["leader"].isNotNull()
+        known = F.when(~kept, state["last_known_elr"]).when(emptied, F.array(state["leader"])).when(now["leader"].isNotNull(), none)
+        lossy = unclean & ~F.array_contains(F.array_union(state["isr"], state["elr"]), now["leader"])
+        fell = F.when(state["leader"].isNull(), "OfflinePartition -> OfflinePartition").otherwise("OnlinePartition -> OfflinePartition")
+        rose = F.when(now["elected"].isNotNull(), "OfflinePartition -> OnlinePartition")
+        steps = F.when(now["handed"], F.array(F.lit("OnlinePartition -> OnlinePartition"))).otherwise(F.array_compact(F.array(fell, rose)))
+        election = F.when(now["handed"], "controlled-shutdown").when(lossy, "unclean").otherwise("offline")
         return F.struct(
-            leader.alias("leader"),
+            now["leader"].alias("leader"),
             isr.alias("isr"),
-            elr.alias("elr"),
-            known.alias("last_known_elr"),
+            F.when(unclean, none).when(now["alone"], F.array_remove(now["elr"], now["leader"])).otherwise(now["elr"]).alias("elr"),
+            known.otherwise(state["last_known_elr"]).alias("last_known_elr"),
             now["live"].alias("live"),
             F.when(now["stays"], state["transitions"]).otherwise(F.concat(state["transitions"], steps)).alias("transitions"),
             F.when(now["stays"], state["election"]).otherwise(election).alias("election"),
-            (state["unclean"] | by_unclean).alias("unclean"),
-        )
+            (state["unclean"] | lossy).alias("unclean"),
+        ).cast(_STATE)
 
     now = F.array_remove(state["live"], broker)
     for step in (leaves, becomes_eligible, stands, elects, ends):
         now = _let(now, step)
-    return now
+    # KRaft changes nothing for a broker outside the ISR.
+    return F.when(zookeeper | F.array_contains(state["isr"], broker), now).otherwise(
+        state.withField("live", F.array_remove(state["live"], broker))
+    ).cast(_STATE)
+
+
+def _first(ids: Column) -> Column:
+    return F.get(ids, F.lit(0))
 
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:

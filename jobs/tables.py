@@ -337,7 +337,7 @@ FAILOVER = Table("failover", "what a failure does to a partition: only the parti
     state_before STRING NOT NULL COMMENT 'OnlinePartition or OfflinePartition',
     state        STRING NOT NULL COMMENT 'after it',
     transitions  ARRAY<STRING> NOT NULL COMMENT 'of the partition state machine, in order',
-    election     STRING NOT NULL COMMENT 'the election that was held last: none, offline, unclean, controlled-shutdown, eligible-leader-replica',
+    election     STRING NOT NULL COMMENT 'the election that was held last: none, offline, unclean, controlled-shutdown',
     leader_before INT COMMENT 'null: none',
     leader        INT COMMENT 'null: none',
     isr_before ARRAY<INT> NOT NULL,

@@ -1,0 +1,89 @@
+"""The columnar failover is kafka_model.failover on rows: held equal on generated partitions, scenarios and rules."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from jobs import failover
+from jobs.tables import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
+from kafka_model.failover import Outcome, Partition, outcome
+from kafka_model.partition_state import PartitionState
+
+NAMES = {PartitionState.ONLINE: "OnlinePartition", PartitionState.OFFLINE: "OfflinePartition"}
+SCENARIO = (
+    "snapshot_id STRING, cluster_id STRING, scenario_set STRING, scenario_id STRING, kind STRING, brokers ARRAY<INT>, racks ARRAY<STRING>, "
+    "unclean BOOLEAN, controlled_shutdown BOOLEAN"
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster of its own: its rules, its live brokers, one partition, and who fails."""
+
+    id: str
+    controller: str
+    elr: bool
+    live: list[int]
+    partition: Partition
+    topic_unclean: bool
+    failing: list[int]
+    unclean: bool | None
+    controlled_shutdown: bool
+
+    def expected(self) -> Outcome:
+        unclean = self.topic_unclean if self.unclean is None else self.unclean
+        rules = {"controller": self.controller, "elr": self.elr, "unclean": unclean, "controlled_shutdown": self.controlled_shutdown}
+        return outcome(self.partition, [id for id in self.failing if id in self.partition.replicas], set(self.live) & set(self.partition.replicas), **rules)
+
+
+def cases(count: int, seed: int) -> Iterator[Case]:
+    chance = random.Random(seed)
+    for number in range(count):
+        brokers = list(range(1, chance.randint(2, 7)))
+        replicas = chance.sample(brokers, k=chance.randint(1, min(5, len(brokers))))
+        live = sorted(chance.sample(brokers, k=chance.randint(1, len(brokers))))
+        elr = chance.random() < 0.5
+        controller = "kraft" if elr else chance.choice(["kraft", "zookeeper"])
+        isr = [id for id in replicas if id in live and chance.random() < 0.8] or chance.sample(replicas, k=chance.randint(0 if elr else 1, len(replicas)))
+        leaders = [id for id in isr if id in live]
+        leader = chance.choice(leaders) if leaders else None
+        out = [id for id in replicas if id not in isr]
+        eligible = chance.sample(out, k=chance.randint(0, len(out))) if elr else []
+        known = [chance.choice(replicas)] if elr and leader is None and chance.random() < 0.5 else []
+        least = chance.randint(1, 4)
+        partition = Partition(tuple(replicas), leader, tuple(isr), tuple(sorted(eligible)), tuple(known), least)
+        failing = chance.sample(live, k=chance.randint(1, len(live)))
+        unclean, controlled = chance.choice([None, True, False]), chance.random() < 0.4
+        yield Case(f"case {number}", controller, elr, live, partition, chance.random() < 0.3, failing, unclean, controlled)
+
+
+def test_columns_fail_as_values_do(spark: SparkSession) -> None:
+    asked = {case.id: case for case in cases(3000, seed=7)}
+    affected = {id: case for id, case in asked.items() if set(case.failing) & set(case.partition.replicas)}
+    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in ("cluster", "broker", "topic", "partition", "scenario")}
+    for id, case in asked.items():
+        of = ("s", id)
+        was = case.partition
+        config = {"unclean.leader.election.enable": "true"} if case.topic_unclean else {}
+        rows["cluster"].append((*of, case.controller, case.elr, ["kafka-topics"], None))
+        rows["broker"] += [(*of, broker, None, broker in case.live, None, None, None, None) for broker in range(1, 7)]
+        rows["topic"].append((*of, "t", None, 1, len(was.replicas), was.min_insync_replicas, config))
+        told = [list(was.elr), list(was.last_known_elr)] if case.elr else [None, None]
+        rows["partition"].append((*of, "t", 0, was.leader, list(was.replicas), list(was.isr), *told, None, None, None))
+        rows["scenario"].append((*of, "test", "one", "what-if", case.failing, [], case.unclean, case.controlled_shutdown))
+    frames = [spark.createDataFrame(rows[table.name], table.columns) for table in (CLUSTER, BROKER, TOPIC, PARTITION)]
+    asks = spark.createDataFrame(rows["scenario"], SCENARIO)
+    _, failed, _ = failover.outcome(asks, *frames, spark.createDataFrame([], PRODUCER_LOAD.columns))
+    found = {row.cluster_id: row for row in failed.collect()}
+
+    assert found.keys() == affected.keys()
+    for id, case in affected.items():
+        row, expected, left = found[id], case.expected(), set(case.live) - set(case.failing)
+        after = expected.partition
+        leader = after.leader if after.leader in left else None
+        transitions = [f"{NAMES[before]} -> {NAMES[now]}" for before, now in expected.transitions]
+        wanted = (leader, sorted(after.isr), expected.election.value, transitions, len(left & set(after.replicas)))
+        assert (row.leader, row.isr, row.election, row.transitions, row.live_replicas) == wanted, case
+        assert ((row.elr, row.last_known_elr) if case.elr else ([], [])) == ((sorted(after.elr), list(after.last_known_elr)) if case.elr else ([], [])), case
