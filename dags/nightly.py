@@ -1,0 +1,71 @@
+"""
+### What breaks if a broker or a rack dies tonight?
+
+Reads the dumps of every Kafka cluster (Variable `topology_source`), computes what Kafka's own algorithms say about them into the Delta
+tables of the lake (Variable `topology_lake`), judges those tables, and publishes the clusters whose tables hold. The answer is in the
+**Topology report** tab of the run's page. Each task is a spark-submit through the connection `spark_default`; the code of task `x` is `jobs/x.py`.
+
+A night becomes visible in one go, when `publish` is green. Until then readers keep the last published night.
+
+#### When a task is red
+The last line of its log says what is wrong and what to do. Then clear that task *and those downstream of it*: a rerun replaces its own rows, so nothing doubles.
+
+* **ingest**: the dumps cannot be read at all. A line that cannot be read is no failure; it is a row of `rejected_input`, and the report counts them.
+* **replica_assignment ... broker_balance**: the job or Spark broke. Two tries have gone by already, ten minutes apart.
+* **check_...**: the rules could not be judged. A rule that does not hold is no failure here.
+* **publish**: the row that makes the night visible was not written. Safe to clear alone.
+* **report**: the night is published, but the clusters that it names are withheld: one of *our* tables contradicts itself there. That is a
+  bug of this project, with the rows that show it in the report. Other clusters are published and sound.
+
+A red night may be left red: the next one does not depend on it, and only growth is then measured over two nights.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from airflow.sdk import DAG, Param, chain
+
+from dags.tasks import SNAPSHOT_PATTERN, check, ingest, publish, report, says, step
+
+with DAG(
+    dag_id="nightly",
+    dag_display_name="Nightly topology audit",
+    description="What breaks in each Kafka cluster if a broker or a rack dies tonight",
+    doc_md=__doc__,
+    schedule="0 2 * * *",
+    start_date=datetime(2026, 1, 1),
+    catchup=False,  # the dumps tell of now only
+    max_active_runs=1,  # a lake has one writer
+    tags=["topology"],
+    params={
+        "snapshot": Param(
+            None,
+            type=["null", "string"],
+            pattern=SNAPSHOT_PATTERN,
+            title="Snapshot",
+            description="The name that the night is kept under; later nights must sort later. Empty: the day of the run, such as 2026-01-31.",
+        )
+    },
+    default_args={
+        "retries": 2,
+        "retry_delay": timedelta(minutes=10),
+        "execution_timeout": timedelta(hours=6),  # a hung task must not keep the next night from starting
+        "on_failure_callback": says("this night is not published; readers keep the last published one"),
+    },
+) as dag:
+    chain(
+        ingest(),
+        check("ingest"),
+        step("replica_assignment"),
+        step("producer_load"),
+        step("consumer_assignment"),
+        step("log_storage"),
+        check("computed"),
+        step("failover"),
+        check("failover"),
+        step("broker_balance"),
+        check("balance"),
+        publish(),
+        report(),
+    )

@@ -1,0 +1,90 @@
+"""The report of a run, as a tab of the run's own page.
+
+A DAG writes its answer to <Variable topology_reports>/<dag id>/<run id>/index.html (tasks.REPORT); this plugin of the API server shows that
+folder to whoever may see the run. A report that is older than the run's newest start is of an earlier try, and is not shown as its answer.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import requires_access_dag
+from airflow.models import DagRun, TaskInstance, Variable
+from airflow.plugins_manager import AirflowPlugin
+from airflow.utils.state import State
+from fastapi import Depends, FastAPI, HTTPException
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>{refresh}
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 4rem auto; padding: 0 1rem }}
+</style></head><body><h1>{title}</h1>{text}</body></html>
+"""
+# Dumps name groups, clients and keys freely: no page of ours needs a script, so none runs. Data Docs do.
+_NO_SCRIPT = "script-src 'none'; object-src 'none'"
+
+app = FastAPI(title="Topology report", docs_url=None, redoc_url=None, openapi_url=None)
+
+
+@app.get("/{dag_id}/{run_id}/{file:path}", dependencies=[Depends(requires_access_dag("GET", DagAccessEntity.RUN))])
+def show(dag_id: str, run_id: str, file: str, session: SessionDep) -> Response:
+    """A file of the run's report; without a file's name, the report's first page, or where the run stands."""
+    run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+    reports = Variable.get("topology_reports", None)
+    if run is None or reports is None:
+        raise HTTPException(404, f"no run {run_id} of {dag_id}" if run is None else "the Airflow Variable topology_reports is not set")
+    # Both are names of existing things, yet a run may be named "..".
+    folder = (Path(reports) / dag_id / run_id).resolve()
+    page = (folder / (file or "index.html")).resolve()
+    if folder.parent != (Path(reports) / dag_id).resolve() or not page.is_relative_to(folder):
+        raise HTTPException(404, "no such page")
+    if not file and not _is_answer(page, run):
+        return HTMLResponse(_status(run, session, earlier=page.exists()), headers={"Cache-Control": "no-store"})
+    if not page.is_file():
+        raise HTTPException(404, f"no page {file} in this report")
+    headers = {"Cache-Control": "no-cache"} | ({} if page.is_relative_to(folder / "validation") else {"Content-Security-Policy": _NO_SCRIPT})
+    return FileResponse(page, headers=headers)
+
+
+def _is_answer(page: Path, run: DagRun) -> bool:
+    """The run has ended, and the page was written since it started; clearing a run's tasks starts it anew."""
+    return page.is_file() and run.state in State.finished_dr_states and run.start_date is not None and page.stat().st_mtime >= run.start_date.timestamp()
+
+
+def _status(run: DagRun, session: Session, *, earlier: bool) -> str:
+    """What to say while there is no answer."""
+    ended = run.state in State.finished_dr_states
+    failed = session.scalars(
+        select(TaskInstance.task_id).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id, TaskInstance.state == "failed")
+    ).all()
+    if failed:
+        tasks = " and ".join(f"<b>{escape(task)}</b>" for task in sorted(failed))
+        text = f"<p>{tasks} failed. The last line of its log says what is wrong and what to do; then clear the task, and the report follows.</p>"
+    elif ended:
+        text = "<p>The run has ended and left no report: its DAG writes none.</p>"
+    else:
+        text = "<p>The report comes with the last task. This page turns into it by itself.</p>"
+    if earlier:
+        text += '<p>An earlier try of this run left <a href="index.html">its report</a>.</p>'
+    title = "No report" if ended else "No report yet"
+    return _PAGE.format(title=title, text=text, refresh="" if ended else '<meta http-equiv="refresh" content="5">')
+
+
+class ReportTab(AirflowPlugin):
+    name = "topology_report"
+    fastapi_apps = [{"app": app, "url_prefix": "/topology-report", "name": "Topology report"}]
+    external_views = [
+        {
+            "name": "Topology report",
+            "href": "topology-report/{DAG_ID}/{RUN_ID}/",  # relative to where the UI is served
+            "destination": "dag_run",
+            "url_route": "topology-report",
+        }
+    ]

@@ -1,0 +1,77 @@
+"""What the DAGs are made of: a spark-submit for each verb of `topology-audit`, and what a failure says last."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Asset
+
+from jobs.tables import BY_NAME
+from jobs.views import ANSWERS
+
+LAKE = "{{ var.value.topology_lake }}"
+REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
+# Not `ds`: a run that a person triggered may have no logical date.
+SNAPSHOT = "{{ params.snapshot or (dag_run.run_after | ds) }}"
+# What `topology-audit` takes for a snapshot's name: it becomes part of paths, and later nights must sort later.
+SNAPSHOT_PATTERN = r"^[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}$"
+# An asset for each view that readers have: a DAG scheduled on some of them runs when a night is published.
+PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, *ANSWERS)]
+
+_CLI = Path(__file__).parents[1] / "jobs" / "cli.py"
+_NIGHT = ("--lake", LAKE, "--snapshot", SNAPSHOT)
+
+
+def ingest() -> SparkSubmitOperator:
+    """Read the dumps of every cluster into the lake."""
+    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", "{{ var.value.topology_source }}"])
+
+
+def step(name: str) -> SparkSubmitOperator:
+    """Compute and write the tables of jobs/<name>.py."""
+    return submit(name, ["step", name, *_NIGHT])
+
+
+def check(gate: str) -> SparkSubmitOperator:
+    """Judge the tables that the steps before it wrote."""
+    return submit(f"check_{gate}", ["check", gate, *_NIGHT, "--report", REPORT])
+
+
+def publish() -> SparkSubmitOperator:
+    """Show the night's sound clusters to readers, and set off the DAGs that wait for the tables."""
+    return submit("publish", ["publish", *_NIGHT], outlets=PUBLISHED)
+
+
+def report() -> SparkSubmitOperator:
+    """Write the run's page; fail if a cluster was withheld, which another try would not change."""
+    return submit("report", ["report", *_NIGHT, "--report", REPORT], retries=0)
+
+
+def submit(task_id: str, arguments: list[str] | str, **options: Any) -> SparkSubmitOperator:
+    """Run the command through spark-submit, where the connection `spark_default` says."""
+    return SparkSubmitOperator(
+        task_id=task_id,
+        name=f"topology {task_id}",
+        conn_id="spark_default",
+        application=str(_CLI),
+        application_args=arguments,
+        properties_file="{{ var.value.get('topology_spark_properties', '') }}",
+        do_xcom_push=False,
+        **options,
+    )
+
+
+def says(consequence: str) -> Callable[[dict[str, Any]], None]:
+    """On failure: end the task's log with what went wrong, in the job's own words, and what that means to readers."""
+
+    def explain(context: dict[str, Any]) -> None:
+        run, task = context["dag_run"], context["task"]
+        said = [line.strip() for line in str(context.get("exception") or "").splitlines() if line.strip()]
+        why = said[-1] if said else "it ended without a word"
+        logging.getLogger("airflow.task").error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, why, consequence)
+
+    return explain

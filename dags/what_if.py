@@ -1,0 +1,89 @@
+"""
+### What if these brokers died?
+
+Fill in the form: which brokers or racks of a cluster fail, and how. The answer is in the **Topology report** tab of the run's page: which
+partitions lose their leader, stop taking writes or lose records, and who takes the load. It is kept as rows of `scenario`, `failover` and
+`failover_load` too, under the run's id. It reads a published night and changes none of its rows.
+
+#### When the task is red
+The last line of its log says why: most often a cluster, broker or rack that the snapshot does not know, beside those that it does.
+Trigger a new run with what it does know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow.sdk import DAG, Param
+
+from dags.tasks import SNAPSHOT_PATTERN, says, submit
+
+
+def question(form: Mapping[str, Any]) -> list[str]:
+    """The form as options of `topology-audit what-if`; what was left empty is left out."""
+    options = ["--cluster", form["cluster"]]
+    options += ["--snapshot", form["snapshot"]] if form["snapshot"] else []
+    for broker in form["brokers"] or []:
+        options += ["--broker", broker]
+    for rack in form["racks"] or []:
+        options += ["--rack", rack]
+    options += ["--unclean", form["unclean"]]
+    return options + (["--controlled-shutdown"] if form["controlled_shutdown"] else [])
+
+
+with DAG(
+    dag_id="what_if",
+    dag_display_name="What if these brokers died?",
+    description="Which partitions lose their leader, stop taking writes or lose records if these brokers or racks fail",
+    doc_md=__doc__,
+    schedule=None,
+    start_date=datetime(2026, 1, 1),
+    is_paused_upon_creation=False,  # it runs only when someone asks
+    tags=["topology"],
+    user_defined_macros={"question": question},
+    params={
+        "cluster": Param(type="string", minLength=1, title="Cluster", description="The name of its folder of dumps."),
+        "brokers": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string", "pattern": r"^\d{1,9}$"},
+            title="Brokers that fail",
+            description="Broker ids, one a line, in the order in which they fail.",
+        ),
+        "racks": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string", "minLength": 1},
+            title="Racks that fail",
+            description="Racks, one a line: their brokers fail after those named above, in the order of their ids.",
+        ),
+        "unclean": Param(
+            "topic",
+            type="string",
+            enum=["topic", "yes", "no"],
+            values_display={"topic": "as each topic's unclean.leader.election.enable says", "yes": "allowed everywhere", "no": "allowed nowhere"},
+            title="Unclean leader election",
+            description="Whether a replica that is out of sync may lead, at the cost of records.",
+        ),
+        "controlled_shutdown": Param(
+            False, type="boolean", title="Controlled shutdown", description="The brokers are stopped in order, each handing its leaders over; else they are killed."
+        ),
+        "snapshot": Param(
+            None, type=["null", "string"], pattern=SNAPSHOT_PATTERN, title="Snapshot", description="Empty: the newest night published for the cluster."
+        ),
+    },
+    default_args={
+        "retries": 0,  # someone is waiting, and another try would know no more brokers
+        "execution_timeout": timedelta(hours=1),
+        "on_failure_callback": says("there is no answer; what is published stands as it was"),
+    },
+) as dag:
+    submit(
+        "what_if",
+        # One expression, rendered to the list that it is: a list of templates could leave no option out.
+        "{{ ['what-if', '--lake', var.value.topology_lake] + question(params)"
+        " + ['--id', run_id, '--report', [var.value.topology_reports, dag.dag_id, run_id] | join('/')] }}",
+        render_template_as_native_obj=True,
+    )

@@ -1,0 +1,19 @@
+"""Airflow's own home for the tests, wired to this project as `topology-audit airflow` wires it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dags.environment import environment
+
+
+@pytest.fixture(scope="package")
+def wired(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """This process sees Airflow's settings; Airflow is imported only under it, since it reads some of them once."""
+    home = tmp_path_factory.mktemp("airflow")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment("/lake", "/dumps", "/reports", str(home), "/spark.properties").items():
+            patch.setenv(name, value)
+        yield

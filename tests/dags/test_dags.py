@@ -1,0 +1,192 @@
+"""The DAGs as Airflow loads them: which, in what order, and with which arguments to the letter."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from jobs import ingest
+from jobs.run import GATES, JOBS, NIGHT
+from jobs.views import statements
+
+if TYPE_CHECKING:
+    from airflow.dag_processing.dagbag import DagBag
+    from airflow.sdk import DAG
+
+pytestmark = pytest.mark.airflow
+DAGS = Path(__file__).parents[2] / "dags"
+RUN_ID = "manual__2026-01-31T02:00:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def bag(wired: None) -> DagBag:
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(dag_folder=str(DAGS), bundle_path=DAGS)
+
+
+def rendered(dag: DAG, **form: Any) -> dict[str, list[str]]:
+    """Each task's arguments as the run with this form gives them to the command."""
+    from airflow.sdk.definitions.param import ParamsDict
+    from airflow.sdk.execution_time.context import VariableAccessor
+
+    params = ParamsDict(copy.deepcopy(dict(dag.params.items())))
+    params.update(form)
+    context = {
+        "params": params.validate(),
+        "var": {"value": VariableAccessor(deserialize_json=False)},
+        "dag": dag,
+        "dag_run": SimpleNamespace(run_after=datetime(2026, 1, 31, 2, tzinfo=UTC)),
+        "run_id": RUN_ID,
+    }
+    arguments = {}
+    for task in (task.prepare_for_execution() for task in dag.tasks):
+        task.render_template_fields(context)
+        arguments[task.task_id] = task.application_args
+    return arguments
+
+
+def test_exactly_these_dags_load(bag: DagBag) -> None:
+    assert bag.import_errors == {}
+    assert set(bag.dags) == {"nightly", "what_if"}
+
+
+def test_only_the_files_with_a_dag_are_parsed(bag: DagBag) -> None:
+    assert {Path(stat.file).name for stat in bag.dagbag_stats} == {"nightly.py", "what_if.py"}
+
+
+def test_parsing_loads_no_spark_pandas_or_great_expectations(wired: None) -> None:
+    parse = (
+        "import sys; from airflow.dag_processing.dagbag import DagBag; bag = DagBag(dag_folder=sys.argv[1]); assert len(bag.dags) == 2;"
+        "print([name for name in ('pyspark', 'pandas', 'great_expectations', 'duckdb', 'numba', 'typer') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", parse, str(DAGS)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
+    night = ["--lake", "/lake", "--snapshot", "2026-01-31"]
+    report = ["--report", f"/reports/nightly/{RUN_ID}"]
+    assert rendered(bag.dags["nightly"]) == {
+        "ingest": ["step", "ingest", *night, "--source", "/dumps"],
+        "check_ingest": ["check", "ingest", *night, *report],
+        "replica_assignment": ["step", "replica_assignment", *night],
+        "producer_load": ["step", "producer_load", *night],
+        "consumer_assignment": ["step", "consumer_assignment", *night],
+        "log_storage": ["step", "log_storage", *night],
+        "check_computed": ["check", "computed", *night, *report],
+        "failover": ["step", "failover", *night],
+        "check_failover": ["check", "failover", *night, *report],
+        "broker_balance": ["step", "broker_balance", *night],
+        "check_balance": ["check", "balance", *night, *report],
+        "publish": ["publish", *night],
+        "report": ["report", *night, *report],
+    }
+
+
+def test_a_named_snapshot_takes_the_place_of_the_day(bag: DagBag) -> None:
+    assert rendered(bag.dags["nightly"], snapshot="2026-01-30.again")["publish"] == ["publish", "--lake", "/lake", "--snapshot", "2026-01-30.again"]
+
+
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ({"cluster": "east"}, ["--cluster", "east", "--unclean", "topic"]),
+        (
+            {"cluster": "east", "brokers": ["3", "1"], "racks": ["rack a", "b"], "unclean": "yes", "controlled_shutdown": True, "snapshot": "2026-01-30"},
+            ["--cluster", "east", "--snapshot", "2026-01-30", "--broker", "3", "--broker", "1", "--rack", "rack a", "--rack", "b", "--unclean", "yes",
+             "--controlled-shutdown"],
+        ),
+        ({"cluster": "7", "brokers": None, "racks": ["[1]"]}, ["--cluster", "7", "--rack", "[1]", "--unclean", "topic"]),
+    ],
+)  # fmt: skip
+def test_a_question_is_asked_in_these_words(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
+    report = ["--id", RUN_ID, "--report", f"/reports/what_if/{RUN_ID}"]
+    assert rendered(bag.dags["what_if"], **form)["what_if"] == ["what-if", "--lake", "/lake", *options, *report]
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "form"),
+    [
+        ("nightly", {"snapshot": "../2026-01-31"}),
+        ("nightly", {"snapshot": ""}),
+        ("what_if", {}),
+        ("what_if", {"cluster": ""}),
+        ("what_if", {"cluster": "east", "brokers": ["one"]}),
+        ("what_if", {"cluster": "east", "brokers": [1]}),
+        ("what_if", {"cluster": "east", "racks": [""]}),
+        ("what_if", {"cluster": "east", "unclean": "perhaps"}),
+        ("what_if", {"cluster": "east", "controlled_shutdown": "no"}),
+    ],
+)
+def test_a_form_with_this_in_it_is_refused(bag: DagBag, dag_id: str, form: dict[str, Any]) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    with pytest.raises(ParamValidationError):
+        rendered(bag.dags[dag_id], **form)
+
+
+def test_every_task_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
+    from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+    for task in (task for dag in bag.dags.values() for task in dag.tasks):
+        assert isinstance(task, SparkSubmitOperator)
+        assert task._conn_id == "spark_default"
+        assert task.application == str(DAGS.parent / "jobs" / "cli.py")
+        assert task.properties_file == "{{ var.value.get('topology_spark_properties', '') }}"
+        assert task.do_xcom_push is False
+
+
+def test_the_chain_is_the_night_of_the_local_command(bag: DagBag) -> None:
+    verbs = [" ".join(takewhile(lambda word: not word.startswith("--"), task.application_args)) for task in bag.dags["nightly"].topological_sort()]
+    assert verbs == [f"{kind} {name}".strip() for kind, name in NIGHT] + ["report"]
+
+
+def test_a_task_comes_after_all_that_write_what_it_reads(bag: DagBag) -> None:
+    nightly = bag.dags["nightly"]
+    upstream = {task.task_id: task.get_flat_relative_ids(upstream=True) for task in nightly.tasks}
+    writers = {table: "ingest" for table in ingest.WRITES} | {table: name for name, job in JOBS.items() for table in job.WRITES}
+    reads = {name: job.READS for name, job in JOBS.items()} | {f"check_{gate}": tables for gate, tables in GATES.items()}
+    for task, tables in reads.items():
+        assert {writers[table] for table in tables} - upstream[task] == set(), task
+
+
+def test_nothing_is_published_before_every_written_table_is_judged(bag: DagBag) -> None:
+    nightly = bag.dags["nightly"]
+    judged = {table for gate in GATES for table in GATES[gate] if f"check_{gate}" in nightly.get_task("publish").get_flat_relative_ids(upstream=True)}
+    assert judged == {*ingest.WRITES, *(table for job in JOBS.values() for table in job.WRITES)}
+    assert nightly.get_task("report").upstream_task_ids == {"publish"}
+
+
+def test_each_dag_tells_the_person_on_call_what_a_red_task_means(bag: DagBag) -> None:
+    for dag in bag.dags.values():
+        assert "red" in dag.doc_md
+        assert dag.tags == {"topology"}
+        assert dag.catchup is False
+    assert bag.dags["nightly"].max_active_runs == 1
+    missing = [name for name in JOBS if name not in ("producer_load", "consumer_assignment", "log_storage", "failover") and name not in bag.dags["nightly"].doc_md]
+    assert missing == []
+
+
+def test_a_red_task_ends_its_log_with_what_is_wrong(bag: DagBag, caplog: pytest.LogCaptureFixture) -> None:
+    task = bag.dags["nightly"].get_task("failover")
+    error = RuntimeError("Cannot execute: spark-submit ... Error code is: 1.\nLast spark-submit output:\n\nerror: lake /lake holds no cluster\n")
+    run = SimpleNamespace(dag_id="nightly", run_id=RUN_ID)
+    (callback,) = task.on_failure_callback
+    callback({"task": task, "dag_run": run, "exception": error})
+    assert caplog.messages[-1] == (
+        f"failover of nightly, run {RUN_ID}, failed: error: lake /lake holds no cluster (this night is not published; readers keep the last published one)"
+    )
+
+
+def test_only_publishing_sets_off_the_dags_that_wait(bag: DagBag) -> None:
+    outlets = {task.task_id: {asset.name for asset in task.outlets} for dag in bag.dags.values() for task in dag.tasks if task.outlets}
+    assert outlets == {"publish": {f"topology.{view}" for view in statements(lambda table: table.name)}}
