@@ -42,7 +42,7 @@ def group(rng: random.Random, *, claims: bool) -> dict[str, Any]:
     """Topics with the racks of their replicas, and members: subscriptions, racks, instance ids, and with `claims` what they owned and when."""
     known = names(rng, max(1, few(rng, usual=5, rarely=30)))
     topics = {name: [[None]] * max(1, few(rng, usual=9, rarely=40)) for name in known[: rng.randint(min(1, len(known)), len(known))]}
-    members = [_member(member_id) for member_id in names(rng, few(rng, usual=7, rarely=34))]
+    members = [_member(member_id) for member_id in names(rng, 0 if rng.random() < 0.02 else 1 + few(rng, usual=6, rarely=34))]
     _subscribe(rng, known, members)
     if rng.random() < 0.35:
         _make_static(rng, members)

@@ -1,0 +1,25 @@
+"""The client's CooperativeStickyAssignor: claims of older generations, clashes, partitions that are gone."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.assignor import Assignment
+from kafka_model.assignor.cooperative_sticky import assign
+from tests.oracle.groups import as_members, counts, group, racks_of
+
+PROGRAMS = {"3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
+RECORDED = 800
+ERRORS = {"ArithmeticException": "EmptyGroup", "IllegalStateException": "BrokenClaims", "NullPointerException": "BrokenClaims"}
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """A group of any kind."""
+    return {"assignor": "cooperative-sticky", **group(rng, claims=True)}
+
+
+def answer(case: dict[str, Any], kafka: str) -> Assignment:
+    """Who gets what, in Kafka's order."""
+    told = {member["id"]: member["subscription_generation"] for member in case["members"]}
+    return assign(counts(case), as_members(case), racks=racks_of(case), subscription_generations=told)
