@@ -46,7 +46,8 @@ def cases(count: int, seed: int) -> Iterator[Case]:
         live = sorted(chance.sample(brokers, k=chance.randint(1, len(brokers))))
         elr = chance.random() < 0.5
         controller = "kraft" if elr else chance.choice(["kraft", "zookeeper"])
-        isr = [id for id in replicas if id in live and chance.random() < 0.8] or chance.sample(replicas, k=chance.randint(0 if elr else 1, len(replicas)))
+        any_ = chance.sample(replicas, k=chance.randint(0 if elr else 1, len(replicas)))  # dead ones too: a dump may be taken before they are fenced
+        isr = [id for id in replicas if id in live and id in any_] if any_ and chance.random() < 0.6 else any_
         leaders = [id for id in isr if id in live]
         leader = chance.choice(leaders) if leaders else None
         out = [id for id in replicas if id not in isr]
