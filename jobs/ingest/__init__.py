@@ -1,0 +1,142 @@
+"""ingest: the dumps of every cluster, as tables.
+
+    source.py    the clusters of a source, and the bytes of their files: the only input
+    formats/     one module a format: is a dump of it, and what does each of its entries tell (facts.py)
+    reading.py   every entry of a file, told or rejected
+    merge.py     the files of a cluster, merged into rows
+
+A source that is small is read on the driver; a larger one by Spark's workers, a cluster each, by the same function. Nothing but the merged
+rows of one cluster at a time is held in memory. A cluster of which nothing was understood still has its row, with no `sources`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import fs
+
+from jobs.ingest.dump import Rejected
+from jobs.ingest.merge import Merged, ReadFile, merge
+from jobs.ingest.reading import Reading, read_dump
+from jobs.ingest.source import BESIDE, Cluster, File, NoBytes, clusters, filesystem, read_bytes
+from jobs.tables import (
+    BROKER,
+    CLUSTER,
+    COMMITTED_OFFSET,
+    CONSUMER_GROUP,
+    GROUP_MEMBER,
+    INPUT_FILE,
+    KEY_SAMPLE,
+    LOG_DIR,
+    OBSERVED_ASSIGNMENT,
+    PARTITION,
+    REJECTED_INPUT,
+    REPLICA,
+    TOPIC,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WRITES: tuple[Table, ...] = (
+    CLUSTER, INPUT_FILE, REJECTED_INPUT, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT,
+    COMMITTED_OFFSET, KEY_SAMPLE,
+)
+_SMALL = 8 << 20  # bytes that the driver reads in less time than it takes to start a worker
+_BATCH = 10_000  # rows
+
+
+def read(spark: SparkSession, source: str, snapshot_id: str, *, small: int = _SMALL) -> tuple[DataFrame, ...]:
+    """The tables of WRITES, of all clusters of a source; a source of more than `small` bytes is read by Spark's workers."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    found = clusters(source)
+    structs = [StructType.fromDDL(table.columns) for table in WRITES]
+    schemas = [to_arrow_schema(struct) for struct in structs]
+    if sum(file.size_bytes for cluster in found for file in cluster.files) > small:
+        return _spread(spark, source, found, snapshot_id, structs, schemas)
+    system, _ = filesystem(source)
+    parts = [_tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id, schemas) for cluster in found]
+    return tuple(
+        spark.createDataFrame(pa.concat_tables(of_clusters), struct)
+        for of_clusters, struct in zip(zip(*parts, strict=True), structs, strict=True)
+    )
+
+
+def _spread(
+    spark: SparkSession, source: str, found: Sequence[Cluster], snapshot_id: str, structs: Sequence[object], schemas: Sequence[pa.Schema]
+) -> tuple[DataFrame, ...]:
+    """A task a cluster, the largest first. Its rows come as one frame with a column a table, kept on disk to be taken apart."""
+    from pyspark import StorageLevel
+    from pyspark.sql.types import StructField, StructType
+
+    largest_first = sorted(found, key=lambda cluster: -sum(file.size_bytes for file in cluster.files))
+
+    def ingest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        system, _ = filesystem(source)
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                cluster = largest_first[index]
+                yield from _side_by_side(_tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id, schemas))
+
+    wide = StructType([StructField(table.name, struct) for table, struct in zip(WRITES, structs, strict=True)])
+    rows = spark.range(0, len(found), 1, len(found)).mapInArrow(ingest, wide).persist(StorageLevel.DISK_ONLY)
+    return tuple(rows.where(f"{table.name} IS NOT NULL").select(f"{table.name}.*") for table in WRITES)
+
+
+def _side_by_side(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
+    types = [pa.struct(list(table.schema)) for table in tables]
+    for at, table in enumerate(tables):
+        for batch in table.to_batches(max_chunksize=_BATCH):
+            yield pa.RecordBatch.from_arrays(
+                [batch.to_struct_array() if i == at else pa.nulls(len(batch), type) for i, type in enumerate(types)],
+                names=[written.name for written in WRITES],
+            )
+
+
+def _ingest(system: fs.FileSystem, cluster: Cluster) -> Merged:
+    """A cluster's rows; of what lies beside the clusters, only that it was not read."""
+    if cluster.cluster_id != BESIDE:
+        return merge(ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file)) for file in cluster.files)
+    merged = merge(ReadFile(file.name, file.size_bytes, file.written_at, _unread(file)) for file in cluster.files)
+    del merged.rows["cluster"]
+    return merged
+
+
+def _read(system: fs.FileSystem, file: File) -> Reading:
+    try:
+        reading = read_dump(read_bytes(system, file))
+    except NoBytes as e:
+        return Reading(None, [], [Rejected(1, "", str(e))])
+    # What a desktop or a version control hides beside the dumps is listed, but nobody asked for it to be read.
+    return Reading(None, [], []) if reading.format is None and _hidden(file) else reading
+
+
+def _unread(file: File) -> Reading:
+    return Reading(None, [], [] if _hidden(file) else [Rejected(1, "", "lies beside the folders of the clusters: move it into one")])
+
+
+def _hidden(file: File) -> bool:
+    return any(part.startswith(".") for part in file.name.split("/"))
+
+
+def _tables(merged: Merged, cluster_id: str, snapshot_id: str, schemas: Sequence[pa.Schema]) -> list[pa.Table]:
+    """The merged rows under their snapshot and cluster, in the order of WRITES."""
+    tables = []
+    for table, schema in zip(WRITES, schemas, strict=True):
+        if table is KEY_SAMPLE:
+            columns, count = merged.key_sample.columns, len(merged.key_sample)
+        else:
+            rows = merged.rows.get(table.name, [])
+            columns, count = list(zip(*rows, strict=True)) or [()] * (len(schema) - 2), len(rows)
+        values = [[snapshot_id] * count, [cluster_id] * count, *columns]
+        arrays = [
+            column.cast(field.type) if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
+            for column, field in zip(values, schema, strict=True)
+        ]
+        tables.append(pa.Table.from_arrays(arrays, schema=schema))
+    return tables

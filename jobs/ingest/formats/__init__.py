@@ -1,0 +1,23 @@
+"""The formats that are understood, one module each: NAME, whether a dump is of it, and what its entries tell."""
+
+from __future__ import annotations
+
+from jobs.ingest.formats import (
+    broker_list,
+    capacity,
+    kafka_broker_api_versions,
+    kafka_cluster,
+    kafka_consumer_groups,
+    kafka_features,
+    kafka_get_offsets,
+    kafka_log_dirs,
+    kafka_metadata_quorum,
+    kafka_topics,
+    key_sample,
+)
+
+# The first that recognises a dump reads it. kafka-get-offsets has the least to go by, and comes last.
+FORMATS = (
+    kafka_topics, kafka_log_dirs, kafka_consumer_groups, kafka_broker_api_versions, kafka_cluster, kafka_features, kafka_metadata_quorum,
+    capacity, key_sample, broker_list, kafka_get_offsets,
+)

@@ -1,0 +1,84 @@
+"""Broker ids with their racks, as an operator keeps them: CSV with a header, or JSON.
+
+    broker_id,rack        [{"broker_id": 1, "rack": "a"}]        {"brokers": [{"id": 1, "rack": null}]}
+    1,a
+    2,                    (also under "nodes", as Kafka's DescribeCluster has them)
+
+An empty rack is none.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, json_document, plain_text
+from jobs.ingest.facts import BrokerListed
+
+NAME = "broker-list"
+
+_ID_KEYS = ("broker_id", "brokerId", "broker.id", "broker", "id", "node_id", "nodeId", "node.id")
+_LIST_KEYS = ("brokers", "nodes")
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether the CSV's header is the first line, or the JSON is a list of brokers."""
+    return _csv_columns(dump) is not None or ('"rack"' in dump.head and _json_brokers(dump) is not None)
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each broker."""
+    yield from _csv(dump, *columns) if (columns := _csv_columns(dump)) else _json(dump)
+
+
+def _json(dump: Dump) -> Iterator[Told | Rejected]:
+    found = _json_brokers(dump)
+    assert found is not None  # or it would not have been recognised
+    brokers, line, around = found
+    for number, text in around:
+        yield Rejected(number, text, "not of the JSON")
+    for broker in brokers:
+        try:
+            yield Told(line, broker, _listed(next((broker[key] for key in _ID_KEYS if key in broker), None), broker.get("rack")))
+        except (Unreadable, TypeError, AttributeError) as e:
+            yield Rejected(line, broker, str(e) if isinstance(e, Unreadable) else "no JSON object")
+
+
+def _json_brokers(dump: Dump) -> tuple[list[Any], int, list[tuple[int, str]]] | None:
+    try:
+        document, line, around = json_document(dump)
+    except Unreadable:
+        return None
+    if isinstance(document, dict):
+        document = next((document[key] for key in _LIST_KEYS if key in document), None)
+    if isinstance(document, list) and any(isinstance(broker, dict) and set(_ID_KEYS) & set(broker) for broker in document):
+        return document, line, around
+    return None
+
+
+def _csv_columns(dump: Dump) -> tuple[str, int, int] | None:
+    """The delimiter, and the columns of id and rack, of a CSV's header."""
+    _, header = next(dump.lines(), (1, ""))
+    for delimiter in (",", ";", "\t"):
+        names = [name.strip(' "') for name in header.split(delimiter)]
+        ids = [names.index(key) for key in _ID_KEYS if key in names]
+        if ids and "rack" in names:
+            return delimiter, ids[0], names.index("rack")
+    return None
+
+
+def _csv(dump: Dump, delimiter: str, broker_id: int, rack: int) -> Iterator[Told | Rejected]:
+    for number, line in islice(dump.lines(), 1, None):
+        try:
+            fields = next(csv.reader([line], delimiter=delimiter, strict=True))
+            yield Told(number, line, _listed(fields[broker_id].strip(), fields[rack].strip()))
+        except IndexError:
+            yield Rejected(number, line, "fewer columns than the header")
+        except (Unreadable, csv.Error) as e:
+            yield Rejected(number, line, str(e))
+
+
+def _listed(broker_id: object, rack: object) -> BrokerListed:
+    return BrokerListed(identifier(broker_id, "the broker's id"), None if rack in (None, "") else plain_text(rack, "rack"))

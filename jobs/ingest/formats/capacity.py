@@ -1,0 +1,78 @@
+"""Cruise Control's capacity.json (BrokerCapacityConfigFileResolver), the JBOD and the cores form too.
+
+    {"brokerCapacities": [
+      {"brokerId": "-1", "capacity": {"DISK": "100000", "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}},
+      {"brokerId": "0",  "capacity": {"DISK": {"/d1": "250000", "/d2": "250000"}, "CPU": {"num.cores": "8"}, "NW_IN": ...}}]}
+
+DISK is in MiB, by log dir or whole; NW_IN and NW_OUT in KiB/s; CPU in percent, or in cores of 100 % each.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, json_document, plain_text, whole_number
+from jobs.ingest.facts import BrokerCapacity
+
+NAME = "capacity.json"
+
+_NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether its one top-level key is there."""
+    return '"brokerCapacities"' in dump.head
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each entry."""
+    try:
+        document, line, around = json_document(dump)
+    except Unreadable as e:
+        yield Rejected(1, dump.head, str(e))
+        return
+    for number, text in around:
+        yield Rejected(number, text, "not of the JSON")
+    capacities = document.get("brokerCapacities") if isinstance(document, dict) else None
+    if not isinstance(capacities, list):
+        yield Rejected(line, document, "brokerCapacities is no list")
+        return
+    for entry in capacities:
+        try:
+            yield Told(line, entry, _capacity(entry))
+        except Unreadable as e:
+            yield Rejected(line, entry, str(e))
+
+
+def _capacity(entry: Any) -> BrokerCapacity:
+    capacity = entry.get("capacity") if isinstance(entry, dict) else None
+    if not isinstance(capacity, dict):
+        raise Unreadable("no capacity is told")
+    broker_id = whole_number(entry.get("brokerId"), "brokerId", least=-1, most=2**31 - 1)
+    disk, cpu = capacity.get("DISK"), capacity.get("CPU")
+    by_log_dir = None
+    if isinstance(disk, dict):
+        by_log_dir = {plain_text(log_dir, "a log dir"): _number(size, "DISK") * 2**20 for log_dir, size in disk.items()}
+    return BrokerCapacity(
+        broker_id,
+        _scaled(disk, "DISK", 2**20) if by_log_dir is None else math.fsum(by_log_dir.values()),
+        by_log_dir,
+        _scaled(capacity.get("NW_IN"), "NW_IN", 2**10),
+        _scaled(capacity.get("NW_OUT"), "NW_OUT", 2**10),
+        _scaled(cpu.get("num.cores"), "num.cores", 100) if isinstance(cpu, dict) else _scaled(cpu, "CPU", 1),
+    )
+
+
+def _scaled(value: Any, name: str, unit: int) -> float | None:
+    return None if value is None else _number(value, name) * unit
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
+        raise Unreadable(f"{name} is no number")
+    return float(value)

@@ -1,0 +1,36 @@
+"""kafka-features describe (org.apache.kafka.tools.FeatureCommand): the features that the controller has finalized.
+
+    Feature: eligible.leader.replicas.version	SupportedMinVersion: 0	SupportedMaxVersion: 1	FinalizedVersionLevel: 1	Epoch: 152
+
+Only KRaft finalizes metadata.version; eligible.leader.replicas.version is at 1 where eligible leader replicas are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jobs.ingest.dump import Dump, Rejected, Told
+from jobs.ingest.facts import FeatureLevel
+
+NAME = "kafka-features"
+
+_LINE = re.compile(
+    r"Feature: ?([A-Za-z0-9._-]+)\s{1,64}SupportedMinVersion: ?(\S+)\s{1,64}SupportedMaxVersion: ?(\S+)"
+    r"\s{1,64}FinalizedVersionLevel: ?([A-Za-z0-9._-]+)\s{1,64}Epoch: ?([0-9]+|-)\s{0,64}"
+)
+_KNOWN_BY = re.compile(r"^Feature: ?\S+\s+SupportedMinVersion:", re.MULTILINE)
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether the line of a feature is there."""
+    return _KNOWN_BY.search(dump.head) is not None
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each feature."""
+    for number, line in dump.lines():
+        if match := _LINE.fullmatch(line):
+            yield Told(number, line, FeatureLevel(match[1], match[4]))
+        else:
+            yield Rejected(number, line, "not the line of a feature")

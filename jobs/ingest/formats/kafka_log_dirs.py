@@ -1,0 +1,93 @@
+"""kafka-log-dirs --describe (kafka.admin.LogDirsCommand 1.0 to 3.5, org.apache.kafka.tools.LogDirsCommand since).
+
+    Querying brokers for log directories information
+    Received log directory information from brokers 1,2,3
+    {"brokers":[{"broker":1,"logDirs":[{"partitions":[{"partition":"orders-0","size":5389,"offsetLag":0,"isFuture":false}],
+    "error":null,"logDir":"/var/lib/kafka/data1"}]}],"version":1}
+
+An entry is a broker, a log dir, or a partition's log. A partition is named `topic-id`: the last dash parts them. A broker that is down
+is missing. offsetLag -1: the broker could not tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, json_document, plain_text, topic_name, whole_number
+from jobs.ingest.facts import LogDirLine, LogDirsAnswer, ReplicaOnDisk
+
+NAME = "kafka-log-dirs"
+
+_KNOWN_BY = re.compile(r'"logDirs"\s*:\s*\[\s*[{\]]|^Received log directory information from brokers ', re.MULTILINE)
+_CHATTER = ("Querying brokers for log directories information", "Received log directory information from brokers ")
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether the tool's own words or its JSON are there."""
+    return _KNOWN_BY.search(dump.head) is not None
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each log dir and each partition's log."""
+    try:
+        document, line, around = json_document(dump)
+    except Unreadable as e:
+        yield Rejected(1, dump.head, str(e))
+        return
+    for number, text in around:
+        if not text.startswith(_CHATTER):
+            yield Rejected(number, text, "neither the tool's words nor its JSON")
+    brokers = document.get("brokers") if isinstance(document, dict) else None
+    if not isinstance(brokers, list):
+        yield Rejected(line, document, "no list of brokers in the JSON")
+        return
+    for broker in brokers:
+        yield from _broker(broker, line)
+
+
+def _broker(broker: Any, line: int) -> Iterator[Told | Rejected]:
+    try:
+        broker_id = identifier(broker["broker"], "broker")
+        log_dirs = _list(broker["logDirs"], "logDirs")
+    except (Unreadable, KeyError, TypeError) as e:
+        yield Rejected(line, broker, _why(e))
+        return
+    yield Told(line, broker, LogDirsAnswer(broker_id))
+    for log_dir in log_dirs:
+        try:
+            name = plain_text(log_dir["logDir"], "logDir")
+            error = None if log_dir.get("error") is None else plain_text(log_dir["error"], "error")
+            partitions = _list(log_dir["partitions"], "partitions")
+        except (Unreadable, KeyError, TypeError, AttributeError) as e:
+            yield Rejected(line, log_dir, _why(e))
+            continue
+        yield Told(line, log_dir, LogDirLine(broker_id, name, error))
+        for log in partitions:
+            try:
+                yield Told(line, log, _replica(log, broker_id, name))
+            except (Unreadable, KeyError, TypeError) as e:
+                yield Rejected(line, log, _why(e))
+
+
+def _replica(log: Any, broker_id: int, log_dir: str) -> ReplicaOnDisk:
+    topic, _, partition = plain_text(log["partition"], "partition").rpartition("-")
+    lag = whole_number(log["offsetLag"], "offsetLag", least=-(2**63))
+    future = log["isFuture"]
+    if not isinstance(future, bool):
+        raise Unreadable("isFuture is neither true nor false")
+    return ReplicaOnDisk(
+        broker_id, topic_name(topic), identifier(partition, "partition"), future, log_dir,
+        whole_number(log["size"], "size"), None if lag == -1 else lag,
+    )
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise Unreadable(f"{name} is no list")
+    return value
+
+
+def _why(e: Exception) -> str:
+    return f"{e.args[0]} is missing" if isinstance(e, KeyError) else str(e) if isinstance(e, Unreadable) else "no JSON object of that kind"

@@ -1,0 +1,349 @@
+"""The dumps of a cluster, merged into the rows of its tables.
+
+Files are taken in the order in which they were written (to the second, then by name), and what is told last about a thing stands: an
+earlier entry that tells otherwise becomes a rejected one, and so does one that the same file tells again. Of end offsets the greatest stands.
+What a dump shows to be missing (partitions of a topic, the partitions that a member holds) is an entry that could not be read.
+
+    who controls   kafka-features; failing that kafka-metadata-quorum or the APIs that brokers serve; failing that the Elr column: only KRaft
+                   fills it, and where eligible leader replicas are kept every topic shows min.insync.replicas; failing that ZooKeeper
+    who is live    who kafka-broker-api-versions lists unfenced; without it, who a broker list names; without it, who answered
+                   kafka-log-dirs; without it, who leads or is in sync somewhere
+    who holds what --members, where it tells; else the offsets' CONSUMER-ID
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from jobs.ingest.dump import Rejected, Told
+from jobs.ingest.facts import (
+    BrokerCapacity,
+    BrokerListed,
+    BrokerSeen,
+    ControllerSign,
+    EndOffset,
+    FeatureLevel,
+    GroupListed,
+    GroupOffset,
+    GroupRemark,
+    GroupState,
+    IdleMember,
+    KeySample,
+    LogDirLine,
+    LogDirsAnswer,
+    MemberLine,
+    PartitionLine,
+    ReplicaOnDisk,
+    TopicLine,
+)
+from jobs.ingest.formats import key_sample
+from jobs.ingest.reading import Reading, text_of
+
+Rows = list[tuple[Any, ...]]
+_NOT_FINALIZED = ("0", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file of a cluster, and what it tells."""
+
+    name: str
+    size_bytes: int
+    written_at: datetime
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A cluster's rows, each table's by its name and sorted by its key, without snapshot_id and cluster_id."""
+
+    rows: dict[str, Rows]
+    key_sample: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    file: ReadFile
+    told: Told
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """What stands about each thing, and where it was told; what was rejected of each file."""
+
+    standing: dict[type, dict[Any, _Place]] = field(default_factory=lambda: defaultdict(dict))
+    samples: list[pa.Table] = field(default_factory=list)
+    rejected: dict[str, list[Rejected]] = field(default_factory=lambda: defaultdict(list))
+    missing: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def of(self, kind: type) -> list[Any]:
+        """The facts of a kind that stand."""
+        return [place.told.fact for place in self.standing[kind].values()]
+
+    def reject(self, place: _Place, reason: str) -> None:
+        """Count an entry as rejected that was accepted when it was read."""
+        self.rejected[place.file.name].append(Rejected(place.told.line, place.told.entry, reason))
+
+    def miss(self, place: _Place, reason: str) -> None:
+        """Count an entry that should be there beside this one, and could not be read."""
+        self.missing[place.file.name] += 1
+        self.reject(place, reason)
+
+
+def merge(files: Iterable[ReadFile]) -> Merged:
+    """The rows of a cluster's tables."""
+    files = sorted(files, key=lambda file: (file.written_at.replace(microsecond=0), file.name))
+    evidence = _weigh(files)
+    rows = {
+        "broker": _brokers(evidence),
+        "log_dir": _log_dirs(evidence),
+        "topic": _topics(evidence),
+        "partition": _partitions(evidence),
+        "replica": _replicas(evidence),
+        **_groups(evidence),
+        "committed_offset": sorted(
+            (o.topic, o.partition, o.group_id, o.current_offset, o.log_end_offset, o.lag) for o in evidence.of(GroupOffset)
+        ),
+        "rejected_input": _rejected(evidence),
+    }
+    rows["input_file"] = _input_files(files, evidence)
+    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), max((file.written_at for file in files), default=None))]
+    return Merged(rows, _key_sample(evidence.samples))
+
+
+def _weigh(files: Sequence[ReadFile]) -> _Evidence:
+    evidence = _Evidence()
+    for file in files:
+        evidence.rejected[file.name] += file.reading.rejected
+        for told in file.reading.told:
+            fact = told.fact
+            if isinstance(fact, KeySample):
+                evidence.samples.append(fact.rows)
+            elif fact is not None:
+                standing, key, place = evidence.standing[type(fact)], fact[: fact.KEYED_BY], _Place(file, told)
+                before = standing.get(key)
+                if before is None:
+                    standing[key] = place
+                else:
+                    standing[key] = _settle(before, place, evidence)
+    return evidence
+
+
+def _settle(before: _Place, after: _Place, evidence: _Evidence) -> _Place:
+    """Which of two that tell about the same thing stands."""
+    stands, falls = after, before
+    if isinstance(after.told.fact, EndOffset) and before.told.fact.offset > after.told.fact.offset:
+        stands, falls = before, after
+    if before.file is after.file:
+        evidence.reject(falls, f"told again in line {stands.told.line}")
+    elif before.told.fact != after.told.fact:
+        evidence.reject(falls, f"{stands.file.name}, line {stands.told.line}, tells otherwise")
+    return stands
+
+
+def _controller(evidence: _Evidence) -> tuple[str, bool]:
+    level = {fact.feature: fact.level for fact in evidence.of(FeatureLevel) if fact.level not in _NOT_FINALIZED}
+    if evidence.standing[FeatureLevel]:
+        return "kraft" if "metadata.version" in level else "zookeeper", "eligible.leader.replicas.version" in level
+    signs = {fact.controller for fact in evidence.of(ControllerSign)}
+    partitions, topics = evidence.of(PartitionLine), evidence.of(TopicLine)
+    told = any(partition.elr is not None for partition in partitions)
+    kept = told and (
+        any(partition.elr or partition.last_known_elr for partition in partitions)
+        or bool(topics) and all("min.insync.replicas" in topic.configs for topic in topics)
+    )
+    return "kraft" if "kraft" in signs or (told and not signs) else "zookeeper", kept
+
+
+def _sources(input_files: Rows) -> list[str]:
+    return sorted({format for _, format, entries, accepted, *_ in input_files if format and (accepted or not entries)})
+
+
+def _brokers(evidence: _Evidence) -> Rows:
+    seen, listed = ({fact.broker_id: fact for fact in evidence.of(kind)} for kind in (BrokerSeen, BrokerListed))
+    answering = {fact.broker_id for fact in evidence.of(LogDirsAnswer)}
+    partitions = evidence.of(PartitionLine)
+    capacity = {fact.broker_id: fact for fact in evidence.of(BrokerCapacity)}
+    default = capacity.pop(-1, None)
+    for broker_id in seen.keys() & listed.keys():
+        if seen[broker_id].rack is not None and listed[broker_id].rack not in (None, seen[broker_id].rack):
+            evidence.reject(evidence.standing[BrokerListed][(broker_id,)], f"the cluster itself tells rack {seen[broker_id].rack}")
+    if seen:
+        live = {broker_id for broker_id, fact in seen.items() if not fact.fenced}
+    else:
+        live = set(listed) or answering or {
+            *(p.leader for p in partitions if p.leader is not None), *(broker_id for p in partitions for broker_id in p.isr)
+        }
+    known = {*seen, *listed, *capacity, *answering, *(broker_id for p in partitions for broker_id in p.replicas)}
+    rows = []
+    for broker_id in sorted(known):
+        racks = [brokers[broker_id].rack for brokers in (seen, listed) if broker_id in brokers]
+        told = capacity.get(broker_id, default)
+        limits = (told.disk_bytes, told.network_in_bytes_per_s, told.network_out_bytes_per_s, told.cpu_percent) if told else (None,) * 4
+        rows.append((broker_id, next((rack for rack in racks if rack is not None), None), broker_id in live, *limits))
+    return rows
+
+
+def _log_dirs(evidence: _Evidence) -> Rows:
+    capacity = {fact.broker_id: fact.disk_bytes_by_log_dir or {} for fact in evidence.of(BrokerCapacity)}
+    default = capacity.pop(-1, {})
+    told = {(fact.broker_id, fact.log_dir): fact.error for fact in evidence.of(LogDirLine)}
+    only_sized = {(broker_id, log_dir): None for broker_id, sizes in capacity.items() for log_dir in sizes}
+    return [
+        (broker_id, log_dir, error, capacity.get(broker_id, default).get(log_dir))
+        for (broker_id, log_dir), error in sorted((only_sized | told).items())
+    ]
+
+
+def _topics(evidence: _Evidence) -> Rows:
+    lines = {fact.topic: fact for fact in evidence.of(TopicLine)}
+    partitions: dict[str, dict[int, PartitionLine]] = defaultdict(dict)
+    for fact in evidence.of(PartitionLine):
+        partitions[fact.topic][fact.partition] = fact
+    rows = []
+    for topic in sorted({*lines, *partitions}):
+        line, of_topic = lines.get(topic), partitions[topic]
+        count = max(line.partitions if line else 0, max(of_topic, default=-1) + 1)
+        if len(of_topic) < count or (line and line.partitions < count):
+            first = evidence.standing[TopicLine][(topic,)] if line else evidence.standing[PartitionLine][(topic, min(of_topic))]
+            evidence.miss(first, f"{len(of_topic)} partitions are told" + (f", not {line.partitions}" if line else f" of at least {count}"))
+        replication_factor = line.replication_factor if line else len(of_topic[min(of_topic)].replicas)
+        configs = line.configs if line else {}
+        min_isr = configs.get("min.insync.replicas")
+        rows.append((
+            topic, line.topic_id if line else None, count, replication_factor, None if min_isr is None else int(min_isr),
+            sorted(configs.items()),
+        ))
+    return rows
+
+
+def _partitions(evidence: _Evidence) -> Rows:
+    end_offset: dict[tuple[str, int], int] = {}
+    for fact in evidence.of(GroupOffset):
+        if fact.log_end_offset is not None:
+            key = (fact.topic, fact.partition)
+            end_offset[key] = max(fact.log_end_offset, end_offset.get(key, 0))
+    end_offset |= {(fact.topic, fact.partition): fact.offset for fact in evidence.of(EndOffset)}
+    return [
+        (
+            p.topic, p.partition, p.leader, p.replicas, sorted(p.isr), None if p.elr is None else sorted(p.elr), p.last_known_elr,
+            p.adding_replicas or None, p.removing_replicas or None, end_offset.get((p.topic, p.partition)),
+        )
+        for p in sorted(evidence.of(PartitionLine))
+    ]
+
+
+def _replicas(evidence: _Evidence) -> Rows:
+    on_disk: dict[tuple[str, int, int], ReplicaOnDisk] = {}
+    moving_to: dict[tuple[str, int, int], str] = {}
+    for fact in evidence.of(ReplicaOnDisk):
+        key = (fact.topic, fact.partition, fact.broker_id)
+        if fact.future:
+            moving_to[key] = fact.log_dir
+        else:
+            on_disk[key] = fact
+    assigned: dict[tuple[str, int, int], tuple[int | None, bool]] = dict.fromkeys([*on_disk, *moving_to], (None, False))
+    for p in evidence.of(PartitionLine):
+        for index, broker_id in enumerate(p.replicas):
+            assigned[p.topic, p.partition, broker_id] = (index, broker_id in p.isr)
+    rows = []
+    for key in sorted(assigned):
+        disk = on_disk.get(key)
+        told = (disk.log_dir, disk.size_bytes, disk.offset_lag) if disk else (None, None, None)
+        rows.append((*key, *assigned[key], *told, moving_to.get(key)))
+    return rows
+
+
+def _groups(evidence: _Evidence) -> dict[str, Rows]:
+    """The groups, their members, and what these hold."""
+    states, listed, remarks = ({fact.group_id: fact for fact in evidence.of(kind)} for kind in (GroupState, GroupListed, GroupRemark))
+    told: dict[str, dict[str, MemberLine]] = defaultdict(dict)
+    for fact in evidence.of(MemberLine):
+        told[fact.group_id][fact.member_id] = fact
+    offered: dict[str, dict[str, tuple[str | None, str | None]]] = defaultdict(dict)  # by the offsets: host and client id
+    held: dict[tuple[str, str], set[tuple[str, int]]] = defaultdict(set)  # by the offsets
+    for fact in evidence.of(IdleMember):
+        offered[fact.group_id][fact.member_id] = (fact.host, fact.client_id)
+    for fact in evidence.of(GroupOffset):
+        offered.setdefault(fact.group_id, {})  # a group, if nobody reads in it
+        if fact.member_id is not None:
+            offered[fact.group_id][fact.member_id] = (fact.host, fact.client_id)
+            held[fact.group_id, fact.member_id].add((fact.topic, fact.partition))
+    _contradictions(evidence, told, held)
+
+    rows: dict[str, Rows] = {"consumer_group": [], "group_member": [], "observed_assignment": []}
+    for group_id in sorted({*states, *listed, *remarks, *told, *offered}):
+        members: dict[str, tuple[str | None, str | None, str | None]] = {
+            member_id: (None, client_id, host) for member_id, (host, client_id) in offered.get(group_id, {}).items()
+        }
+        holds = {member_id: held[group_id, member_id] for member_id in members}
+        if lines := told.get(group_id):
+            members = {line.member_id: (line.group_instance_id, line.client_id, line.host) for line in lines.values()}
+            holds = {
+                line.member_id: held[group_id, line.member_id] if line.assignment is None else set(line.assignment)
+                for line in lines.values()
+            }
+        topics = sorted({topic for partitions in holds.values() for topic, _ in partitions})
+        rows["group_member"] += [(group_id, member_id, *members[member_id], topics) for member_id in sorted(members)]
+        rows["observed_assignment"] += [
+            (topic, partition, group_id, member_id) for member_id in holds for topic, partition in holds[member_id]
+        ]
+        state, in_list, remark = states.get(group_id), listed.get(group_id), remarks.get(group_id)
+        protocols = [fact.protocol for fact in (state, in_list, *(lines or {}).values()) if fact and fact.protocol]
+        known = [fact.state for fact in (state, in_list, remark) if fact and fact.state]
+        rows["consumer_group"].append((
+            group_id, next(iter(protocols), None), state.assignor if state else None, next(iter(known), None),
+            state.coordinator_id if state else None, len(members) or ((state.members if state else None) or 0),
+        ))
+    rows["observed_assignment"].sort()
+    return rows
+
+
+def _contradictions(
+    evidence: _Evidence, told: dict[str, dict[str, MemberLine]], held: dict[tuple[str, str], set[tuple[str, int]]]
+) -> None:
+    """Where --members and the offsets tell different holders, or neither tells what a member holds."""
+    for place in evidence.standing[GroupOffset].values():
+        fact = place.told.fact
+        if fact.member_id is not None and fact.group_id in told:
+            line = told[fact.group_id].get(fact.member_id)
+            if line is None or line.assignment is not None and (fact.topic, fact.partition) not in line.assignment:
+                evidence.miss(place, f"--members tells otherwise than that {fact.member_id} holds it")
+    for place in evidence.standing[MemberLine].values():
+        line = place.told.fact
+        if line.assignment is None and line.partitions != (count := len(held[line.group_id, line.member_id])):
+            evidence.miss(place, f"of its partitions {count} are told by topic: add what --describe prints without --members")
+
+
+def _rejected(evidence: _Evidence) -> Rows:
+    rows = []
+    for file, rejected in sorted(evidence.rejected.items()):
+        entry: dict[int, int] = defaultdict(int)
+        for refused in sorted(rejected, key=lambda refused: refused.line):
+            rows.append((file, refused.line, entry[refused.line], text_of(refused.entry), refused.reason))
+            entry[refused.line] += 1
+    return rows
+
+
+def _input_files(files: Sequence[ReadFile], evidence: _Evidence) -> Rows:
+    rows = []
+    for file in sorted(files, key=lambda file: file.name):
+        read = sum(told.entries for told in file.reading.told) + len(file.reading.rejected)
+        entries, rejected = read + evidence.missing[file.name], len(evidence.rejected[file.name])
+        rows.append((file.name, file.reading.format, entries, entries - rejected, rejected, file.size_bytes))
+    return rows
+
+
+def _key_sample(samples: list[pa.Table]) -> pa.Table:
+    """The samples added up."""
+    by = ["topic", "key", "partition"]
+    sample = pa.concat_tables([key_sample.SCHEMA.empty_table(), *samples])
+    summed = sample.group_by(by).aggregate([("records", "sum"), ("size_bytes", "sum")])
+    named = summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])
+    return named.select(key_sample.SCHEMA.names).sort_by([("topic", "ascending"), ("partition", "ascending"), ("key", "ascending")])

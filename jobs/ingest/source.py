@@ -1,0 +1,116 @@
+"""The clusters of a source, their files, and the bytes of these: the only input of the ingest.
+
+A source is a folder, or a URI that pyarrow knows (s3://, gs://, hdfs://, file://). Each of its folders is a cluster of that name, and has
+all files below it. A source without folders is one cluster, of its own name. Files that lie beside clusters' folders belong to none:
+they are told under the cluster id `.`, as are hidden folders, which are no clusters; there is no row of `cluster` for it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from pyarrow import fs
+
+from jobs.errors import AuditError
+
+BESIDE = "."
+_GZIP = b"\x1f\x8b"
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MOST_BYTES = 1 << 30  # of a file, decompressed: more is taken for a zip bomb
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a cluster, by its name below the cluster's folder."""
+
+    name: str
+    path: str
+    size_bytes: int
+    written_at: datetime
+    regular: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster and its files, sorted by name."""
+
+    cluster_id: str
+    files: tuple[File, ...]
+
+
+class NoBytes(Exception):
+    """Why the bytes of a file cannot be had."""
+
+
+def clusters(source: str) -> list[Cluster]:
+    """The clusters of a source, sorted by name, and what lies beside them."""
+    try:
+        system, root = filesystem(source)
+        info = system.get_file_info(root)
+        if info.type == fs.FileType.NotFound:
+            raise AuditError(f"source {source} does not exist: name a folder that has a folder of dumps for each cluster")
+        if info.type != fs.FileType.Directory:
+            raise AuditError(f"source {source} is no folder: name the folder that holds it")
+        infos = system.get_file_info(fs.FileSelector(root, recursive=True))
+    except (OSError, ValueError, ImportError) as e:
+        raise AuditError(f"source {source} cannot be read: {e}".splitlines()[0]) from e
+    folders: dict[str, list[File]] = {}
+    loose: list[File] = []
+    for info in infos:
+        name = PurePosixPath(info.path).relative_to(root)
+        if info.type == fs.FileType.Directory:
+            if len(name.parts) == 1:
+                folders.setdefault(name.parts[0], [])
+        elif len(name.parts) == 1:
+            loose.append(_file(info, name))
+        else:
+            folders.setdefault(name.parts[0], []).append(_file(info, name.relative_to(name.parts[0])))
+    if not loose and not any(folders.values()):
+        raise AuditError(f"source {source} holds no file: put the dumps of each cluster in a folder of its name")
+    hidden = [_as_one(folder, folders.pop(folder)) for folder in sorted(folders) if folder.startswith(".")]
+    if not folders:
+        folders, loose = {PurePosixPath(root).name or "source": loose}, []
+    beside = [(BESIDE, hidden + loose)] if hidden or loose else []
+    return [Cluster(name, tuple(sorted(files, key=lambda file: file.name))) for name, files in (*beside, *sorted(folders.items()))]
+
+
+def filesystem(source: str) -> tuple[fs.FileSystem, str]:
+    """Where a source lies, and its path there."""
+    if "://" in source:
+        system, path = fs.FileSystem.from_uri(source)
+        return system, path.rstrip("/") or "/"
+    return fs.LocalFileSystem(), os.path.abspath(source)
+
+
+def read_bytes(system: fs.FileSystem, file: File) -> bytes:
+    """The bytes of a file, decompressed if it is gzipped."""
+    if not file.regular:
+        raise NoBytes("not a regular file")
+    if file.size_bytes > _MOST_BYTES:
+        raise NoBytes(f"larger than {_MOST_BYTES} bytes")
+    try:
+        with system.open_input_file(file.path) as opened:
+            data = opened.read()
+        if not data.startswith(_GZIP):
+            return data
+        with gzip.open(io.BytesIO(data)) as unzipped:
+            data = unzipped.read(_MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as e:
+        raise NoBytes(f"cannot be read: {e}".splitlines()[0]) from e
+    if len(data) > _MOST_BYTES:
+        raise NoBytes(f"larger than {_MOST_BYTES} bytes when decompressed")
+    return data
+
+
+def _file(info: fs.FileInfo, name: PurePosixPath) -> File:
+    return File(str(name), info.path, info.size or 0, info.mtime or _EPOCH, info.type == fs.FileType.File)
+
+
+def _as_one(folder: str, files: list[File]) -> File:
+    return File(folder, folder, sum(file.size_bytes for file in files), max((file.written_at for file in files), default=_EPOCH), False)
