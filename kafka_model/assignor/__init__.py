@@ -42,6 +42,10 @@ class UnknownTopic(ValueError):
     """A topic whose id the members hold, but of which the group's metadata knows no partitions."""
 
 
+class NobodyToShare(ValueError):
+    """A share group's partitions have places left, but all its members are full."""
+
+
 def hash_map_of(members: Sequence[Member]) -> list[Member]:
     """The members in the order of the HashMap by member id that Kafka puts them into, one by one."""
     by_id = {member.member_id: member for member in members}

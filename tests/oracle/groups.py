@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Callable
 from typing import Any
@@ -130,7 +131,7 @@ def as_members(case: dict[str, Any], *, static: bool = True, racks: bool = True)
             told["id"],
             tuple(told["topics"]),
             told["instance"] if static else None,
-            told["rack"] if racks else None,
+            told.get("rack") if racks else None,
             tuple((topic, partition) for topic, partition in told.get("owned", ())),
             told.get("generation"),
         )
@@ -151,3 +152,50 @@ def racks_of(case: dict[str, Any]) -> dict[str, list[list[str]]]:
 def in_order(assignment: Assignment, key: Callable[[str], bytes]) -> Assignment:
     """The same, each member's partitions sorted."""
     return {member: sorted(owned, key=lambda pair: (key(pair[0]), pair[1])) for member, owned in assignment.items()}
+
+
+def modern_group(rng: random.Random) -> dict[str, Any]:
+    """A group of the coordinator's: topics by id, members with the current target as what they own; deleted topics linger in both."""
+    drawn = group(rng, claims=True)
+    named = dict.fromkeys([*drawn["topics"], *(topic for member in drawn["members"] for topic in member["topics"])])
+    named |= dict.fromkeys(topic for member in drawn["members"] for topic, _ in member["owned"])
+    ids = {topic: base64.urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=") for topic in named}
+    claimed: set[tuple[str, int]] = set()
+    for member in drawn["members"]:
+        owned = {(topic, partition): None for topic, partition in member["owned"] if partition < len(drawn["topics"].get(topic, [0] * 3))}
+        member["owned"] = [pair for pair in owned if pair not in claimed]
+        claimed.update(owned)
+    if rng.random() < 0.3:
+        _hold_by_stride(rng, drawn)
+    members = [{key: member[key] for key in ("id", "topics", "instance", "owned")} for member in drawn["members"]]
+    return {"topics": {topic: len(partitions) for topic, partitions in drawn["topics"].items()}, "ids": ids, "members": members}
+
+
+def share_group(rng: random.Random) -> dict[str, Any]:
+    """A share group: partitions are held by several members, and some may not be assigned yet."""
+    drawn = modern_group(rng)
+    held = [(topic, number) for topic, partitions in drawn["topics"].items() for number in range(partitions)]
+    if rng.random() < 0.6 and held:
+        for member in drawn["members"]:
+            more = {pair: None for pair in rng.sample(held, rng.randint(0, min(5, len(held)))) if pair[0] in member["topics"] or rng.random() < 0.1}
+            member["owned"] = list({tuple(pair): None for pair in member["owned"]} | more)
+    if rng.random() < 0.2:
+        drawn["assignable"] = {topic: [n for n in range(partitions) if rng.random() < 0.8] for topic, partitions in drawn["topics"].items()}
+        drawn["assignable"].pop(rng.choice(sorted(drawn["topics"])), None)
+    return drawn
+
+
+def _hold_by_stride(rng: random.Random, drawn: dict[str, Any]) -> None:
+    """Few members hold everything, with strides that put their partition numbers into one bin of a HashSet."""
+    if not drawn["members"]:
+        return
+    holders = rng.sample(drawn["members"], rng.randint(1, len(drawn["members"])))
+    for member in drawn["members"]:
+        member["owned"] = []
+    stride = rng.choice((1, 16, 32, 64))
+    for topic in rng.sample(sorted(drawn["topics"]), len(drawn["topics"])):
+        drawn["topics"][topic] = drawn["topics"][topic][:1] * (len(drawn["topics"][topic]) if stride == 1 else stride * rng.randint(1, 14))
+        for number in range(0, len(drawn["topics"][topic]), stride):
+            holder = holders[number // stride % len(holders)] if rng.random() < 0.9 else rng.choice(holders)
+            if topic in holder["topics"]:
+                holder["owned"].append([topic, number])

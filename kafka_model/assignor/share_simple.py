@@ -1,0 +1,136 @@
+"""Simple: who shares which partitions of a share group (KIP-932; org.apache.kafka.coordinator.group.assignor.SimpleAssignor, 4.3.1).
+
+A partition may go to several members. With more members than partitions each partition is shared by as many as it takes for every member to have one;
+four members on a topic of three partitions:
+
+    T0: A B    T1: C D    T2: A C      (two a partition: six places, of which members get 2, 1, 2, 1 in turn)
+
+What members hold is kept within those numbers. Where all subscribe alike, the places are counted over all topics together, otherwise topic by topic;
+there a member also keeps what it holds of a topic that nobody subscribes to any more, deleted or not. An answer is a set for each member.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from kafka_model.assignor import Assignment, Member, NobodyToShare, TopicPartition, UnknownTopic, hash_map_of
+from kafka_model.assignor.uniform import by_topic, homogeneous, set_order, subscribed_order
+from kafka_model.java_hash import HashTable, hash_map_order, table_size_for, uuid_hash, uuid_order
+
+
+def assign(
+    partitions: Mapping[str, int],
+    topic_ids: Mapping[str, str],
+    members: Sequence[Member],
+    *,
+    assignable: Mapping[str, Collection[int]] | None = None,
+) -> Assignment:
+    """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them (those of deleted topics that members
+    still hold, too), the current target as `owned`, and the partitions that may be assigned (all, if not told)."""
+    listed = hash_map_of(members)
+    subscribed = [subscribed_order(member, partitions) for member in listed]
+    if not any(subscribed):
+        return {member.member_id: [] for member in members}
+    targets = {topic: _assignable(topic, partitions[topic], assignable) for topics in subscribed for topic in topics}
+    held = [_held(member, topic_ids) for member in listed]
+    if homogeneous(listed):
+        in_order = [pair for topic in subscribed[0] for pair in targets[topic]]
+        kept = [[pair for pair in pairs if pair[0] in targets] for pairs in held]
+        hashes = {topic: uuid_hash(topic_ids[topic]) for topic in targets}
+        shared = _share(in_order, kept, range(len(listed)), lambda pair: 31 * hashes[pair[0]] + pair[1])
+        return {member.member_id: list(owned) for member, owned in zip(listed, shared, strict=True)}
+    assignment: Assignment = {
+        member.member_id: [pair for pair in pairs if pair[0] not in targets] for member, pairs in zip(listed, held, strict=True)
+    }
+    for topic, in_order in targets.items():
+        subscribers = [index for index, topics in enumerate(subscribed) if topic in topics]
+        kept = [[pair for pair in pairs if pair[0] == topic] for pairs in held]
+        for member, owned in zip(listed, _share(in_order, kept, subscribers, lambda pair: pair[1]), strict=True):
+            assignment[member.member_id] += owned
+    return assignment
+
+
+def _assignable(topic: str, partitions: int, assignable: Mapping[str, Collection[int]] | None) -> list[TopicPartition]:
+    return [(topic, number) for number in range(partitions) if assignable is None or number in assignable.get(topic, ())]
+
+
+def _held(member: Member, topic_ids: Mapping[str, str]) -> list[TopicPartition]:
+    """What the member holds, in the order in which Kafka goes through the maps of its target assignment."""
+    numbers = by_topic(member.owned)
+    for topic in numbers:
+        if topic not in topic_ids:
+            raise UnknownTopic(f"no topic id of {topic}, which {member.member_id} holds: the order of topics goes by their ids")
+    topics = hash_map_order(numbers, lambda topic: uuid_hash(topic_ids[topic]), tie=lambda topic: uuid_order(topic_ids[topic]))
+    return [(topic, number) for topic in topics for number in set_order(numbers[topic])]
+
+
+def _share(
+    targets: Sequence[TopicPartition], held: Sequence[Sequence[TopicPartition]], subscribers: Sequence[int], hash_of: Callable[[TopicPartition], int]
+) -> list[dict[TopicPartition, None]]:
+    """What each member gets of the target partitions, given what it holds; `hash_of` is that of the keys in Kafka's map of partitions."""
+    sharing = -(-len(subscribers) // len(targets)) if targets else 0
+    due = _places(sharing * len(targets) / len(subscribers), subscribers, len(held))
+    order = HashTable(hash_of, initial=table_size_for((len(targets) + 1) * 4 // 3 + 1))
+    sharers: dict[TopicPartition, HashTable[int]] = {}
+    of_member: list[HashTable[TopicPartition]] = []
+    for index, pairs in enumerate(held):
+        of_member.append(HashTable(hash_of))
+        for pair in pairs:
+            order.compute_if_absent(pair)
+            sharers.setdefault(pair, HashTable(int)).put(index)
+            of_member[index].put(pair)
+    for index, mine in enumerate(of_member):
+        for pair in list(mine)[: max(0, len(mine) - due[index])]:
+            mine.discard(pair)
+            sharers[pair].discard(index)
+    for pair, of_pair in sharers.items():
+        for index in list(of_pair)[: max(0, len(of_pair) - sharing)]:
+            of_pair.discard(index)
+            of_member[index].discard(pair)
+    for pair in targets:
+        order.compute_if_absent(pair)
+        sharers.setdefault(pair, HashTable(int))
+    shared = [dict.fromkeys(pair for pair in pairs if pair in mine) for pairs, mine in zip(held, of_member, strict=True)]
+    _fill(list(order), sharers, shared, due, sharing)
+    return shared
+
+
+def _places(precise: float, subscribers: Sequence[int], members: int) -> list[int]:
+    """How many partitions each member is due, so that the places add up: Kafka rounds up the running total, in floating point."""
+    due = [0] * members
+    for position, index in enumerate(subscribers):
+        due[index] = math.ceil(precise * (position + 1)) - math.ceil(precise * position)
+    return due
+
+
+def _fill(
+    order: Sequence[TopicPartition],
+    sharers: Mapping[TopicPartition, HashTable[int]],
+    shared: Sequence[dict[TopicPartition, None]],
+    due: Sequence[int],
+    sharing: int,
+) -> None:
+    """Deal the free places to the members that are due more, in turn; a turn that gives nobody anything is the last."""
+    unfilled = [index for index, owned in enumerate(shared) if len(owned) < due[index]]
+    turn, given = 0, False
+    for pair in order:
+        if not unfilled:
+            return
+        places = sharing - len(sharers[pair])
+        while places > 0:
+            if turn == len(unfilled):
+                if not given:
+                    break
+                turn, given = 0, False
+                if not unfilled:
+                    raise NobodyToShare(f"{places} places of {pair} are left, and no member is due any more: Kafka's assignor throws")
+            index = unfilled[turn]
+            turn += 1
+            if index not in sharers[pair]:
+                shared[index][pair] = None
+                places -= 1
+                given = True
+                if len(shared[index]) >= due[index]:
+                    turn -= 1
+                    del unfilled[turn]

@@ -1,0 +1,25 @@
+"""The coordinator's SimpleAssignor for share groups (KIP-932), homogeneous or not, from a current assignment."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.assignor import Assignment
+from kafka_model.assignor.share_simple import assign
+from kafka_model.java_hash import string_order
+from tests.oracle.groups import as_members, in_order, share_group
+
+PROGRAMS = {"4.3.1": "CoordinatorAssignor"}
+RECORDED = 800
+ERRORS = {"NoSuchElementException": "NobodyToShare"}
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """A share group of any kind."""
+    return {"assignor": "simple", **share_group(rng)}
+
+
+def answer(case: dict[str, Any], kafka: str) -> Assignment:
+    """Who gets what; a set, told sorted."""
+    return in_order(assign(case["topics"], case["ids"], as_members(case), assignable=case.get("assignable")), string_order)

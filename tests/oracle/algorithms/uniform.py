@@ -1,0 +1,25 @@
+"""The coordinator's UniformAssignor (KIP-848), homogeneous or not, from a current assignment."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.assignor import Assignment
+from kafka_model.assignor.uniform import assign
+from kafka_model.java_hash import string_order
+from tests.oracle.groups import as_members, in_order, modern_group
+
+PROGRAMS = {"4.3.1": "CoordinatorAssignor"}
+RECORDED = 800
+ERRORS = {"PartitionAssignorException": "BrokenClaims", "ArrayIndexOutOfBoundsException": "BrokenClaims"}
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """A group of any kind."""
+    return {"assignor": "uniform", **modern_group(rng)}
+
+
+def answer(case: dict[str, Any], kafka: str) -> Assignment:
+    """Who gets what; a set, told sorted."""
+    return in_order(assign(case["topics"], case["ids"], as_members(case)), string_order)
