@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,7 @@ from pathlib import Path
 from jobs import jars
 
 VERSION = "4.3.1"
+_BEFORE_4 = {"kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand"}
 _TIME = r"\d{4}-\d\d-\d\d [\d:.]+"  # as the nodes' logs begin
 LEAN = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 TOOLS = {
@@ -50,11 +51,13 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A broker, a controller or both: where it listens and where it keeps its files."""
+    """A broker, a controller or both, or ZooKeeper: how it is run, where it listens and where it keeps its files."""
 
     id: int
-    port: int | None  # None: only a controller
+    port: int | None  # None: no broker
     folder: Path
+    run: Sequence[str]  # class and arguments
+    serving: str  # what its log tells when it is up
 
     @property
     def log(self) -> str:
@@ -82,7 +85,7 @@ class Cluster:
         # kafka-cluster's options belong to its subcommands, every other tool's come first or anywhere.
         subcommand = 1 if name == "kafka-cluster" else 0
         asked = [*args[:subcommand], "--bootstrap-server", self.bootstrap, *args[subcommand:]]
-        return java(self.version, TOOLS[name], *asked, check=check)
+        return java(self.version, _BEFORE_4.get(name, TOOLS[name]) if self.version < "4" else TOOLS[name], *asked, check=check)
 
     def kill(self, *brokers: int) -> None:
         """SIGKILL: the brokers are gone at once; the controller finds out when their sessions run out."""
@@ -100,9 +103,9 @@ class Cluster:
         """Start nodes that are down, and wait until they serve."""
         said = {broker: len(self.nodes[broker].log) for broker in brokers}
         for broker in brokers:
-            folder = self.nodes[broker].folder
-            run = [*command(self.version, "kafka.Kafka", heap="320m", level="info"), str(folder / "server.properties")]
-            with (folder / "node.log").open("ab") as log:
+            node = self.nodes[broker]
+            run = [*command(self.version, node.run[0], heap="320m", level="info"), *node.run[1:]]
+            with (node.folder / "node.log").open("ab") as log:
                 self.processes[broker] = subprocess.Popen(run, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         for broker in brokers:
             _until(partial(self._serves, broker, said[broker]), f"node {broker} starting", seconds=90)
@@ -111,25 +114,36 @@ class Cluster:
         log = self.nodes[broker].log[since:]
         if self.processes[broker].poll() is not None:
             raise ToolFailed(f"node {broker} ended while starting:\n{log[-3000:]}")
-        return "Kafka Server started" in log
+        return self.nodes[broker].serving in log
 
     def fenced(self) -> list[int]:
         """The brokers that the controller has taken out, in the order in which it did, each as often as it was."""
-        return [broker for _, broker in self._fencings()]
+        return [broker for broker, up in self._turns() if not up]
 
     def await_fenced(self, *brokers: int) -> None:
         """Wait until the controller has taken out brokers that were killed or stopped: nothing is led by them, no ISR has them."""
-        started = {broker: re.findall(rf"(?m)^({_TIME}) .*Kafka Server started", self.nodes[broker].log)[-1] for broker in brokers}
-        _until(
-            lambda: all(any(broker == one and time > started[broker] for time, one in self._fencings()) for broker in brokers),
-            f"brokers {brokers} being fenced",
-            seconds=60,
-        )
+        _until(lambda: not any(dict(self._turns())[broker] for broker in brokers), f"brokers {brokers} being fenced", seconds=60)
 
-    def _fencings(self) -> list[tuple[str, int]]:
-        # Only the active controller decides, and says so in its log; one that shuts down by itself is let go, not fenced.
-        told = re.compile(rf"(?m)^({_TIME}) .*(?:Fencing broker |The request from broker )(\d+) (?:at epoch|to shut down has been granted)")
-        return sorted((time, int(broker)) for node in self.nodes.values() for time, broker in told.findall(node.log))
+    def _turns(self) -> list[tuple[int, bool]]:
+        # Only the active controller decides, and says so in its log; a broker that shuts down is let go first, and may be told twice.
+        # A controller of the ZooKeeper days that takes over only says who is left.
+        lost = re.compile(
+            rf"(?m)^({_TIME}) .*(?:Fencing broker|The request from broker|Broker failure callback for) ([\d,]+)(?: at epoch| to shut down has been granted|$)"
+        )
+        left = re.compile(rf"(?m)^({_TIME}) .*Currently active brokers in the cluster: \w*Set\(([\d, ]*)\)")
+        brokers = {node.id for node in self.nodes.values() if node.port}
+        told = []
+        for node in self.nodes.values():
+            told += [(time, broker, False) for time, ids in lost.findall(node.log) for broker in _ids(ids)]
+            told += [(time, broker, False) for time, ids in left.findall(node.log) for broker in brokers - set(_ids(ids))]
+            told += [(time, node.id, True) for time in re.findall(rf"(?m)^({_TIME}) .*{re.escape(node.serving)}", node.log)]
+        state = dict.fromkeys(self.nodes, False)
+        turns = []
+        for _, broker, up in sorted(told):
+            if state[broker] != up:
+                turns.append((broker, up))
+            state[broker] = up
+        return turns
 
     def await_in_sync(self) -> None:
         """Wait until every replica of every partition is in its ISR."""
@@ -148,19 +162,66 @@ def cluster(
 ) -> Iterator[Cluster]:
     """Brokers with these ids and racks, which are the controllers too unless a node of its own is named for that."""
     voters = [controller] if controller is not None else list(racks)
-    with ExitStack() as ending:
-        folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True)))
+    with temporary_folder() as folder:
         ids = [*racks, *([controller] if controller is not None else [])]
-        ports = iter(_free_ports(len(racks) + len(voters)))
+        ports = iter(free_ports(len(racks) + len(voters)))
         quorum = {voter: next(ports) for voter in voters}
-        nodes = {id: Node(id, next(ports) if id in racks else None, folder / f"node-{id}") for id in ids}
-        for node in nodes.values():
-            _configure(node, racks.get(node.id), quorum, len(racks), log_dirs, properties or {})
-        _format(version, list(nodes.values()), log_dirs, cluster_id)
-        kafka = Cluster(version, nodes, {})
-        ending.callback(lambda: kafka.kill(*kafka.processes))
-        kafka.start(*ids)
+        nodes = [broker(id, next(ports) if id in racks else None, folder, "Kafka Server started") for id in ids]
+        for node in nodes:
+            roles = {"broker": node.port, "controller": quorum.get(node.id)}
+            listeners = {"PLAINTEXT": node.port, "CONTROLLER": quorum.get(node.id)}
+            kraft = {
+                "process.roles": ",".join(role for role, port in roles.items() if port),
+                "node.id": str(node.id),
+                "controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in quorum.items()),
+                "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items() if port),
+                "controller.listener.names": "CONTROLLER",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "broker.session.timeout.ms": "6000",
+                "broker.heartbeat.interval.ms": "500",
+            }
+            configure(node, racks.get(node.id), len(racks), log_dirs, kraft | dict(properties or {}))
+        _format(version, nodes, log_dirs, cluster_id)
+        with running(version, nodes) as kafka:
+            yield kafka
+
+
+@contextmanager
+def running(version: str, nodes: Sequence[Node]) -> Iterator[Cluster]:
+    """The nodes, all started at once, and killed when the block ends."""
+    kafka = Cluster(version, {node.id: node for node in nodes}, {})
+    try:
+        kafka.start(*kafka.nodes)
         yield kafka
+    finally:
+        kafka.kill(*kafka.processes)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for the files of a cluster, gone when the block ends."""
+    with tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def broker(id: int, port: int | None, folder: Path, serving: str) -> Node:
+    """A node that runs Kafka's server."""
+    return Node(id, port, folder / f"node-{id}", ("kafka.Kafka", f"{folder}/node-{id}/server.properties"), serving)
+
+
+def configure(node: Node, rack: str | None, brokers: int, log_dirs: int, properties: Mapping[str, str]) -> None:
+    """Write the node's server.properties: the given ones over what all test clusters have."""
+    settings = {
+        "log.dirs": ",".join(str(one) for one in _log_dirs(node, log_dirs)),
+        "auto.create.topics.enable": "false",
+        # A leader moves only when a broker dies or somebody asks for it.
+        "auto.leader.rebalance.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+        "offsets.topic.num.partitions": "8",
+        "offsets.topic.replication.factor": str(min(3, brokers)),
+    } | ({"broker.rack": rack} if rack and node.port else {}) | dict(properties)
+    node.folder.mkdir()
+    (node.folder / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
 
 def java(version: str, main: str, *args: str, check: bool = True) -> str:
@@ -180,36 +241,13 @@ def command(version: str, main: str, *, heap: str = "256m", level: str = "warn")
     return [jars.java(), f"-Xmx{heap}", *LEAN, *logging, "-cp", ":".join(f"{folder[0].parent}/*" for folder in found), main]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody listens on."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
-
-
-def _configure(node: Node, rack: str | None, quorum: Mapping[int, int], brokers: int, log_dirs: int, properties: Mapping[str, str]) -> None:
-    roles = {"broker": node.port, "controller": quorum.get(node.id)}
-    listeners = {"PLAINTEXT": node.port, "CONTROLLER": quorum.get(node.id)}
-    settings = {
-        "process.roles": ",".join(role for role, port in roles.items() if port),
-        "node.id": str(node.id),
-        "controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in quorum.items()),
-        "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items() if port),
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "log.dirs": ",".join(str(one) for one in _log_dirs(node, log_dirs)),
-        "auto.create.topics.enable": "false",
-        # A leader moves only when a broker dies or somebody asks for it.
-        "auto.leader.rebalance.enable": "false",
-        "broker.session.timeout.ms": "4000",
-        "broker.heartbeat.interval.ms": "500",
-        "group.initial.rebalance.delay.ms": "0",
-        "offsets.topic.num.partitions": "8",
-        "offsets.topic.replication.factor": str(min(3, brokers)),
-    } | ({"broker.rack": rack} if rack and node.port else {}) | dict(properties)
-    node.folder.mkdir()
-    (node.folder / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
 
 def _log_dirs(node: Node, count: int) -> list[Path]:
@@ -227,6 +265,10 @@ def _format(version: str, nodes: list[Node], log_dirs: int, cluster_id: str) -> 
             meta = (mine / "meta.properties").read_text()
             meta = re.sub(r"(?m)^node\.id=.*", f"node.id={node.id}", meta)
             (mine / "meta.properties").write_text(re.sub(r"(?m)^directory\.id=.*", f"directory.id={directory}", meta))
+
+
+def _ids(listed: str) -> list[int]:
+    return [int(id) for id in re.findall(r"\d+", listed)]
 
 
 def _until(true: Callable[[], bool], what: str, *, seconds: float) -> None:

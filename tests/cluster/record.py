@@ -1,7 +1,8 @@
-"""Record tests/snapshots/ anew, from real clusters: python -m tests.cluster.record [orders-eu | payments-us | six]...
+"""Record tests/snapshots/ anew, from real clusters: python -m tests.cluster.record [orders-eu | payments-us | six | stock-ap]...
 
 Two clusters live through two nights: topics are made, a first day's records are produced and read (night-before/), a second day's follow
-(bundled/); in payments-us a broker is killed before the second dump. Then brokers die, one scenario after another (killed/).
+(bundled/); in payments-us a broker is killed before the second dump. A cluster of the ZooKeeper days has one dump (zookeeper/).
+Then brokers die, one scenario after another (killed/).
 Every .txt is what one of Kafka's tools said, but for the log dirs, which stood in a temporary folder and are told as /var/lib/kafka.
 """
 
@@ -12,23 +13,27 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.cluster import Cluster, cluster
-from tests.cluster.stories import STORIES, Nights, Topic
+from tests.cluster import Cluster, ToolFailed, cluster
+from tests.cluster.stories import STORIES, Nights, Story, Topic
 from tests.cluster.workload import Sent, Workload, workload
+from tests.cluster.zookeeper import zookeeper_cluster
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
-DUMPS: Mapping[str, tuple[str, ...]] = {
+DUMPS = {
     "kafka-topics": ("kafka-topics", "--describe"),
     "kafka-log-dirs": ("kafka-log-dirs", "--describe"),
     "kafka-consumer-groups": ("kafka-consumer-groups", "--describe", "--all-groups"),
     "kafka-consumer-groups-members": ("kafka-consumer-groups", "--describe", "--all-groups", "--members", "--verbose"),
     "kafka-consumer-groups-state": ("kafka-consumer-groups", "--describe", "--all-groups", "--state"),
     "kafka-broker-api-versions": ("kafka-broker-api-versions",),
+    "kafka-get-offsets": ("kafka-get-offsets",),
+}
+KRAFT_DUMPS = {
     "kafka-cluster": ("kafka-cluster", "list-endpoints", "--include-fenced-brokers"),
     "kafka-features": ("kafka-features", "describe"),
-    "kafka-get-offsets": ("kafka-get-offsets",),
     "kafka-metadata-quorum": ("kafka-metadata-quorum", "describe", "--status"),
 }
 
@@ -37,18 +42,26 @@ def main(asked: Sequence[str]) -> None:
     """Record the clusters that are asked for, or all."""
     for name in asked or STORIES:
         story = STORIES[name]
-        with cluster(story.racks, controller=story.controller, log_dirs=story.log_dirs, cluster_id=story.cluster_id) as kafka:
+        with started(story) as kafka:
             say(name, "is up")
             create(kafka, story.topics)
             if story.nights is not None:
                 with workload(kafka) as applications:
-                    live_two_nights(name, story.nights, kafka, applications)
+                    nights = ("night-before", "bundled") if len(story.nights.days) == 2 else ("zookeeper",)
+                    live(kafka, story.nights, applications, [SNAPSHOTS / night / name for night in nights])
                 restore(kafka, story.racks)
             for old in (SNAPSHOTS / "killed").glob(f"{name}-*"):
                 shutil.rmtree(old)
             for title, steps in story.scenarios.items():
                 play(kafka, story.racks, f"{name}-{title}", steps)
                 restore(kafka, story.racks)
+
+
+def started(story: Story) -> AbstractContextManager[Cluster]:
+    """The cluster of the story, up and empty."""
+    if story.zookeeper:
+        return zookeeper_cluster(story.racks)
+    return cluster(story.racks, controller=story.controller, log_dirs=story.log_dirs, cluster_id=story.cluster_id)
 
 
 def create(kafka: Cluster, topics: Sequence[Topic]) -> None:
@@ -61,29 +74,29 @@ def create(kafka: Cluster, topics: Sequence[Topic]) -> None:
         kafka.tool("kafka-topics", "--create", "--topic", topic.name, *asked, *settings)
 
 
-def live_two_nights(name: str, nights: Nights, kafka: Cluster, applications: Workload) -> None:
-    """A day, a dump, another day, a broker lost or not, a dump."""
-    first, second = nights.days
-    applications.send(first)
+def live(kafka: Cluster, nights: Nights, applications: Workload, folders: Sequence[Path]) -> None:
+    """A day, a dump; and if there is another day: the groups that stand still, a broker lost or not, another dump."""
+    applications.send(nights.days[0])
     applications.join(nights.groups)
     reads = [argument for topic in nights.empty_reads for argument in ("--topic", topic)]
     kafka.tool("kafka-consumer-groups", "--group", nights.empty, "--reset-offsets", "--to-latest", "--execute", *reads)
-    dump(kafka, nights, SNAPSHOTS / "night-before" / name, first)
-    for group in nights.groups:
-        if group.paused:
-            applications.pause(group)
-    applications.send(second)
-    if nights.lost is not None:
-        kafka.kill(nights.lost)
-        kafka.await_fenced(nights.lost)
-    applications.settle()
-    dump(kafka, nights, SNAPSHOTS / "bundled" / name, second)
+    dump(kafka, nights, folders[0], nights.days[0])
+    for folder, day in zip(folders[1:], nights.days[1:], strict=True):
+        for group in nights.groups:
+            if group.paused:
+                applications.pause(group)
+        applications.send(day)
+        if nights.lost is not None:
+            kafka.kill(nights.lost)
+            kafka.await_fenced(nights.lost)
+        applications.settle()
+        dump(kafka, nights, folder, day)
 
 
 def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> None:
     """Write what an operator would save of the cluster."""
     renew(folder)
-    for file, (tool, *arguments) in DUMPS.items():
+    for file, (tool, *arguments) in (DUMPS | (KRAFT_DUMPS if kafka.version >= "4" else {})).items():
         (folder / f"{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
     capacities = [
         {"brokerId": str(broker), "capacity": {"DISK": disk, "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}}
@@ -109,11 +122,14 @@ def play(kafka: Cluster, racks: Mapping[int, str], title: str, steps: Sequence[s
         deeds[verb](*brokers)
         if verb != "start":
             kafka.await_fenced(*brokers)
+        out = kafka.fenced()[fenced:]
+        if set(out) != (set(brokers) if verb != "start" else set()):
+            raise ToolFailed(f"{title}: at step {step} the controller took out {out}: the machine is too busy, record again")
         # With every broker down there is none to ask.
         file = f"{number}-{step.replace(' ', '-')}.txt" if kafka.bootstrap else None
         if file:
             (folder / file).write_text(settled(kafka))
-        told.append(json.dumps({"step": verb, "brokers": brokers, "file": file, "fenced": kafka.fenced()[fenced:]}))
+        told.append(json.dumps({"step": verb, "brokers": brokers, "file": file, "fenced": out}))
     head = json.dumps({"kafka": kafka.version, "racks": racks})
     (folder / "scenario.json").write_text(head[:-1] + ', "steps": [\n  ' + ",\n  ".join(told) + "\n]}\n")
     say("played", folder.relative_to(SNAPSHOTS))

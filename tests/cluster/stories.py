@@ -29,27 +29,28 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """What happens in a cluster for its two dumps."""
+    """What happens in a cluster for its dumps, of which there is one a day."""
 
-    days: tuple[Sequence[Sent], Sequence[Sent]]
+    days: Sequence[Sequence[Sent]]
     groups: Sequence[Group]
     empty: str  # a group that has committed offsets and no member
     empty_reads: tuple[str, ...]
     capacity: Mapping[int, object]  # megabytes: of the broker, or by log dir
-    lost: int | None  # the broker that is killed before the second night's dump
+    lost: int | None = None  # the broker that is killed before the second dump
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
     """A cluster, what is in it, and how its brokers die: each scenario is a list of steps, from a healthy cluster on."""
 
-    cluster_id: str
     racks: Mapping[int, str]
-    controller: int | None  # None: the brokers are the controllers
-    log_dirs: int
     topics: Sequence[Topic]
     nights: Nights | None
     scenarios: Mapping[str, Sequence[str]]
+    zookeeper: bool = False
+    cluster_id: str = ""
+    controller: int | None = None  # None: the brokers are the controllers
+    log_dirs: int = 1
 
 
 def _orders_day(day: int) -> list[Sent]:
@@ -86,12 +87,21 @@ def _payments_day(day: int) -> list[Sent]:
     ]
 
 
+def _stock_day(day: int) -> list[Sent]:
+    return [
+        *skewed("stock", "sku-", keys=80, records=1_200, value_bytes=200, day=day),
+        *skewed("movements", "pallet-", keys=60, records=900, value_bytes=150, day=day),
+        Sent("counts", None, None, 600, 60_000),
+        *skewed("audits", "site-", keys=20, records=200, value_bytes=400, day=day),
+        *[Sent("labels", None, partition, 30 + partition, 3_000 + 100 * partition) for partition in range(5)],
+        *skewed("forecasts", "sku-", keys=40, records=400, value_bytes=100, day=day),
+    ]
+
+
 STORIES = {
     "orders-eu": Story(
         cluster_id="b3JkZXJzLWV1LWNsdXN0ZQ",
         racks={1: "rack-a", 2: "rack-b", 3: "rack-c"},
-        controller=None,
-        log_dirs=1,
         topics=(
             Topic("orders", 12, 3, 2),
             Topic("order-events", 9, 3, 2),
@@ -118,7 +128,6 @@ STORIES = {
             empty="nightly-report",
             empty_reads=("orders", "invoices"),
             capacity={1: "64", 2: "64", 3: "64"},
-            lost=None,
         ),
         scenarios={
             "broker-1": ("kill 1", "start 1"),
@@ -177,7 +186,6 @@ STORIES = {
         cluster_id="c2l4LWJyb2tlcnMtdGhyZQ",
         racks={11: "rack-a", 12: "rack-a", 21: "rack-b", 22: "rack-b", 31: "rack-c", 32: "rack-c"},
         controller=1,
-        log_dirs=1,
         topics=(
             Topic("rf3-min2", 12, 3, 2),
             Topic("rf3-min3", 9, 3, 3),
@@ -201,6 +209,41 @@ STORIES = {
             "brokers-12-22-32": ("kill 12", "kill 22", "kill 32", "start 12", "start 22", "start 32"),
             "brokers-12-22-32-stopped": ("stop 12", "stop 22", "stop 32", "start 32", "start 12", "start 22"),
             "broker-31-stopped-then-21-11": ("stop 31", "kill 21", "kill 11", "start 11", "start 31", "start 21"),
+        },
+    ),
+    # The last of the ZooKeeper days: placed by AdminUtils, with no eligible leader replicas, and an ISR that never becomes empty.
+    "stock-ap": Story(
+        zookeeper=True,
+        racks={11: "rack-a", 12: "rack-a", 21: "rack-b", 22: "rack-b", 31: "rack-c", 32: "rack-c"},
+        topics=(
+            Topic("stock", 12, 3, 2),
+            Topic("movements", 14, 3, 1),
+            Topic("counts", 9, 2, 1),
+            Topic("audits", 6, 2, 2),
+            Topic("labels", 5, 1, 1),
+            Topic("transfers", 8, 4, 3),
+            Topic("forecasts", 7, 3, 2, {"unclean.leader.election.enable": "true"}),
+            Topic("scans", 6, 2, 1, {"unclean.leader.election.enable": "true"}),
+            Topic("shelves", 6, 2, 1, assignment="11:12,12:11,21:22,22:21,31:32,32:31"),
+        ),
+        nights=Nights(
+            days=(_stock_day(0),),
+            groups=(
+                Group("replenish", [["stock", "movements"]] * 4, RANGE),
+                Group("counting", [["counts"]] * 2, ROUND_ROBIN),
+                Group("forecast", [["forecasts", "stock"]] * 3, COOPERATIVE),
+            ),
+            empty="yearly",
+            empty_reads=("audits",),
+            capacity={id: "64" for id in (11, 12, 21, 22, 31, 32)},
+        ),
+        scenarios={
+            "broker-11": ("kill 11", "start 11"),
+            "broker-22": ("kill 22", "start 22"),
+            "broker-31-stopped": ("stop 31", "start 31"),
+            "rack-a": ("kill 11 12", "start 12", "start 11"),
+            "brokers-11-21-31": ("kill 11", "kill 21", "kill 31", "start 11", "start 21", "start 31"),
+            "brokers-12-22-32-stopped": ("stop 12", "stop 22", "stop 32", "start 32", "start 12", "start 22"),
         },
     ),
 }

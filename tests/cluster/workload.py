@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tests.cluster import Cluster, command
+from tests.cluster import VERSION, Cluster, command
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Workload:
 def workload(kafka: Cluster) -> Iterator[Workload]:
     """Applications that run until the block ends."""
     source = str(Path(__file__).with_name("Workload.java"))
-    arguments = [*command(kafka.version, source, level="error"), kafka.bootstrap]
+    arguments = [*command(VERSION, source, level="error"), kafka.bootstrap]  # newer clients talk to older brokers
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Workload(process)
