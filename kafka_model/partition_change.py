@@ -7,10 +7,11 @@ A change states the ISR to be; the rest follows. With eligible leader replicas (
    ISR when that is empty. Else, with ISR and ELR both empty, the last known leader, if acceptable. Else, if the election is unclean, the first
    acceptable replica. Else none. A preferred election looks at the first replica before the leader.
 3. A leader from the ELR becomes the ISR, and the others stay in the ELR. An unclean leader becomes the ISR, empties the ELR, and recovers.
-4. An ISR that becomes empty notes the leader that was as the last known one; a leader found clears the note.
+4. A leader lost is noted as the last known one, if none is noted yet; a new leader clears the note.
 5. A new leader, a leader lost, and (until metadata version 3.6) an ISR that shrinks raise the leader epoch; every change raises the partition's.
 
-Without ELR the ISR never becomes empty: its last member stays recorded.
+Without ELR the ISR never becomes empty: its last member stays recorded. In version 3.9, where ELR was a preview, the last known leader is elected
+dead or alive, is noted when the ISR becomes empty, and is cleared by any change that leaves a leader.
 
     >>> led = Partition(replicas=(11, 21, 31), leader=11, isr=(11, 21, 31), min_insync_replicas=2)
     >>> two = change(led, isr=(21, 31), acceptable={21, 31}, elr=True)
@@ -22,10 +23,24 @@ Without ELR the ISR never becomes empty: its last member stays recorded.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
+from kafka_model.java_map import hash_map_order, spread
 from kafka_model.partition import Partition
+
+Version = Literal["3.9", "4.3"]
+_NO_LEADER = -1  # Kafka notes it as the last known leader where there was none
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """The replicas that a partition has while it moves: those that stay, those that come, those that will go."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
 
 
 class Election(Enum):
@@ -44,60 +59,101 @@ def change(
     elr: bool,
     election: Election = Election.ONLINE,
     unclean_shutdown: Collection[int] = (),
+    reassignment: Reassignment | None = None,
+    recovering: bool | None = None,
     bump_on_isr_shrink: bool = False,
+    version: Version = "4.3",
 ) -> Partition:
-    """The partition with that ISR, led by whom it must be; the very same value if nothing is to be recorded."""
-    isr = tuple(isr)
+    """The partition with that ISR, led by whom it must be; the very same value if nothing is to be recorded.
+
+    A reassignment (the one under way, if none is given) ends once the ISR has all the replicas that come (in 3.9, or where fewer come than go:
+    all that stay). `recovering` overrides what follows from the election.
+    """
+    moving = reassignment or Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
+    moving, isr = _completed(moving, tuple(isr), version=version)
     eligible = _eligible(partition, isr, unclean_shutdown) if elr else partition.elr
-    leader, unclean = _elect(partition, isr, eligible, acceptable, elr=elr, election=election)
+    leader, lossy = _elect(partition, moving.replicas, isr, eligible, acceptable, elr=elr, election=election, version=version)
     changed = leader != partition.leader
-    if changed and leader in eligible:
+    if changed and leader is not None and leader in eligible:
         isr, eligible = (leader,), tuple(replica for replica in eligible if replica != leader)
-    if unclean and changed:
+    unclean = changed and lossy
+    if unclean and leader is not None:
         isr, eligible = (leader,), ()
     if not elr:
         eligible = ()
         isr = isr or partition.isr
-    bumped = changed or (bump_on_isr_shrink and not set(partition.isr) <= set(isr))
+    shrunk = bump_on_isr_shrink and not set(partition.isr) <= set(isr)
+    bumped = changed or shrunk or not set(partition.replicas) <= set(moving.replicas)
     after = replace(
         partition,
+        replicas=moving.replicas,
         leader=leader,
         isr=isr,
         elr=eligible,
-        last_known_elr=_last_known_leader(partition, leader, isr) if elr else partition.last_known_elr,
-        recovering=partition.recovering or (unclean and changed),
+        last_known_elr=_last_known_leader(partition, leader, isr, bumped=bumped, version=version) if elr else partition.last_known_elr,
+        recovering=partition.recovering or unclean if recovering in (None, partition.recovering) else bool(recovering),
+        adding_replicas=moving.adding,
+        removing_replicas=moving.removing,
     )
     if after == partition:
         return partition
     return replace(after, leader_epoch=partition.leader_epoch + bumped, partition_epoch=partition.partition_epoch + 1)
 
 
+def _completed(moving: Reassignment, isr: tuple[int, ...], *, version: Version) -> tuple[Reassignment, tuple[int, ...]]:
+    """The reassignment, ended if it can be, and the ISR without those who then go."""
+    staying = tuple(replica for replica in moving.replicas if replica not in moving.removing)
+    in_sync = tuple(replica for replica in isr if replica not in moving.removing)
+    enough = set(moving.adding) <= set(in_sync) if version == "4.3" and len(moving.adding) >= len(moving.removing) else set(staying) <= set(in_sync)
+    possible = not moving.removing or (staying and in_sync)
+    if (moving.adding or moving.removing) and enough and possible:
+        return Reassignment(staying), in_sync
+    return moving, isr
+
+
 def _eligible(partition: Partition, isr: tuple[int, ...], unclean_shutdown: Collection[int]) -> tuple[int, ...]:
     if len(isr) >= partition.effective_min_isr:
         return ()
-    return tuple(sorted(replica for replica in {*partition.elr, *partition.isr} if replica not in isr and replica not in unclean_shutdown))
+    candidates = dict.fromkeys((*partition.elr, *partition.isr))
+    walked = hash_map_order([(replica, spread(replica)) for replica in candidates])  # the order is recorded: another one is a change
+    return tuple(replica for replica in walked if replica not in isr and replica not in unclean_shutdown)
 
 
 def _elect(
-    partition: Partition, isr: tuple[int, ...], eligible: tuple[int, ...], acceptable: Collection[int], *, elr: bool, election: Election
+    partition: Partition,
+    replicas: tuple[int, ...],
+    isr: tuple[int, ...],
+    eligible: tuple[int, ...],
+    acceptable: Collection[int],
+    *,
+    elr: bool,
+    election: Election,
+    version: Version,
 ) -> tuple[int | None, bool]:
     """The leader to be, and whether records may be lost with it."""
     valid = [replica for replica in isr or eligible if replica in acceptable]
-    incumbent = [] if partition.leader is None else [partition.leader]
-    order = [*incumbent, *partition.replicas]
-    if election is Election.PREFERRED:
-        order.insert(0, partition.replicas[0])
-    for candidate in order:
+    incumbent = () if partition.leader is None else (partition.leader,)
+    preferred = replicas[:1] if election is Election.PREFERRED else ()
+    for candidate in (*preferred, *incumbent, *replicas):
         if candidate in valid:
             return candidate, False
-    if elr and not isr and not eligible and len(partition.last_known_elr) == 1 and partition.last_known_elr[0] in acceptable:
-        return partition.last_known_elr[0], True
+    if elr and not isr and not eligible and len(partition.last_known_elr) == 1:
+        last_known = partition.last_known_elr[0]
+        if last_known in acceptable or version == "3.9":
+            return None if last_known == _NO_LEADER else last_known, True
     if election is Election.UNCLEAN:
-        return next(((replica, True) for replica in partition.replicas if replica in acceptable), (None, False))
+        return next(((replica, True) for replica in replicas if replica in acceptable), (None, False))
     return None, False
 
 
-def _last_known_leader(partition: Partition, leader: int | None, isr: tuple[int, ...]) -> tuple[int, ...]:
-    if not isr and partition.isr and partition.leader is not None:
-        return (partition.leader,)
-    return () if leader is not None else partition.last_known_elr
+def _last_known_leader(
+    partition: Partition, leader: int | None, isr: tuple[int, ...], *, bumped: bool, version: Version
+) -> tuple[int, ...]:
+    noted = (_NO_LEADER if partition.leader is None else partition.leader,)
+    if version == "3.9":
+        if partition.isr and not isr and partition.last_known_elr != noted:
+            return noted
+        return () if leader is not None else partition.last_known_elr
+    if not bumped:
+        return partition.last_known_elr
+    return partition.last_known_elr or noted if leader is None else ()

@@ -1,0 +1,36 @@
+"""PartitionLeaderElectionAlgorithms: the four elections of the ZooKeeper controller; and, now and then, the tables of legal previous states."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.election import elect_controlled_shutdown, elect_offline, elect_preferred, elect_reassign
+from kafka_model.partition_state import ENTERED_FROM, REPLICA_ENTERED_FROM, REPLICA_ENTERED_FROM_2_0
+
+PROGRAMS = {"2.0.0": "Elections", "3.9.2": "Elections"}
+RECORDED = 600
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """Up to 6 replicas, none now and then; an ISR in any order, empty or outside the replicas at times; few or all live."""
+    if rng.random() < 0.01:
+        return {"states": True}
+    replicas = rng.sample(range(9), rng.choice([0, 1, 2, 3, 3, 3, 4, 6]))
+    some = [rng.sample(range(9), rng.choice([0, 1, 2, 4, 9])) for _ in range(3)]
+    return {"replicas": replicas, "isr": some[0], "live": some[1], "shutting_down": some[2], "unclean": rng.random() < 0.5}
+
+
+def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
+    """The leader by each election; or the tables."""
+    if "states" in case:
+        replica_states = REPLICA_ENTERED_FROM_2_0 if kafka == "2.0.0" else REPLICA_ENTERED_FROM
+        partitions = {state.value: sorted(previous.value for previous in before) for state, before in ENTERED_FROM.items()}
+        return partitions | {state.value: sorted(previous.value for previous in before) for state, before in replica_states.items()}
+    replicas, isr, live = case["replicas"], case["isr"], case["live"]
+    return {
+        "offline": elect_offline(replicas, isr, live, unclean=case["unclean"]),
+        "reassign": elect_reassign(replicas, isr, live),
+        "preferred": elect_preferred(replicas, isr, live),
+        "controlled_shutdown": elect_controlled_shutdown(replicas, isr, live, case["shutting_down"]),
+    }
