@@ -26,6 +26,7 @@ from jobs.errors import AuditError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from expectations.limits import Limits
     from jobs.run import Night
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -49,14 +50,14 @@ class Engine(StrEnum):
 Lake = Annotated[str, typer.Option(help="Where the Delta tables lie: a folder, or any Hadoop-compatible URI.", envvar="TOPOLOGY_LAKE")]
 Snapshot = Annotated[str | None, typer.Option(help="The night's name; later nights must sort later.", show_default="today, as 2026-01-31")]
 Report = Annotated[Path | None, typer.Option(help="Folder for the pages.", show_default="LAKE/reports/SNAPSHOT, where the lake is a folder")]
-Limits = Annotated[Path | None, typer.Option(help="A TOML file of limits that differ from expectations/limits.toml.", exists=True, dir_okay=False)]
+LimitsFile = Annotated[Path | None, typer.Option(help="A TOML file of limits that differ from expectations/limits.toml.", exists=True, dir_okay=False)]
 Parameters = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Ask: start_index, shift, counter_start. May be repeated.")]
 Source = Annotated[str, typer.Argument(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")]
 DEFAULT_LAKE = "lake"
 
 
 @app.command()
-def nightly(source: Source = str(BUNDLED), lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None, parameters: Parameters = None, limits: Limits = None, report: Report = None) -> None:
+def nightly(source: Source = str(BUNDLED), lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None, parameters: Parameters = None, limits: LimitsFile = None, report: Report = None) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
     from jobs.run import NIGHT, sole_writer
 
@@ -109,7 +110,7 @@ def check(
     gate: Annotated[str, typer.Argument(help="ingest, computed, failover or balance.")],
     lake: Lake = DEFAULT_LAKE,
     snapshot: Snapshot = None,
-    limits: Limits = None,
+    limits: LimitsFile = None,
     report: Report = None,
 ) -> None:
     """Judge the tables of a gate with Great Expectations; a cluster that breaks a hard rule will not be published."""
@@ -292,7 +293,7 @@ def _docs(folder: Path | None) -> str | None:
     return str(folder / "validation") if folder else None
 
 
-def _limits(path: Path | None) -> Mapping[str, object]:
+def _limits(path: Path | None) -> Limits:
     from expectations.limits import limits
 
     return limits(path)

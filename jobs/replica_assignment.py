@@ -69,7 +69,7 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
     counted = observed.groupBy(_TOPIC).agg(F.count("*").cast("int").alias("seen"))
     placed = F.col("refusal").isNull() | F.col("replication_factor").between(1, F.col("n"))
     placement = (
-        started.withColumn("refusal", _REFUSAL)
+        started.withColumn("refusal", F.expr(_REFUSAL))
         .join(counted, on=_TOPIC, how="left")
         .join(matching, on=_TOPIC, how="left")
         .fillna(0, ["seen", "matching"])
@@ -104,7 +104,7 @@ def _best_start(observed: DataFrame, placeable: DataFrame, pattern: DataFrame) -
 
 # Brokers of which only some have a rack: kafka-topics refuses (RackAwareMode.Enforced); the broker's own topic creation goes on
 # without racks (RackAwareMode.Safe), and so does this.
-_REFUSAL = F.expr(
+_REFUSAL = (
     "CASE WHEN replication_factor < 1 THEN 'replication factor below 1' "
     "WHEN replication_factor > n THEN concat('replication factor ', replication_factor, ' larger than the ', n, ' brokers') "
     "WHEN some_rack AND NOT rack_aware THEN 'not all brokers have rack information' END"

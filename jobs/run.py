@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from expectations.limits import Limits
 from jobs import broker_balance, consumer_assignment, failover, ingest, log_storage, producer_load, publish, replica_assignment
 from jobs.check import check
 from jobs.errors import AuditError
@@ -98,7 +99,7 @@ class Night:
         self._replace_all(list(zip(job.WRITES, results, strict=True)), **more)
         self.spark.catalog.clearCache()
 
-    def check(self, gate: str, limits: Mapping[str, object], docs: str | None) -> list[str]:
+    def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""
         self.require(CLUSTER, f"run `step ingest --snapshot {self.snapshot_id}` first")
         suites = [table.name for table in GATES[gate]]
