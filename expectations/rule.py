@@ -1,0 +1,88 @@
+"""A rule: a Great Expectations expectation with a name, a sentence, a severity, and a query for the rows that break it.
+
+GX's UnexpectedRowsExpectation runs its query twice, once to fetch rows and once to count them, and tells the whole batch from its
+parts only by its rows. A batch here holds many clusters, and one sick cluster must not speak for the others: so the rule has a metric
+of its own, which asks once, and answers with the broken rows of each cluster and the first of them. Success is that there are none.
+
+A query names its own table `{batch}` and other tables of the snapshot by their names, and every row that it returns says its
+`cluster_id`. As an example, `SELECT cluster_id, topic FROM {batch} WHERE leader IS NULL`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import great_expectations.expectations as gxe
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.execution_engine import ExecutionEngine, SparkDFExecutionEngine
+from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.query_metric_provider import QueryMetricProvider
+
+from jobs.tables import Table
+
+HARD, SOFT = "critical", "warning"
+
+
+class BrokenRowsByCluster(QueryMetricProvider):
+    """How many rows of each cluster a query returns, and the first of them as JSON."""
+
+    metric_name = "broken_rows.by_cluster"
+    value_keys = ("unexpected_rows_query",)
+    query_param_name: ClassVar[str] = "unexpected_rows_query"
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(
+        cls,
+        execution_engine: SparkDFExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        batch, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE)
+        query = cls._get_query_from_metric_value_kwargs(metric_value_kwargs)
+        # PySpark fills {batch} itself, with a view of its own name: GX's `tmp_view` is one for the session, so suites could not run side by side.
+        broken = batch.sparkSession.sql(
+            f"SELECT cluster_id, count(*) AS broken_rows, min(to_json(struct(*))) AS example FROM ({query}) GROUP BY cluster_id ORDER BY cluster_id",
+            batch=batch,
+        )
+        return [row.asDict() for row in broken.collect()]
+
+
+class ExpectNoBrokenRows(gxe.UnexpectedRowsExpectation):
+    """Expect the query to return no row of any cluster."""
+
+    metric_dependencies: ClassVar[tuple[str, ...]] = (BrokenRowsByCluster.metric_name,)
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,
+        execution_engine: ExecutionEngine | None = None,
+    ) -> dict[str, Any]:
+        clusters = metrics[BrokenRowsByCluster.metric_name]
+        broken_rows = sum(cluster["broken_rows"] for cluster in clusters)
+        return {"success": not clusters, "result": {"observed_value": broken_rows, "details": {"clusters": clusters}}}
+
+
+def hard(rule: str, sentence: str, query: str) -> Expectation:
+    """A rule about our answers: if it breaks, they contradict themselves or their input, and the cluster is withheld."""
+    return ExpectNoBrokenRows(unexpected_rows_query=query, description=sentence, severity=HARD, meta={"rule": rule})
+
+
+def soft(rule: str, sentence: str, query: str, *, told: str | None = None) -> Expectation:
+    """A rule about the cluster: if it breaks, that is a finding. `told` queries the clusters that tell what it needs; none: all do."""
+    return ExpectNoBrokenRows(unexpected_rows_query=query, description=sentence, severity=SOFT, meta={"rule": rule, "told": told})
+
+
+def equal(key: str, *, said: str, found: str) -> str:
+    """A query for the keys of which two queries say different things: `said` in one and `found` in the other, null where there is no row."""
+    return f"SELECT * FROM ({said}) FULL JOIN ({found}) USING ({key}) WHERE said IS DISTINCT FROM found"
+
+
+def one_row_per_key(table: Table) -> Expectation:
+    """The key of a table tells its rows apart; a null in it is a value as any other."""
+    key = ", ".join(column for column in table.key if column != "snapshot_id")
+    query = f"SELECT {key}, count(*) AS rows FROM {{batch}} GROUP BY {key} HAVING count(*) > 1"
+    return hard("one_row_per_key", f"A row of {table.name} has its key ({key}) to itself.", query)

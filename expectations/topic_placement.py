@@ -1,0 +1,43 @@
+"""topic_placement: each topic's placement is judged by its partitions, and the topics that no start explains are findings."""
+
+from __future__ import annotations
+
+from great_expectations.expectations.expectation import Expectation
+
+from expectations.limits import Limits
+from expectations.rule import equal, hard, soft
+from jobs.tables import REPLICA_ASSIGNMENT, TOPIC
+
+READS = (REPLICA_ASSIGNMENT, TOPIC)
+
+
+def expectations(limits: Limits) -> list[Expectation]:
+    return [
+        hard(
+            "every_topic_judged",
+            "Every topic has a placement, or the reason why it has none.",
+            "SELECT cluster_id, topic FROM topic ANTI JOIN {batch} USING (cluster_id, topic)",
+        ),
+        hard(
+            "matches_as_placed",
+            "The partitions that match are those that have not drifted, and the placement is explained if all do.",
+            equal(
+                "cluster_id, topic",
+                said="SELECT cluster_id, topic, struct(CAST(partitions AS BIGINT) AS partitions, CAST(matching_partitions AS BIGINT) AS matching, "
+                "explained) AS said FROM {batch} WHERE algorithm IS NOT NULL AND partitions > 0",
+                found="SELECT cluster_id, topic, struct(count(*) AS partitions, count_if(NOT drifted) AS matching, every(NOT drifted) AS explained) "
+                "AS found FROM replica_assignment GROUP BY cluster_id, topic",
+            ),
+        ),
+        soft(
+            "placement_explained",
+            "One start index and shift explain where all partitions of a topic are.",
+            "SELECT cluster_id, topic, partitions, matching_partitions, start_index, shift FROM {batch} WHERE NOT (explained OR asked)",
+            told="SELECT cluster_id FROM topic_placement WHERE NOT asked",
+        ),
+        soft(
+            "placeable",
+            "Kafka would not refuse to place a topic as it is.",
+            "SELECT cluster_id, topic, refusal FROM {batch} WHERE refusal IS NOT NULL",
+        ),
+    ]

@@ -1,0 +1,149 @@
+"""A night's tables in memory: a sound cluster by hand, and edits that break it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.tables import BY_NAME
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+Edit = Callable[[Tables], None]
+
+# Topic t, six partitions on three brokers, one a rack; each partition prefers the next broker.
+REPLICAS = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2], [1, 2, 0], [2, 0, 1]]
+RACKS = ["a", "b", "c"]
+# Who holds partitions 0 to 5 with the members as they are, one more, and one fewer.
+HELD = {0: "m0 m0 m1 m1 m2 m2", 1: "m0 m0 m1 m1 m2 m3", -1: "m0 m0 m0 m1 m1 m1"}
+
+
+def edit(table: str, where: Mapping[str, Any] | None = None, /, **values: Any) -> Edit:
+    """Change the rows of a table that have the values of `where`; all, if there is none."""
+
+    def change(tables: Tables) -> None:
+        rows = [row for row in tables[table] if _has(row, where or {})]
+        assert rows, f"no row of {table} has {where}"
+        assert values.keys() <= rows[0].keys(), f"{table} has no {values.keys() - rows[0].keys()}"
+        for row in rows:
+            row.update(values)
+
+    return change
+
+
+def drop(table: str, where: Mapping[str, Any] | None = None) -> Edit:
+    """Take away the rows of a table that have the values of `where`; all, if there is none."""
+
+    def change(tables: Tables) -> None:
+        kept = [row for row in tables[table] if not _has(row, where or {})]
+        assert len(kept) < len(tables[table]), f"no row of {table} has {where}"
+        tables[table] = kept
+
+    return change
+
+
+def add(table: str, *values: Any) -> Edit:
+    """Add a row to a table: its columns after snapshot and cluster."""
+    return lambda tables: tables[table].append(_row(table, values))
+
+
+def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) -> Edit:
+    """Let the one group have so many members, who hold partitions 0 to 5 as told; spread and idle are those with the members as they are."""
+
+    def change(tables: Tables) -> None:
+        for table in ("group_member", "consumer_assignment", "group_assignment"):
+            tables[table] = []
+        for number in range(members):
+            add("group_member", "g", f"m{number}", None, "client", "host", ["t"])(tables)
+        for assignor in ("range", "roundrobin"):
+            for changed, holders in held.items():
+                for partition, member in enumerate(holders.split()):
+                    add("consumer_assignment", "g", assignor, changed, "t", partition, member)(tables)
+                counts = [holders.split().count(f"m{number}") for number in range(members + changed)]
+                moved = sum(was != now for was, now in zip(held[0].split(), holders.split(), strict=True))
+                differing = 0 if assignor == "range" and changed == 0 else None
+                spans = [min(counts), max(counts), max(counts) - min(counts)]
+                add("group_assignment", "g", assignor, changed, members + changed, 6, counts.count(0), *spans, moved, differing)(tables)
+        now = next(row for row in tables["group_assignment"] if row["members_change"] == 0)
+        assert (now["spread"], now["idle_members"]) == (spread, idle)
+
+    return change
+
+
+def sound() -> Tables:
+    """A cluster with nothing to find fault with."""
+    tables: Tables = {name: [] for name in BY_NAME}
+
+    def have(table: str, *values: Any) -> None:
+        add(table, *values)(tables)
+
+    have("cluster", "kraft", True, ["kafka-topics"], None)
+    have("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
+    have("topic", "t", "id", 6, 3, 2, {})
+    have("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)
+    have("consumer_group", "g", "classic", "range", "Stable", 0, 3)
+    have("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None)
+    for broker, rack in enumerate(RACKS):
+        have("broker", broker, rack, True, 10_000.0, None, None, None)
+        have("log_dir", broker, "/d", None, 10_000.0)
+        have("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
+        have("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
+        _have_scenario(tables, f"broker {broker}", "broker", [broker], [])
+        _have_scenario(tables, f"rack {rack}", "rack", [broker], [rack])
+    for partition, replicas in enumerate(REPLICAS):
+        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100)
+        have("replica_assignment", "t", partition, replicas, replicas, False, 0)
+        have("observed_assignment", "t", partition, "g", HELD[0].split()[partition])
+        have("committed_offset", "t", partition, "g", 90, 100, 10)
+        key = f"key{partition}".encode()
+        have("key_sample", "t", key, None, 10, 100)
+        have("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, 1 / 6, 1 / 6, None, None, None)
+        have("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6)
+        for index, broker in enumerate(replicas):
+            have("replica", "t", partition, broker, index, True, "/d", 100, 0, None)
+            have("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)
+    consumers(3, HELD, spread=0, idle=0)(tables)
+    return tables
+
+
+def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], racks: list[str]) -> None:
+    """One broker of three is lost: it led two partitions, whose next replica takes over, and all six are left with two in sync."""
+    (lost,) = brokers
+    heir, in_sync = (lost + 1) % 3, [id for id in range(3) if id != lost]
+    counts = {"partitions": 6, "moved": 2, "leaderless": 0, "newly": 0, "under": 0, "newly_under": 0, "at": 6, "unclean": 0, "none left": 0}
+    add("scenario", "nightly", name, kind, brokers, racks, None, False, *counts.values(), 0, heir, 2)(tables)
+    add("failover_load", "nightly", name, heir, 2, 2, 20, 200, 1.0)(tables)
+    for partition, replicas in enumerate(REPLICAS):
+        leader = heir if replicas[0] == lost else replicas[0]
+        moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if replicas[0] == lost else []
+        states = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none"]
+        after = [replicas[0], leader, [0, 1, 2], in_sync, [], [], 2, False, False, True, False, 2]
+        add("failover", "nightly", name, "t", partition, *states, *after)(tables)
+
+
+def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, DataFrame]:
+    """The tables of a night with these clusters."""
+    return {
+        name: spark.createDataFrame(
+            [("s", cluster, *row.values()) for cluster, tables in clusters.items() for row in tables[name]], table.columns
+        )
+        for name, table in BY_NAME.items()
+        if "cluster_id" in table.columns
+    }
+
+
+def _row(table: str, values: tuple[Any, ...]) -> Row:
+    names = _columns(table)
+    return dict(zip(names, values, strict=True))
+
+
+def _columns(table: str) -> list[str]:
+    """The names of a table's columns after snapshot and cluster."""
+    lines = [line.split() for line in BY_NAME[table].columns.splitlines()]
+    return [words[0] for words in lines if words][2:]
+
+
+def _has(row: Row, where: Mapping[str, Any]) -> bool:
+    return all(row[name] == value for name, value in where.items())

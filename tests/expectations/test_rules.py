@@ -1,0 +1,267 @@
+"""Every rule is broken by rows that break no other: each near miss is a cluster of one night, which GX judges once."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from pyspark.sql import SparkSession
+
+from expectations.limits import limits
+from expectations.rule import one_row_per_key
+from jobs.check import judge, rules_of
+from jobs.tables import BY_NAME
+from tests.expectations.lake import HELD, Edit, add, consumers, drop, edit, frames, sound
+
+NOT_JUDGED = {"parameter", "validation", "snapshot"}  # of no cluster, and what comes after the gates
+SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
+
+KILLED_0 = {"scenario_id": "broker 0"}
+RACK_A = {"scenario_id": "rack a"}
+SIGNS = ["leaderless", "under_replicated", "under_min_isr", "at_min_isr", "not_preferred", "isr_outside", "unknown_broker", "rack_unsafe",
+         "no_tolerance", "odd_replication_factor"]  # fmt: skip
+
+
+def amiss(*signs: str) -> Edit:
+    return add("partition_health", "t", 0, *(sign in signs for sign in SIGNS))
+
+
+def leaderless(scenario: dict[str, str]) -> list[Edit]:
+    """Partition 0 was short of in-sync replicas before, and loses its leader."""
+    ends = {"leader": None, "state": "OfflinePartition", "isr": [], "under_min_isr_before": True, "under_min_isr": True, "at_min_isr": False}
+    counts = {"moved_leaders": 1, "leaderless": 1, "newly_leaderless": 1, "under_min_isr": 1, "at_min_isr": 5, "busiest_gained_leaders": 1}
+    return [
+        edit("failover", {**scenario, "partition": 0}, **ends),
+        edit("scenario", scenario, **counts),
+        edit("failover_load", scenario, gained_leaders=1),
+    ]
+
+
+def refusing(scenario: dict[str, str]) -> list[Edit]:
+    """Partition 0 is left with one in sync."""
+    return [
+        edit("failover", {**scenario, "partition": 0}, isr=[1], under_min_isr=True, at_min_isr=False),
+        edit("scenario", scenario, under_min_isr=1, newly_under_min_isr=1, at_min_isr=5),
+    ]
+
+
+ASKED = edit("topic_placement", asked=True, matching_partitions=5, explained=False)
+
+# The rule, and the edits of the sound cluster that break it alone.
+BROKEN: dict[str, list[Edit]] = {
+    "input_file.entries_add_up": [edit("input_file", entries=8)],
+    "input_file.rejected_are_kept": [edit("input_file", accepted=6, rejected=1)],
+    "input_file.recognised_files": [edit("input_file", format=None)],
+    "rejected_input.nothing_rejected": [
+        edit("input_file", accepted=6, rejected=1),
+        add("rejected_input", "topics.txt", 3, 0, "Topic: ?", "no partition"),
+    ],
+    "broker.brokers_are_known": [add("log_dir", 9, "/d", None, None)],
+    "broker.racks_of_all": [edit("broker", {"broker_id": 2}, rack=None)],
+    "log_dir.log_dirs_work": [edit("log_dir", {"broker_id": 2}, error="KafkaStorageException")],
+    "topic.topics_of_partitions": [
+        add("partition", "u", 0, 0, [], [], [], [], None, None, 0),
+        edit("broker_balance", {"broker_id": 0}, leaders=3),
+    ],
+    "topic.partitions_described": [
+        edit("topic", partitions=7),
+        *(drop(table) for table in ("group_member", "observed_assignment", "consumer_assignment", "group_assignment")),
+    ],
+    "topic.enough_replicas": [edit("topic", replication_factor=2)],
+    "topic.min_insync_replicas_told": [edit("topic", min_insync_replicas=None)],
+    "partition.not_empty": [lambda tables: tables.update({name: [] for name in tables if name != "cluster"})],
+    "replica.replicas_as_assigned": [edit("replica", {"partition": 0, "broker_id": 1}, in_sync=False)],
+    "replica.no_stray_replicas": [add("replica", "t", 6, 0, None, False, "/d", None, None, None)],
+    "group_member.members_have_groups": [drop("consumer_group")],
+    "observed_assignment.holders_are_members": [edit("observed_assignment", {"partition": 0}, member_id="gone")],
+    "committed_offset.committed_within_log": [edit("committed_offset", {"partition": 0}, current_offset=101)],
+    "key_sample.sampled_partitions_exist": [add("key_sample", "t", b"key0", 6, 5, 50)],
+    "replica_assignment.every_partition_placed": [edit("replica_assignment", {"partition": 0}, replicas=[0, 2, 1], observed=[0, 2, 1])],
+    "replica_assignment.one_replica_per_broker": [
+        edit("replica_assignment", {"partition": 0}, replicas=[0, 0, 1], drifted=True, misplaced_replicas=1),
+        ASKED,
+    ],
+    "replica_assignment.placed_on_known_brokers": [
+        edit("replica_assignment", {"partition": 0}, replicas=[0, 1, 9], drifted=True, misplaced_replicas=1),
+        ASKED,
+    ],
+    "replica_assignment.drift_as_shown": [edit("replica_assignment", {"partition": 0}, misplaced_replicas=1)],
+    "topic_placement.every_topic_judged": [drop("topic_placement"), drop("replica_assignment")],
+    "topic_placement.matches_as_placed": [edit("topic_placement", matching_partitions=5)],
+    "topic_placement.placement_explained": [
+        edit("replica_assignment", {"partition": 0}, replicas=[0, 2, 1], drifted=True),
+        edit("topic_placement", matching_partitions=5, explained=False),
+    ],
+    "topic_placement.placeable": [edit("topic_placement", refusal="not all brokers have rack information")],
+    "producer_load.load_as_sampled": [add("key_sample", "t", None, None, 1, 1)],
+    "producer_load.kinds_add_up": [edit("producer_load", {"partition": 0}, unkeyed_records=1)],
+    "producer_load.shares_sum_to_one": [edit("producer_load", {"partition": 0}, record_share=0.2)],
+    "topic_load.load_of_partitions": [edit("topic_load", keys=7)],
+    "topic_load.skew_over_floor": [edit("topic_load", skew_floor=1.1)],
+    "topic_load.even_producers": [edit("topic_load", skew=2.1)],
+    "hot_key.hottest_keys": [edit("hot_key", {"rank": 6}, records=9)],
+    "hot_key.no_hot_key": [edit("hot_key", {"rank": 1}, record_share=0.26)],
+    "consumer_assignment.every_partition_given": [
+        drop("consumer_assignment", {"assignor": "roundrobin", "members_change": 1, "partition": 0}),
+        edit("group_assignment", {"assignor": "roundrobin", "members_change": 1}, partitions=5),
+    ],
+    "consumer_assignment.given_to_subscribers": [edit("group_member", {"member_id": "m0"}, topics=[])],
+    "group_assignment.counts_as_assigned": [edit("group_assignment", {"members_change": 1}, idle_members=1)],
+    "group_assignment.moves_as_assigned": [edit("group_assignment", {"members_change": 1}, moved_partitions=2)],
+    "group_assignment.even_consumers": [consumers(3, {**HELD, 0: "m0 m0 m0 m1 m1 m2"}, spread=2, idle=0)],
+    "group_assignment.no_idle_members": [
+        consumers(7, {change: "m0 m1 m2 m3 m4 m5" for change in (0, 1, -1)}, spread=1, idle=1),
+        edit("consumer_group", members=7),
+    ],
+    "group_assignment.assigned_as_predicted": [edit("group_assignment", {"observed_differences": 0}, observed_differences=1)],
+    "log_storage.sizes_of_replicas": [edit("replica", {"partition": 0, "broker_id": 0}, size_bytes=101)],
+    "log_storage.segments_hold_the_size": [edit("log_storage", {"partition": 0, "broker_id": 0}, deletable_bytes=1)],
+    "disk_usage.usage_of_replicas": [edit("disk_usage", {"broker_id": 0}, index_bytes=20)],
+    "disk_usage.disks_not_full": [edit("disk_usage", {"broker_id": 0}, used_share=0.81)],
+    "scenario.every_failure_played": [drop(table, {"scenario_id": "rack c"}) for table in ("scenario", "failover", "failover_load")],
+    "scenario.counts_as_failover": [edit("scenario", KILLED_0, no_replica_left=1)],
+    "scenario.reads_survive_a_broker": leaderless(KILLED_0),
+    "scenario.writes_survive_a_broker": refusing(KILLED_0),
+    "scenario.reads_survive_a_rack": leaderless(RACK_A),
+    "scenario.writes_survive_a_rack": refusing(RACK_A),
+    "failover.every_touched_partition": [
+        drop("failover", {**KILLED_0, "partition": 1}),
+        edit("scenario", KILLED_0, partitions=5, at_min_isr=5),
+    ],
+    "failover.leader_is_live": [edit("broker", {"broker_id": 1}, live=False)],
+    "failover.leader_was_in_sync": [edit("failover", {**KILLED_0, "partition": 0}, isr_before=[0, 2])],
+    "failover.leader_stays": [edit("failover", {**KILLED_0, "partition": 0}, leader_before=2)],
+    "failover.leader_in_isr": [edit("failover", {**KILLED_0, "partition": 0}, isr=[0, 2])],
+    "failover.state_as_led": [edit("failover", {**KILLED_0, "partition": 0}, state="OfflinePartition")],
+    "failover.min_isr_as_counted": [edit("failover", {**KILLED_0, "partition": 0}, min_insync_replicas=1)],
+    "failover_load.gains_are_moves": [edit("failover_load", KILLED_0, gained_leaders=1)],
+    "failover_load.gained_shares_sum_to_one": [edit("failover_load", KILLED_0, gained_share=0.5)],
+    "failover_load.survivors_gain": [edit("failover_load", KILLED_0, broker_id=0)],
+    "broker_balance.carries_the_partitions": [edit("broker_balance", {"broker_id": 0}, in_sync_replicas=5)],
+    "broker_balance.even_leaders": [
+        edit("partition", {"partition": 1}, leader=0),
+        edit("partition", {"partition": 2}, leader=0),
+        edit("broker_balance", {"broker_id": 0}, leaders=4, leader_ratio=2.0),
+        edit("broker_balance", {"broker_id": 1}, leaders=1, leader_ratio=0.5),
+        edit("broker_balance", {"broker_id": 2}, leaders=1, leader_ratio=0.5),
+    ],
+    "broker_balance.even_replicas": [  # a fourth broker leads, and holds nothing
+        add("broker", 3, "a", True, None, None, None, None),
+        add("scenario", "nightly", "broker 3", "broker", [3], [], None, False, *[0] * 9, 0, None, 0),
+        edit("partition", {"partition": 5}, leader=3),
+        edit("broker_balance", {"broker_id": 2}, leaders=1),
+        add("broker_balance", 3, "a", True, 0, 0, 1, 0, None, None, None, None, 4, 0.0, 0.7, None, None),
+    ],
+    "broker_balance.even_bytes": [edit("broker_balance", {"broker_id": 0}, byte_ratio=1.6)],
+    "broker_balance.even_produced": [edit("broker_balance", {"broker_id": 0}, produced_ratio=1.6)],
+    "partition_health.nothing_left_out": [
+        edit("partition", {"partition": 0}, leader=None),
+        edit("broker_balance", {"broker_id": 0}, leaders=1),
+    ],
+    "partition_health.something_amiss": [amiss()],
+    "partition_health.every_partition_led": [amiss("leaderless")],
+    "partition_health.fully_replicated": [amiss("under_replicated")],
+    "partition_health.accepts_all_acks": [amiss("under_min_isr")],
+    "partition_health.above_min_isr": [amiss("at_min_isr")],
+    "partition_health.isr_within_replicas": [amiss("isr_outside")],
+    "partition_health.replicas_on_live_brokers": [amiss("unknown_broker")],
+    "partition_health.spread_over_racks": [amiss("rack_unsafe")],
+    "partition_health.replicas_to_spare": [amiss("no_tolerance")],
+    "partition_health.replicas_as_told": [amiss("odd_replication_factor")],
+    "partition_health.preferred_leaders": [amiss("not_preferred")],
+}
+# A cluster that tells of its brokers without racks, and of its topics, and nothing else.
+SILENT: list[Edit] = [
+    edit("broker", rack=None, disk_capacity_bytes=None),
+    edit("broker_balance", rack=None, size_bytes=None, byte_ratio=None, disk_used_share=None),
+    edit("broker_balance", produced_records=None, produced_size_bytes=None, produced_ratio=None),
+    edit("replica", size_bytes=None, log_dir=None, offset_lag=None),
+    *(drop(table, {"scenario_id": f"rack {rack}"}) for rack in "abc" for table in ("scenario", "failover", "failover_load")),
+    *(drop(table) for table in ("log_dir", "log_storage", "disk_usage", "key_sample", "producer_load", "topic_load", "hot_key")),
+    *(drop(table) for table in ("consumer_group", "group_member", "observed_assignment", "committed_offset")),
+    *(drop(table) for table in ("consumer_assignment", "group_assignment")),
+]
+NOT_TOLD = {
+    "log_dir.log_dirs_work",
+    "replica.no_stray_replicas",
+    "committed_offset.committed_within_log",
+    "key_sample.sampled_partitions_exist",
+    "topic_load.even_producers",
+    "hot_key.no_hot_key",
+    "group_assignment.even_consumers",
+    "group_assignment.no_idle_members",
+    "group_assignment.assigned_as_predicted",
+    "disk_usage.disks_not_full",
+    "scenario.reads_survive_a_rack",
+    "scenario.writes_survive_a_rack",
+    "broker_balance.even_bytes",
+    "broker_balance.even_produced",
+    "partition_health.spread_over_racks",
+}
+KEY = "one_row_per_key"
+
+
+def night(edits: list[Edit]) -> dict:
+    tables = copy.deepcopy(sound())
+    for change in edits:
+        change(tables)
+    return tables
+
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession) -> dict[tuple[str, str], tuple]:
+    """What was judged of each cluster and rule: severity, success, broken rows, example, sentence."""
+    clusters = {"sound": [], "silent": SILENT, **BROKEN}
+    tables = frames(spark.newSession(), {name: night(edits) for name, edits in clusters.items()})
+    rules = {suite: rules_of(suite, limits()) for suite in SUITES}
+    rows = judge(next(iter(tables.values())).sparkSession, tables, rules, "s", docs=None)
+    assert len({row[:4] for row in rows}) == len(rows)
+    return {(cluster, f"{suite}.{rule}"): rest for _, cluster, suite, rule, *rest in rows}
+
+
+def outcome(judged: dict, cluster: str, success: bool | None) -> set[str]:
+    return {rule for (of, rule), (_, it, *_) in judged.items() if of == cluster and it is success}
+
+
+def test_every_rule_has_rows_that_break_it() -> None:
+    names = {f"{suite}.{rule.meta['rule']}" for suite in SUITES for rule in rules_of(suite, limits())}
+    assert {name for name in names if not name.endswith(KEY)} == BROKEN.keys()
+
+
+def test_a_sound_cluster_breaks_nothing_and_tells_all(judged: dict) -> None:
+    assert outcome(judged, "sound", False) == set()
+    assert outcome(judged, "sound", None) == set()
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_near_miss_breaks_only_its_own_rule(judged: dict, rule: str) -> None:
+    assert outcome(judged, rule, False) == {rule}
+    _, _, broken_rows, example, _ = judged[rule, rule]
+    assert broken_rows >= 1
+    assert f'"cluster_id":"{rule}"' in example
+
+
+def test_a_rule_whose_input_is_not_told_neither_passes_nor_fails(judged: dict) -> None:
+    assert outcome(judged, "silent", False) == set()
+    assert outcome(judged, "silent", None) == NOT_TOLD
+
+
+def test_only_soft_rules_may_lack_their_input() -> None:
+    for suite in SUITES:
+        for rule in rules_of(suite, limits()):
+            assert rule.severity == "warning" or not rule.meta.get("told")
+
+
+def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alone(spark: SparkSession) -> None:
+    once, twice = sound(), sound()
+    amiss("leaderless")(once), amiss("leaderless")(twice)
+    add("rejected_input", "topics.txt", 3, 0, "?", "why")(once), add("rejected_input", "topics.txt", 3, 0, "?", "why")(twice)
+    for tables in (once, twice):  # a null is a value as any other
+        add("key_sample", "t", None, None, 1, 1)(tables)
+    for rows in twice.values():
+        rows[:] = [*rows, *rows[-1:]]
+    tables = frames(spark.newSession(), {"once": once, "twice": twice})
+    rules = {suite: [one_row_per_key(BY_NAME[suite])] for suite in SUITES}
+    rows = judge(next(iter(tables.values())).sparkSession, tables, rules, "s", docs=None)
+    assert {(suite, success) for _, cluster, suite, _, _, success, *_ in rows if cluster == "twice"} == {(suite, False) for suite in SUITES}
+    assert all(success for _, cluster, _, _, _, success, *_ in rows if cluster == "once")
