@@ -61,8 +61,9 @@ def read(spark: SparkSession, source: str, snapshot_id: str, *, small: int = _SM
         return _spread(spark, source, found, snapshot_id, structs, schemas)
     system, _ = filesystem(source)
     parts = [_tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id, schemas) for cluster in found]
+    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it.
     return tuple(
-        spark.createDataFrame(pa.concat_tables(of_clusters), struct)
+        spark.createDataFrame(pa.concat_tables(of_clusters).combine_chunks(), struct)
         for of_clusters, struct in zip(zip(*parts, strict=True), structs, strict=True)
     )
 

@@ -123,6 +123,6 @@ def identifier(value: object, name: str) -> int:
 
 def plain_text(value: object, name: str) -> str:
     """The value, if it is text that can be stored."""
-    if not isinstance(value, str) or not value.isascii() and _LONE_SURROGATE.search(value):
+    if not isinstance(value, str) or (not value.isascii() and _LONE_SURROGATE.search(value)):
         raise Unreadable(f"{name} is no text")
     return value

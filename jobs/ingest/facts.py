@@ -68,7 +68,7 @@ class LogDirsAnswer(NamedTuple):
 
 
 class BrokerSeen(NamedTuple):
-    """A broker that the cluster itself listed (kafka-broker-api-versions)."""
+    """A broker that the cluster itself listed (kafka-cluster, kafka-broker-api-versions)."""
 
     broker_id: int
     rack: str | None
@@ -189,7 +189,7 @@ class GroupRemark(NamedTuple):
 
 
 class KeySample(NamedTuple):
-    """The sound rows of a key sample, as columns topic, key, partition, records, size_bytes: the one input that may be as large as traffic."""
+    """The sound rows of a key sample, as columns (key_sample.SCHEMA): the one input that may be as large as the traffic."""
 
     rows: pa.Table
 

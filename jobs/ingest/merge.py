@@ -1,13 +1,13 @@
 """The dumps of a cluster, merged into the rows of its tables.
 
-Files are taken in the order in which they were written (to the second, then by name), and what is told last about a thing stands: an
-earlier entry that tells otherwise becomes a rejected one, and so does one that the same file tells again. Of end offsets the greatest stands.
-What a dump shows to be missing (partitions of a topic, the partitions that a member holds) is an entry that could not be read.
+Files are taken in the order in which they were written (to the second, then by name), and what is told last about a thing stands:
+an earlier entry that tells otherwise becomes a rejected one, and so does one that the same file tells again. Of end offsets the
+greatest stands. What a dump shows to be missing (partitions of a topic, those that a member holds) is an entry that could not be read.
 
-    who controls   kafka-features; failing that kafka-metadata-quorum or the APIs that brokers serve; failing that the Elr column: only KRaft
-                   fills it, and where eligible leader replicas are kept every topic shows min.insync.replicas; failing that ZooKeeper
-    who is live    who kafka-broker-api-versions lists unfenced; without it, who a broker list names; without it, who answered
-                   kafka-log-dirs; without it, who leads or is in sync somewhere
+    who controls   kafka-features; failing that kafka-metadata-quorum or the APIs that brokers serve; failing that the Elr column: only
+                   KRaft fills it, and where eligible leader replicas are kept every topic shows min.insync.replicas; else ZooKeeper
+    who is live    who kafka-cluster or kafka-broker-api-versions list unfenced; without them, who a broker list names; without it, who
+                   answered kafka-log-dirs; without it, who leads or is in sync somewhere
     who holds what --members, where it tells; else the offsets' CONSUMER-ID
 """
 
@@ -156,7 +156,7 @@ def _controller(evidence: _Evidence) -> tuple[str, bool]:
     told = any(partition.elr is not None for partition in partitions)
     kept = told and (
         any(partition.elr or partition.last_known_elr for partition in partitions)
-        or bool(topics) and all("min.insync.replicas" in topic.configs for topic in topics)
+        or (bool(topics) and all("min.insync.replicas" in topic.configs for topic in topics))
     )
     return "kraft" if "kraft" in signs or (told and not signs) else "zookeeper", kept
 
@@ -313,7 +313,7 @@ def _contradictions(
         fact = place.told.fact
         if fact.member_id is not None and fact.group_id in told:
             line = told[fact.group_id].get(fact.member_id)
-            if line is None or line.assignment is not None and (fact.topic, fact.partition) not in line.assignment:
+            if line is None or (line.assignment is not None and (fact.topic, fact.partition) not in line.assignment):
                 evidence.miss(place, f"--members tells otherwise than that {fact.member_id} holds it")
     for place in evidence.standing[MemberLine].values():
         line = place.told.fact

@@ -35,7 +35,7 @@ def read_dump(data: bytes) -> Reading:
                 [entry for entry in entries if isinstance(entry, Told)],
                 [entry for entry in entries if isinstance(entry, Rejected)],
             )
-    if not data.strip():
+    if not dump.text.strip():
         return Reading(None, [], [])
     return Reading(None, [], [Rejected(1, dump.head, _why_unknown(dump))])
 

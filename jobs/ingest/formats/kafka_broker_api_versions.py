@@ -1,8 +1,8 @@
 """kafka-broker-api-versions (kafka.admin.BrokerApiVersionsCommand, org.apache.kafka.tools.BrokerApiVersionsCommand): brokers and racks.
 
     host1:9092 (id: 1 rack: rack-a isFenced: false) -> (
-    	Produce(0): 0 to 13 [usable: 13],
-    	...
+        Produce(0): 0 to 13 [usable: 13],
+        ...
     )
     host2:9092 (id: 2 rack: null isFenced: false) -> ERROR: org.apache.kafka.common.errors.DisconnectException
 

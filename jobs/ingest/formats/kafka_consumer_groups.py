@@ -10,9 +10,9 @@
     g      10.0.0.1:9092  (2)    range                Stable  1
 
 One file may hold several tables: a header says what follows it. Up to 2.0 the group is not printed, so nothing can be told. The
-assignment has three shapes: `t1(0,1), t2(0)` up to 3.7; `(0,1), (0)`, without the topics, from 3.8; CURRENT-ASSIGNMENT `t1:0,1;t2:0` in 4.x,
-whose CURRENT-EPOCH is `-` for a classic group. A client's id, hence a member's, may hold blanks: cells are cut where the header's
-columns start, and only where that fails, at blanks. Share groups print other headers, and are refused.
+assignment has three shapes: `t1(0,1), t2(0)` up to 3.7; `(0,1), (0)`, without the topics, from 3.8; CURRENT-ASSIGNMENT `t1:0,1;t2:0`
+in 4.x, whose CURRENT-EPOCH is `-` for a classic group. A client's id, hence a member's, may hold blanks: cells are cut where the
+header's columns start, and only where that fails, at blanks. Share groups print other headers, and are refused.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def _fact(line: str, header: dict[str, int]) -> Fact:
         return _state(_state_cells(line, header))
     if columns - {"TYPE", "STATE"} == {"GROUP"}:
         return _listed(_cells(line, header))
-    raise Unreadable("the header above it is not of consumer groups" if "GROUP" in header else "the group is not told: Kafka 2.0 and older leave it out")
+    if "GROUP" in header:
+        raise Unreadable("the header above it is not of consumer groups")
+    raise Unreadable("the group is not told: Kafka 2.0 and older leave it out")
 
 
 def _cells(line: str, header: dict[str, int]) -> dict[str, str | None]:
@@ -93,7 +95,7 @@ def _cells(line: str, header: dict[str, int]) -> dict[str, str | None]:
     ) and all(line[start - 1:start] in ("", " ") for start in starts[1:])
     if not lined_up:
         cells = line.split(None, len(header) - 1)
-        if len(cells) < len(header) or len(cells[-1].split()) > 1 and [*header][-1] != "ASSIGNMENT":
+        if len(cells) < len(header) or (len(cells[-1].split()) > 1 and [*header][-1] != "ASSIGNMENT"):
             raise Unreadable("the columns are not where the header has them")
     return {
         column: None if cell.strip() in ("", "-") else plain_text(cell.strip(), column) for column, cell in zip(header, cells, strict=True)

@@ -1,11 +1,12 @@
-r"""kafka-topics --describe (kafka.admin.TopicCommand 0.10 to 3.4, org.apache.kafka.tools.TopicCommand since).
+"""kafka-topics --describe (kafka.admin.TopicCommand 0.10 to 3.4, org.apache.kafka.tools.TopicCommand since).
 
-    Topic: orders	TopicId: jgmHsgngRdOpX8NLV1MQDg	PartitionCount: 2	ReplicationFactor: 3	Configs: min.insync.replicas=2
-    	Topic: orders	Partition: 0	Leader: 3	Replicas: 3,1,2	Isr: 3,1,2	Elr: 	LastKnownElr:
-    	Topic: orders	Partition: 1	Leader: none	Replicas: 1,2,3	Isr: 	Elr: 1	LastKnownElr: 1
+    Topic: orders   TopicId: jgmHsgngRdOpX8NLV1MQDg PartitionCount: 2       ReplicationFactor: 3    Configs: min.insync.replicas=2
+            Topic: orders   Partition: 0    Leader: 3       Replicas: 3,1,2 Isr: 3,1,2      Elr:    LastKnownElr:
+            Topic: orders   Partition: 1    Leader: none    Replicas: 1,2,3 Isr:    Elr: 1  LastKnownElr: 1
 
-Up to 2.3 no space follows the colons of a topic's line; TopicId came with 2.8, the columns of a reassignment with 2.4, Elr and LastKnownElr
-with 3.8 (N/A where the cluster does not tell them). No leader is `none`, or -1 where ZooKeeper said so. Values of configs may hold commas.
+Tabs part the columns. Up to 2.3 no space follows the colons of a topic's line; TopicId came with 2.8, the columns of a reassignment
+with 2.4, Elr and LastKnownElr with 3.8 (N/A where the cluster does not tell them). No leader is `none`, or -1 where ZooKeeper said so.
+Values of configs may hold commas.
 """
 
 from __future__ import annotations

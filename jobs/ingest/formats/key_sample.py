@@ -5,8 +5,8 @@
     orders,,7,700       no key at all       orders,,7,700,3          to partition 3, as the producer named it
     orders,"",1,90      the empty key       orders,"",1,90,
 
-A key is text, or the bytes that key_hex spells. In Parquet, null is no key, and a text or binary of no length the empty one. Rows of the same
-topic, key and partition add up. A key may hold commas, quotes and line ends, if it is quoted. Lines of a Parquet file are its rows.
+A key is text, or the bytes that key_hex spells. In Parquet, null is no key, and a text or binary of no length the empty one. Rows of
+the same topic, key and partition add up. A key may hold commas, quotes and line ends, if it is quoted. Parquet's lines are its rows.
 '''
 
 from __future__ import annotations
@@ -171,7 +171,9 @@ def _sound(told: pa.Table) -> pa.ChunkedArray:
 
 def _row(topic: object, key: object, partition: object, records: object, size_bytes: object) -> tuple[str, Any, int | None, int, int]:
     return (
-        topic_name(topic), _unspelt(key) if isinstance(key, str) else key, None if partition is None else identifier(partition, "partition"),
+        topic_name(topic),
+        _unspelt(key) if isinstance(key, str) else key,
+        None if partition is None else identifier(partition, "partition"),
         whole_number(records, "records", most=_MOST), whole_number(size_bytes, "bytes", most=_MOST),
     )
 

@@ -1,0 +1,107 @@
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jobs.ingest.reading import Reading, read_dump
+
+
+def rows(reading: Reading) -> list[tuple[object, ...]]:
+    assert reading.format == "key-sample"
+    return [tuple(row.values()) for told in reading.told for row in told.fact.rows.to_pylist()]
+
+
+def parquet(**columns: object) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def test_no_key_is_not_the_empty_key() -> None:
+    reading = read_dump(b'topic,key,records,size_bytes\norders,k1,10,1200\norders,,7,700\norders,"",1,90\n')
+    assert rows(reading) == [("orders", b"k1", None, 10, 1200), ("orders", None, None, 7, 700), ("orders", b"", None, 1, 90)]
+
+
+def test_hex_keys_named_partitions_and_any_order_of_columns() -> None:
+    reading = read_dump(b'partition,topic,bytes,records,key_hex\n,orders,12,1,00fF\n3,orders,12,1,\n3,orders,12,1,""\n')
+    assert rows(reading) == [("orders", b"\x00\xff", None, 1, 12), ("orders", None, 3, 1, 12), ("orders", b"", 3, 1, 12)]
+
+
+def test_quoted_keys_hold_commas_quotes_and_line_ends() -> None:
+    reading = read_dump(b'topic,key,records,size_bytes\r\norders,"a,""b""\r\nc",1,2\r\norders,d,3,4\r\n')
+    assert rows(reading) == [("orders", b'a,"b"\r\nc', None, 1, 2), ("orders", b"d", None, 3, 4)]
+    assert reading.rejected == []
+
+
+def test_key_that_is_no_utf_8_is_kept_to_the_byte() -> None:
+    assert rows(read_dump(b"topic,key,records,size_bytes\norders,\xff\xfe,1,2\n"))[0][1] == b"\xff\xfe"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("orders,k,1", "not as many columns as the header"),
+        ("orders,k,1,2,3", "not as many columns as the header"),
+        ("orders,k,one,2", "records is no whole number"),
+        ("orders,k,-1,2", "records is not within 0 and 1000000000000000"),
+        ("orders,k,1,", "bytes is no whole number"),
+        ("or ders,k,1,2", "no name that Kafka allows for a topic"),
+        (",k,1,2", "no name that Kafka allows for a topic"),
+        ('orders,"k,1,2', "not as many columns as the header"),
+        ('orders,"k"x,1,2', "not as many columns as the header"),
+    ],
+)
+def test_bad_line_is_rejected_and_the_sound_ones_stand(line: str, reason: str) -> None:
+    reading = read_dump(f"topic,key,records,size_bytes\n\norders,a,1,2\n{line}\norders,b,3,4\n".encode())
+    assert [(rejected.line, rejected.entry, rejected.reason) for rejected in reading.rejected] == [(4, line, reason)]
+    assert [row[1] for row in rows(reading)] == [b"a", b"b"]
+
+
+def test_stray_quote_takes_no_other_line_with_it() -> None:
+    reading = read_dump(b'topic,key,records,size_bytes\norders,"k,1,2\norders,a,1,2\norders,"b",1,2\norders,c,1,2\n')
+    assert [rejected.line for rejected in reading.rejected] == [2]
+    assert [row[1] for row in rows(reading)] == [b"a", b"b", b"c"]
+
+
+def test_bad_hex_is_rejected() -> None:
+    reading = read_dump(b"topic,key_hex,records,size_bytes\norders,0,1,2\norders,0g,1,2\norders,6b,1,2\n")
+    assert [rejected.reason for rejected in reading.rejected] == ["key_hex is not in pairs of hex digits"] * 2
+    assert len(rows(reading)) == 1
+
+
+def test_key_told_twice_over_is_refused() -> None:
+    reading = read_dump(b"topic,key,key_hex,records,size_bytes\norders,k,6b,1,2\n")
+    assert [rejected.reason for rejected in reading.rejected] == ["has both key and key_hex"]
+
+
+@pytest.mark.parametrize("type", [pa.binary(), pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet_of_any_key_type(type: pa.DataType) -> None:
+    keys = pa.array([b"k", None, b""], pa.binary()).cast(pa.string()).cast(type)
+    reading = read_dump(parquet(topic=["orders"] * 3, key=keys, records=pa.array([1, 2, 3], pa.int32()), bytes=[4, 5, 6], partition=[None, 0, 1]))
+    assert rows(reading) == [("orders", b"k", None, 1, 4), ("orders", None, 0, 2, 5), ("orders", b"", 1, 3, 6)]
+    assert reading.told[0].entries == 3
+
+
+def test_bad_rows_of_parquet_are_rejected_by_number() -> None:
+    reading = read_dump(parquet(
+        topic=["orders", None, "a b", "orders", "orders", ".."], key_hex=["6b", "6b", "6b", "6", None, "6b"], records=[1, 1, 1, 1, None, 1],
+        size_bytes=[1] * 6, partition=[2**31, None, None, None, None, None],
+    ))
+    assert [(rejected.line, rejected.reason) for rejected in reading.rejected] == [
+        (1, "partition is not within 0 and 2147483647"), (2, "no name that Kafka allows for a topic"),
+        (3, "no name that Kafka allows for a topic"), (4, "key_hex is not in pairs of hex digits"), (5, "records is no whole number"),
+        (6, "no name that Kafka allows for a topic"),
+    ]
+    assert rows(reading) == []
+
+
+def test_parquet_with_columns_of_other_types_is_refused() -> None:
+    reading = read_dump(parquet(topic=["orders"], key=["k"], records=["many"], size_bytes=[1]))
+    assert (len(reading.rejected), reading.told) == (1, [])
+    assert reading.rejected[0].reason.startswith("Parquet that cannot be read: ")
+
+
+def test_truncated_parquet_is_not_recognised() -> None:
+    reading = read_dump(parquet(topic=["orders"], key=["k"], records=[1], size_bytes=[1])[:-9])
+    assert (reading.format, len(reading.rejected)) == (None, 1)

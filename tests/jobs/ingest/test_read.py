@@ -1,0 +1,104 @@
+"""The whole ingest, from a folder to the frames of the tables."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.testing import assertDataFrameEqual
+
+from jobs import ingest
+from jobs.tables import BROKER, CLUSTER, INPUT_FILE, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, REJECTED_INPUT, REPLICA, TOPIC
+
+BUNDLED = Path(__file__).parents[2] / "snapshots" / "bundled"
+PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
+
+
+def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
+    return dict(zip((table.name for table in ingest.WRITES), ingest.read(spark, str(source), "2026-11-21", **how), strict=True))
+
+
+def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
+    frames = read(spark, BUNDLED)
+    for table in ingest.WRITES:
+        declared = spark.createDataFrame([], table.columns)
+        assert [(field.name, field.dataType) for field in frames[table.name].schema] == [(f.name, f.dataType) for f in declared.schema], table.name
+
+
+def test_workers_read_what_the_driver_reads(spark: SparkSession) -> None:
+    on_driver, by_workers = read(spark, BUNDLED), read(spark, BUNDLED, small=0)
+    for table in ingest.WRITES:
+        assertDataFrameEqual(by_workers[table.name], on_driver[table.name])
+        assert on_driver[table.name].count() > 0 or table is REJECTED_INPUT
+
+
+def test_bundled_clusters_as_their_readme_tells_them(spark: SparkSession) -> None:
+    frames = read(spark, BUNDLED)
+    assert [(row.cluster_id, row.controller, row.elr) for row in frames[CLUSTER.name].orderBy("cluster_id").collect()] == [
+        ("orders-eu", "kraft", True), ("payments-us", "kraft", True)
+    ]
+    assert [tuple(row) for row in frames[BROKER.name].select("broker_id", "rack", "live").orderBy("broker_id").collect()] == [
+        (1, "rack-a", True), (2, "rack-b", True), (3, "rack-c", True), (11, "rack-a", False), (12, "rack-b", True), (13, "rack-c", True),
+    ]
+    without_leader = frames[PARTITION.name].where("leader IS NULL").select("topic").distinct()
+    assert {row.topic for row in without_leader.collect()} == {"settlement-files", "fx-rates"}
+    strict = frames[PARTITION.name].where("topic = 'ledger'").select("elr").distinct().collect()
+    assert [row.elr for row in strict] == [[11]]
+    assert frames[INPUT_FILE.name].where("format IS NULL OR rejected > 0 OR accepted = 0").count() == 0
+
+
+def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSession) -> None:
+    """Counted from the text by other means than the parsers."""
+    frames = read(spark, BUNDLED)
+    for cluster in ("orders-eu", "payments-us"):
+        topics = (BUNDLED / cluster / "kafka-topics.txt").read_text()
+        log_dirs = json.loads((BUNDLED / cluster / "kafka-log-dirs.txt").read_text().splitlines()[-1])
+        keys = (BUNDLED / cluster / "key-sample.csv").read_text().splitlines()[1:]
+
+        def rows(table: str, cluster: str = cluster) -> DataFrame:
+            return frames[table].where(f"cluster_id = '{cluster}'")
+
+        assert rows(PARTITION.name).count() == topics.count("\tPartition: ")
+        assert rows(TOPIC.name).count() == topics.count("\tPartitionCount: ")
+        logs = [log for broker in log_dirs["brokers"] for log_dir in broker["logDirs"] for log in log_dir["partitions"]]
+        assert rows(REPLICA.name).selectExpr("sum(size_bytes)").collect()[0][0] == sum(log["size"] for log in logs)
+        assert rows(KEY_SAMPLE.name).selectExpr("sum(records)").collect()[0][0] == sum(int(line.rsplit(",", 2)[1]) for line in keys)
+        members = (BUNDLED / cluster / "kafka-consumer-groups-members.txt").read_text().splitlines()
+        held = sum(int(line.split()[-5]) for line in members if line.strip() and not line.startswith("GROUP"))
+        assert rows(OBSERVED_ASSIGNMENT.name).count() == held
+
+
+@pytest.mark.parametrize("small", [0, 1 << 20])
+def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession, tmp_path: Path, small: int) -> None:
+    for name, data in {
+        "good/topics.gz": gzip.compress(PARTITION_LINE.encode()), "good/.DS_Store": b"\0", "good/empty": b"", "sick/garbage": bytes(range(256)) * 9,
+        "sick/torn.gz": gzip.compress(b"x" * 999)[:20], "silent/.keep": b"", "LICENSE": b"free", ".git/config": b"x",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    frames = read(spark, tmp_path, small=small)
+    assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"], "sick": [], "silent": []}
+    told = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
+    assert [tuple(row) for row in told.collect()] == [
+        (".", ".git", None, 0, 0, 0), (".", "LICENSE", None, 1, 0, 1), ("good", ".DS_Store", None, 0, 0, 0), ("good", "empty", None, 0, 0, 0),
+        ("good", "topics.gz", "kafka-topics", 1, 1, 0), ("sick", "garbage", None, 1, 0, 1), ("sick", "torn.gz", None, 1, 0, 1),
+        ("silent", ".keep", None, 0, 0, 0),
+    ]
+    assert [(row.file, row.reason.split(":")[0]) for row in frames[REJECTED_INPUT.name].orderBy("file").collect()] == [
+        ("LICENSE", "lies beside the folders of the clusters"), ("garbage", "no known format"), ("torn.gz", "cannot be read"),
+    ]
+    assert [tuple(row) for row in frames[PARTITION.name].collect()] == [
+        ("2026-11-21", "good", "t", 0, 1, [1, 2], [1, 2], [], [], None, None, None)
+    ]
+
+
+def test_tables_take_the_frames_twice_over_and_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta refuses a null where none may be, a column of another type, a row of another snapshot."""
+    for _ in range(2):
+        frames = read(spark, BUNDLED, small=0)
+        for table in (CLUSTER, REPLICA, KEY_SAMPLE):
+            table.create(spark, str(tmp_path))
+            table.replace(frames[table.name], str(tmp_path), snapshot_id="2026-11-21")
+    for table in (CLUSTER, REPLICA, KEY_SAMPLE):
+        assertDataFrameEqual(table.read(spark, str(tmp_path)), read(spark, BUNDLED)[table.name])

@@ -1,0 +1,125 @@
+"""Which files belong to which cluster, and which bytes can be had."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from jobs.errors import AuditError
+from jobs.ingest import source
+from jobs.ingest.source import NoBytes, clusters, filesystem, read_bytes
+
+
+def write(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x")
+    return folder
+
+
+def files(found: list[source.Cluster]) -> dict[str, list[str]]:
+    return {cluster.cluster_id: [file.name for file in cluster.files] for cluster in found}
+
+
+def test_each_folder_is_a_cluster_with_all_files_below_it(tmp_path: Path) -> None:
+    write(tmp_path, "a/topics", "a/deep/er/topics.txt", "b/ünï code", "b/a/x")
+    assert files(clusters(str(tmp_path))) == {"a": ["deep/er/topics.txt", "topics"], "b": ["a/x", "ünï code"]}
+
+
+def test_source_without_folders_is_one_cluster_of_its_own_name(tmp_path: Path) -> None:
+    write(tmp_path / "prod", "topics", "groups")
+    assert files(clusters(f"{tmp_path}/prod/")) == {"prod": ["groups", "topics"]}
+
+
+def test_uri_is_read_as_a_path_is(tmp_path: Path) -> None:
+    write(tmp_path, "a/topics")
+    assert files(clusters(f"file://{tmp_path}")) == {"a": ["topics"]}
+
+
+def test_relative_source_is_taken_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "prod", "topics")
+    monkeypatch.chdir(tmp_path / "prod")
+    assert files(clusters(".")) == {"prod": ["topics"]}
+
+
+def test_files_beside_clusters_and_hidden_folders_are_told_apart(tmp_path: Path) -> None:
+    write(tmp_path, "a/topics", "README", ".git/config", ".git/objects/1")
+    assert files(clusters(str(tmp_path))) == {".": [".git", "README"], "a": ["topics"]}
+
+
+def test_hidden_folder_does_not_make_a_source_one_of_many(tmp_path: Path) -> None:
+    write(tmp_path / "prod", "topics", ".git/config")
+    assert files(clusters(str(tmp_path / "prod"))) == {".": [".git"], "prod": ["topics"]}
+
+
+def test_cluster_folder_without_files_is_a_cluster(tmp_path: Path) -> None:
+    (write(tmp_path, "a/topics") / "b").mkdir()
+    assert files(clusters(str(tmp_path))) == {"a": ["topics"], "b": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("missing", "does not exist"), ("a/topics", "is no folder"), ("empty", "holds no file"), ("nothing", "holds no file"),
+        ("nosuch://x/y", "cannot be read"),
+    ],
+)
+def test_source_that_cannot_be_read_is_told_in_one_line(tmp_path: Path, name: str, says: str) -> None:
+    write(tmp_path, "a/topics")
+    (tmp_path / "empty/a/b").mkdir(parents=True)
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(AuditError) as refused:
+        clusters(name if "://" in name else str(tmp_path / name))
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def bytes_of(folder: Path) -> bytes:
+    system, _ = filesystem(str(folder))
+    [cluster] = clusters(str(folder))
+    [file] = cluster.files
+    return read_bytes(system, file)
+
+
+def test_gzipped_file_is_decompressed_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "topics.txt").write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert bytes_of(tmp_path) == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("cut", [slice(0, 3), slice(0, 12), slice(0, -4)])
+def test_torn_gzip_says_why(tmp_path: Path, cut: slice) -> None:
+    (tmp_path / "topics").write_bytes(gzip.compress(b"one\n" * 100)[cut])
+    with pytest.raises(NoBytes, match="cannot be read: "):
+        bytes_of(tmp_path)
+
+
+def test_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_MOST_BYTES", 1000)
+    (tmp_path / "topics").write_bytes(gzip.compress(b"\0" * 1001))
+    with pytest.raises(NoBytes, match="larger than 1000 bytes when decompressed"):
+        bytes_of(tmp_path)
+    (tmp_path / "topics").write_bytes(b"\0" * 1001)
+    with pytest.raises(NoBytes, match="larger than 1000 bytes"):
+        bytes_of(tmp_path)
+
+
+def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NoBytes, match="not a regular file"):
+        bytes_of(tmp_path)
+
+
+def test_file_that_went_away_says_so(tmp_path: Path) -> None:
+    write(tmp_path, "topics")
+    [cluster] = clusters(str(tmp_path))
+    (tmp_path / "topics").unlink()
+    with pytest.raises(NoBytes, match="cannot be read: "):
+        read_bytes(fs.LocalFileSystem(), cluster.files[0])
+
+
+def test_dangling_link_is_one_unreadable_file(tmp_path: Path) -> None:
+    (tmp_path / "topics").symlink_to(tmp_path / "nowhere")
+    with pytest.raises((NoBytes, AuditError)):
+        bytes_of(tmp_path)
