@@ -3,21 +3,24 @@
 
 Reads the dumps of every Kafka cluster (Variable `topology_source`), computes what Kafka's own algorithms say about them into the Delta
 tables of the lake (Variable `topology_lake`), judges those tables, and publishes the clusters whose tables hold. The answer is in the
-**Topology report** tab of the run's page. Each task is a spark-submit through the connection `spark_default`; the code of task `x` is `jobs/x.py`.
+**Topology report** tab of the run's page. Each task is a spark-submit through the connection `spark_default`; the code of task `x` is in
+`jobs/x.py`.
 
 A night becomes visible in one go, when `publish` is green. Until then readers keep the last published night.
 
 #### When a task is red
-The last line of its log says what is wrong and what to do. Then clear that task *and those downstream of it*: a rerun replaces its own rows, so nothing doubles.
+The last line of its log says what is wrong and what to do. Then clear that task *and those downstream of it*: a rerun replaces its own
+rows, so nothing doubles.
 
-* **ingest**: the dumps cannot be read at all. A line that cannot be read is no failure; it is a row of `rejected_input`, and the report counts them.
-* **replica_assignment ... broker_balance**: the job or Spark broke. Two tries have gone by already, ten minutes apart.
-* **check_...**: the rules could not be judged. A rule that does not hold is no failure here.
+* **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
+* **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **broker_balance**: the job or Spark
+  broke, three times, ten minutes apart.
+* **check_...**: the rules could not be judged. A rule that does not hold fails nothing here.
 * **publish**: the row that makes the night visible was not written. Safe to clear alone.
-* **report**: the night is published, but the clusters that it names are withheld: one of *our* tables contradicts itself there. That is a
-  bug of this project, with the rows that show it in the report. Other clusters are published and sound.
+* **report**: the night is published but for the clusters that it names: one of *our* tables contradicts itself there. That is a bug of this
+  project, with the rows that show it in the report. The other clusters are sound.
 
-A red night may be left red: the next one does not depend on it, and only growth is then measured over two nights.
+A red night may be left red: the next one does not depend on it, and merely measures growth over two nights.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ with DAG(
             type=["null", "string"],
             pattern=SNAPSHOT_PATTERN,
             title="Snapshot",
-            description="The name that the night is kept under; later nights must sort later. Empty: the day of the run, such as 2026-01-31.",
+            description="The night's name; later nights must sort later. Empty: the day of the run, such as 2026-01-31.",
         )
     },
     default_args={
@@ -57,10 +60,7 @@ with DAG(
     chain(
         ingest(),
         check("ingest"),
-        step("replica_assignment"),
-        step("producer_load"),
-        step("consumer_assignment"),
-        step("log_storage"),
+        [step("replica_assignment"), step("producer_load"), step("consumer_assignment"), step("log_storage")],
         check("computed"),
         step("failover"),
         check("failover"),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
+from typing import ClassVar
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import requires_access_dag
-from airflow.models import DagRun, TaskInstance, Variable
+from airflow.models import DagRun, TaskInstance
 from airflow.plugins_manager import AirflowPlugin
+from airflow.sdk import Variable
 from airflow.utils.state import State
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.responses import FileResponse, HTMLResponse, Response
@@ -49,26 +51,27 @@ def show(dag_id: str, run_id: str, file: str, session: SessionDep) -> Response:
         return HTMLResponse(_status(run, session, earlier=page.exists()), headers={"Cache-Control": "no-store"})
     if not page.is_file():
         raise HTTPException(404, f"no page {file} in this report")
-    headers = {"Cache-Control": "no-cache"} | ({} if page.is_relative_to(folder / "validation") else {"Content-Security-Policy": _NO_SCRIPT})
-    return FileResponse(page, headers=headers)
+    trusted = page.is_relative_to(folder / "validation")
+    return FileResponse(page, headers={"Cache-Control": "no-cache"} | ({} if trusted else {"Content-Security-Policy": _NO_SCRIPT}))
 
 
 def _is_answer(page: Path, run: DagRun) -> bool:
     """The run has ended, and the page was written since it started; clearing a run's tasks starts it anew."""
-    return page.is_file() and run.state in State.finished_dr_states and run.start_date is not None and page.stat().st_mtime >= run.start_date.timestamp()
+    if run.state not in State.finished_dr_states or run.start_date is None:
+        return False
+    return page.is_file() and page.stat().st_mtime >= run.start_date.timestamp()
 
 
 def _status(run: DagRun, session: Session, *, earlier: bool) -> str:
     """What to say while there is no answer."""
     ended = run.state in State.finished_dr_states
-    failed = session.scalars(
-        select(TaskInstance.task_id).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id, TaskInstance.state == "failed")
-    ).all()
+    of_run = select(TaskInstance.task_id).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
+    failed = session.scalars(of_run.where(TaskInstance.state == "failed").order_by(TaskInstance.task_id)).all()
     if failed:
-        tasks = " and ".join(f"<b>{escape(task)}</b>" for task in sorted(failed))
-        text = f"<p>{tasks} failed. The last line of its log says what is wrong and what to do; then clear the task, and the report follows.</p>"
+        tasks = " and ".join(f"<b>{escape(task)}</b>" for task in failed)
+        text = f"<p>{tasks} failed. The last line of the log says what is wrong. Mend it, then clear the task: the report follows.</p>"
     elif ended:
-        text = "<p>The run has ended and left no report: its DAG writes none.</p>"
+        text = "<p>The run has ended and left no report.</p>"
     else:
         text = "<p>The report comes with the last task. This page turns into it by itself.</p>"
     if earlier:
@@ -79,8 +82,8 @@ def _status(run: DagRun, session: Session, *, earlier: bool) -> str:
 
 class ReportTab(AirflowPlugin):
     name = "topology_report"
-    fastapi_apps = [{"app": app, "url_prefix": "/topology-report", "name": "Topology report"}]
-    external_views = [
+    fastapi_apps: ClassVar = [{"app": app, "url_prefix": "/topology-report", "name": "Topology report"}]
+    external_views: ClassVar = [
         {
             "name": "Topology report",
             "href": "topology-report/{DAG_ID}/{RUN_ID}/",  # relative to where the UI is served

@@ -44,7 +44,7 @@ with DAG(
     tags=["topology"],
     user_defined_macros={"question": question},
     params={
-        "cluster": Param(type="string", minLength=1, title="Cluster", description="The name of its folder of dumps."),
+        "cluster": Param(type="string", minLength=1, title="Cluster", description="Its name, as the nightly report lists it."),
         "brokers": Param(
             [],
             type=["array", "null"],
@@ -63,15 +63,22 @@ with DAG(
             "topic",
             type="string",
             enum=["topic", "yes", "no"],
-            values_display={"topic": "as each topic's unclean.leader.election.enable says", "yes": "allowed everywhere", "no": "allowed nowhere"},
+            values_display={"topic": "As each topic's config says", "yes": "Allowed everywhere", "no": "Allowed nowhere"},
             title="Unclean leader election",
-            description="Whether a replica that is out of sync may lead, at the cost of records.",
+            description="Whether a replica that is out of sync may lead, at the cost of records (unclean.leader.election.enable).",
         ),
         "controlled_shutdown": Param(
-            False, type="boolean", title="Controlled shutdown", description="The brokers are stopped in order, each handing its leaders over; else they are killed."
+            False,
+            type="boolean",
+            title="Controlled shutdown",
+            description="The brokers are stopped in order, each handing its leaders over; else they are killed.",
         ),
         "snapshot": Param(
-            None, type=["null", "string"], pattern=SNAPSHOT_PATTERN, title="Snapshot", description="Empty: the newest night published for the cluster."
+            None,
+            type=["null", "string"],
+            pattern=SNAPSHOT_PATTERN,
+            title="Snapshot",
+            description="A published night. Empty: the cluster's newest.",
         ),
     },
     default_args={

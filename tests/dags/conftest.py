@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ def wired(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """This process sees Airflow's settings; Airflow is imported only under it, since it reads some of them once."""
     home = tmp_path_factory.mktemp("airflow")
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment("/lake", "/dumps", "/reports", str(home), "/spark.properties").items():
+        for name, value in environment(lake="/lake", source="/dumps", home=home, spark_properties=Path("/spark.properties")).items():
             patch.setenv(name, value)
+        patch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", "/reports")
         yield

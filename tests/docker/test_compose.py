@@ -1,0 +1,84 @@
+"""What compose.yaml and the Dockerfile name is there, pinned, and the same as Airflow's environment on one machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dags.environment import environment
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
+# A path of this process's machine, which the image sets itself.
+OF_THE_IMAGE = {"PATH", "SPARK_HOME", "PYSPARK_PYTHON"}
+# Ports of logs that are free in a container, and an address that Spark must not have there: executors call the driver back.
+OF_ONE_MACHINE = {"AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT", "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT", "SPARK_LOCAL_IP"}
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+
+
+def copied() -> list[str]:
+    return [source for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.M) for source in line.split()[:-1]]
+
+
+def test_what_the_image_copies_exists_and_is_let_through() -> None:
+    allowed = [line[1:] for line in (ROOT / "docker" / "Dockerfile.dockerignore").read_text().splitlines() if line.startswith("!")]
+    assert copied() != []
+    for source in copied():
+        assert (ROOT / source).exists(), source
+        assert any(fnmatch(source, pattern) for pattern in allowed), source
+    assert [pattern for pattern in allowed if pattern not in copied()] == []
+
+
+def test_the_image_holds_every_package_of_the_project() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    assert packages <= set(copied())
+
+
+def test_the_base_image_is_pinned_to_a_patch_release() -> None:
+    assert re.findall(r"^FROM (.+)$", DOCKERFILE, re.M) == ["python:3.11.14-slim-bookworm"]
+
+
+def test_every_service_is_the_one_image_and_every_volume_is_declared(compose: dict[str, Any]) -> None:
+    assert {service["image"] for service in compose["services"].values()} == {"kafka-topology-audit:0.1.0"}
+    for service in compose["services"].values():
+        assert (ROOT / "docker" / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+        for volume in service.get("volumes", []):
+            source = re.sub(r"^\$\{\w+:-(.+?)\}", r"\1", volume).split(":")[0]
+            assert source in compose["volumes"] or (ROOT / "docker" / source).is_dir(), volume
+
+
+def test_the_lake_and_the_dumps_lie_at_the_same_place_for_driver_and_executors(compose: dict[str, Any]) -> None:
+    shared = [volume for volume in compose["services"]["airflow"]["volumes"] if "/airflow" not in volume]
+    assert compose["services"]["spark-worker"]["volumes"] == shared
+    assert len(shared) == 2
+
+
+def test_ports_are_open_to_this_machine_alone(compose: dict[str, Any]) -> None:
+    ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
+    assert ports == ["127.0.0.1:8081:8081", "127.0.0.1:8080:8080"]
+
+
+def test_airflow_is_wired_by_the_same_variables_as_on_one_machine(compose: dict[str, Any]) -> None:
+    there = compose["services"]["airflow"]["environment"]
+    here = environment(lake="/lake", source="/dumps", home=Path("/airflow"), spark_properties=Path("/opt/topology-audit/spark.properties"))
+    assert set(there) == set(here) - OF_THE_IMAGE - OF_ONE_MACHINE
+    differ = {name for name, value in there.items() if here[name] != value}
+    assert differ == {"AIRFLOW__CORE__DAGS_FOLDER", "AIRFLOW__API__HOST", "AIRFLOW_CONN_SPARK_DEFAULT"}
+    assert set(re.findall(r"(\w+)=/", DOCKERFILE)) >= OF_THE_IMAGE - {"PATH"}
+
+
+def test_the_connection_names_the_master_that_compose_starts(compose: dict[str, Any]) -> None:
+    master = compose["services"]["spark-master"]["command"]
+    address = f"spark://{master[master.index('--host') + 1]}:{master[master.index('--port') + 1]}"
+    assert json.loads(compose["services"]["airflow"]["environment"]["AIRFLOW_CONN_SPARK_DEFAULT"])["host"] == address
+    assert compose["services"]["spark-worker"]["command"][-1] == address
