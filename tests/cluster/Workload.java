@@ -114,7 +114,8 @@ public class Workload {
                     now = picture(admin);
                 } catch (ExecutionException notYet) {
                     // A group is not found before its first member has joined, nor while its coordinator moves.
-                    if (!(notYet.getCause() instanceof GroupIdNotFoundException || notYet.getCause() instanceof RetriableException)) throw notYet;
+                    Throwable cause = notYet.getCause();
+                    if (!(cause instanceof GroupIdNotFoundException || cause instanceof RetriableException)) throw notYet;
                     now = null;
                 }
                 same = now != null && now.equals(before) ? same + 1 : 0;

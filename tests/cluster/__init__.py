@@ -127,9 +127,8 @@ class Cluster:
     def _turns(self) -> list[tuple[int, bool]]:
         # Only the active controller decides, and says so in its log; a broker that shuts down is let go first, and may be told twice.
         # A controller of the ZooKeeper days that takes over only says who is left.
-        lost = re.compile(
-            rf"(?m)^({_TIME}) .*(?:Fencing broker|The request from broker|Broker failure callback for) ([\d,]+)(?: at epoch| to shut down has been granted|$)"
-        )
+        end = "(?: at epoch| to shut down has been granted|$)"
+        lost = re.compile(rf"(?m)^({_TIME}) .*(?:Fencing broker|The request from broker|Broker failure callback for) ([\d,]+){end}")
         left = re.compile(rf"(?m)^({_TIME}) .*Currently active brokers in the cluster: \w*Set\(([\d, ]*)\)")
         brokers = {node.id for node in self.nodes.values() if node.port}
         told = []
@@ -147,7 +146,8 @@ class Cluster:
 
     def await_in_sync(self) -> None:
         """Wait until every replica of every partition is in its ISR."""
-        _until(lambda: not self.tool("kafka-topics", "--describe", "--under-replicated-partitions").strip(), "replicas catching up", seconds=90)
+        behind = partial(self.tool, "kafka-topics", "--describe", "--under-replicated-partitions")
+        _until(lambda: not behind().strip(), "replicas catching up", seconds=90)
 
 
 @contextmanager
@@ -237,7 +237,8 @@ def command(version: str, main: str, *, heap: str = "256m", level: str = "warn")
     # The published brokers come without a logging binding: without one they say nothing, not even that they have started.
     found = [jars.fetch(f"org.apache.kafka:kafka_2.13:{version}", transitive=True)]
     found += [jars.fetch(one) for one in (f"org.apache.kafka:kafka-tools:{version}", "org.slf4j:slf4j-simple:1.7.36")]
-    logging = [f"-Dorg.slf4j.simpleLogger.{key}" for key in (f"defaultLogLevel={level}", "showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS")]
+    settings = (f"defaultLogLevel={level}", "showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS")
+    logging = [f"-Dorg.slf4j.simpleLogger.{setting}" for setting in settings]
     return [jars.java(), f"-Xmx{heap}", *LEAN, *logging, "-cp", ":".join(f"{folder[0].parent}/*" for folder in found), main]
 
 

@@ -103,8 +103,11 @@ def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> 
         for broker, disk in nights.capacity.items()
     ]
     (folder / "capacity.json").write_text(json.dumps({"brokerCapacities": capacities}, indent=2) + "\n")
-    lines = [f"{row.topic},{quoted(row.key)},{'' if row.partition is None else row.partition},{row.records},{row.size_bytes}" for row in sent]
-    (folder / "key-sample.csv").write_text("\n".join(["topic,key,partition,records,size_bytes", *lines]) + "\n")
+    lines = ["topic,key,partition,records,size_bytes"]
+    for row in sent:
+        partition = "" if row.partition is None else row.partition
+        lines.append(f"{row.topic},{quoted(row.key)},{partition},{row.records},{row.size_bytes}")
+    (folder / "key-sample.csv").write_text("\n".join(lines) + "\n")
     say("dumped", folder.relative_to(SNAPSHOTS))
 
 

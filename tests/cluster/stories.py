@@ -169,7 +169,11 @@ STORIES = {
             ),
             empty="reconcile",
             empty_reads=("payments", "ledger"),
-            capacity={id: {"/var/lib/kafka/data1": "32", "/var/lib/kafka/data2": size} for id, size in ((11, "32"), (12, "32"), (13, "64"))},
+            capacity={
+                11: {"/var/lib/kafka/data1": "32", "/var/lib/kafka/data2": "32"},
+                12: {"/var/lib/kafka/data1": "32", "/var/lib/kafka/data2": "32"},
+                13: {"/var/lib/kafka/data1": "32", "/var/lib/kafka/data2": "64"},
+            },
             lost=11,
         ),
         scenarios={

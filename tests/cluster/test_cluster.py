@@ -16,7 +16,8 @@ RACKS = {1: "rack-a", 2: "rack-b", 3: "rack-c"}
 def kafka() -> Iterator[Cluster]:
     with cluster(RACKS) as kafka:
         for topic, min_isr, assignment in (("strict", 3, "2:3:1,1:2:3"), ("plain", 2, "2:3:1,1:2:3"), ("solo", 1, "2,3")):
-            kafka.tool("kafka-topics", "--create", "--topic", topic, "--config", f"min.insync.replicas={min_isr}", "--replica-assignment", assignment)
+            configured = ("--config", f"min.insync.replicas={min_isr}", "--replica-assignment", assignment)
+            kafka.tool("kafka-topics", "--create", "--topic", topic, *configured)
         yield kafka
 
 
@@ -24,7 +25,11 @@ def partitions(kafka: Cluster) -> State:
     """Leader, ISR and ELR of every partition."""
     line = re.compile(r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)\tElr: (\S*)\t")
     told = line.findall(kafka.tool("kafka-topics", "--describe"))
-    return {f"{topic}-{partition}": (leader, set(isr.split(",")) - {""}, set(elr.split(",")) - {""}) for topic, partition, leader, isr, elr in told}
+    return {f"{topic}-{number}": (leader, brokers(isr), brokers(elr)) for topic, number, leader, isr, elr in told}
+
+
+def brokers(listed: str) -> set[str]:
+    return set(listed.split(",")) - {""}
 
 
 def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligible_where_the_isr_is_too_small(kafka: Cluster) -> None:
