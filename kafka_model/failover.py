@@ -15,7 +15,7 @@ by the rules of `partition_change`. In short, for one death:
 2. The leader stays if it is not b. Else the first replica of the assignment that is live and in isr'. Else, with an empty isr' (ELR on), the first
    that is live and in the ELR: it becomes the ISR. Else, if unclean election is on, the first live replica: it becomes the ISR, the ELR and the last
    known leader are cleared. Else none.
-3. With ELR, an ISR that becomes empty notes b as the last known leader, which a leader found clears.
+3. With ELR, a leader lost without another is noted as the last known leader, if none is noted yet; a new leader clears the note.
 
 A controlled shutdown is to KRaft what a death is. ZooKeeper's controller first holds the controlled-shutdown election for partitions of two or more
 replicas that b leads (the first replica that is live, in the ISR and not b; the ISR loses b), or takes b out of the ISR where it follows; then b is
@@ -34,12 +34,12 @@ Brokers that die together are taken one by one in the order given: the later one
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 from kafka_model import partition_change
-from kafka_model.election import elect_controlled_shutdown, elect_offline
+from kafka_model.leader_and_isr import controlled_shutdown_election, leave_isr, offline_election
 from kafka_model.partition import Partition
 from kafka_model.partition_state import PartitionState, Transition
 
@@ -120,8 +120,14 @@ def _killed(
 ) -> Outcome:
     if controller == "kraft":
         return _fenced(partition, broker, live, elr=elr, unclean=unclean)
-    led = _elected_offline(partition, live, unclean=unclean)
-    return replace(led, partition=_replica_offline(led.partition, broker))
+    if partition.leader in live:
+        return Outcome(leave_isr(partition, broker))
+    offline = (PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE, PartitionState.OFFLINE)
+    led = offline_election(partition, live, unclean=unclean)
+    if led is None:
+        return Outcome(leave_isr(partition, broker), Election.OFFLINE, (offline,))
+    election = Election.OFFLINE if led.leader in partition.isr else Election.UNCLEAN
+    return Outcome(leave_isr(led, broker), election, (offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
 
 
 def _stopped(
@@ -131,48 +137,14 @@ def _stopped(
         return _fenced(partition, broker, live, elr=elr, unclean=unclean)
     handed = Outcome(partition)
     if len(partition.replicas) > 1 and partition.leader == broker:
-        leader = elect_controlled_shutdown(partition.replicas, partition.isr, {*live, broker}, {broker})
-        if leader is not None:
-            isr = tuple(replica for replica in partition.isr if replica != broker)
-            led = replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
+        led = controlled_shutdown_election(partition, {*live, broker}, {broker})
+        if led is not None:
             handed = Outcome(led, Election.CONTROLLED_SHUTDOWN, ((PartitionState.ONLINE, PartitionState.ONLINE),))
     elif len(partition.replicas) > 1:
-        handed = Outcome(_replica_offline(partition, broker))
+        handed = Outcome(leave_isr(partition, broker))
     gone = _killed(handed.partition, broker, live, controller=controller, elr=elr, unclean=unclean)
     election = handed.election if gone.election is Election.NONE else gone.election
     return Outcome(gone.partition, election, handed.transitions + gone.transitions)
-
-
-def _elected_offline(partition: Partition, live: Collection[int], *, unclean: bool) -> Outcome:
-    """Without a live leader, the partition goes offline, and online again if the offline election finds one."""
-    if partition.leader in live:
-        return Outcome(partition)
-    before = PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE
-    offline = (before, PartitionState.OFFLINE)
-    leader = elect_offline(partition.replicas, partition.isr, live, unclean=unclean)
-    if leader is None:
-        return Outcome(partition, Election.OFFLINE, (offline,))
-    clean = leader in partition.isr
-    led = replace(
-        partition,
-        leader=leader,
-        isr=tuple(replica for replica in partition.isr if replica in live) if clean else (leader,),
-        leader_epoch=partition.leader_epoch + 1,
-        recovering=partition.recovering or not clean,
-    )
-    return Outcome(led, Election.OFFLINE if clean else Election.UNCLEAN, (offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
-
-
-def _replica_offline(partition: Partition, broker: int) -> Partition:
-    """The broker leaves the ISR, unless it is its last member, and leads no more."""
-    if broker not in partition.isr:
-        return partition
-    return replace(
-        partition,
-        leader=None if partition.leader == broker else partition.leader,
-        isr=tuple(replica for replica in partition.isr if replica != broker) or partition.isr,
-        leader_epoch=partition.leader_epoch + 1,
-    )
 
 
 def _fenced(partition: Partition, broker: int, live: Collection[int], *, elr: bool, unclean: bool) -> Outcome:

@@ -27,3 +27,23 @@ def hash_map_order(keys: Sequence[tuple[K, int]], *, capacity: int = 16) -> list
     while len(keys) > capacity * 3 // 4:
         capacity *= 2
     return [key for key, _ in sorted(keys, key=lambda entry: entry[1] & (capacity - 1))]
+
+
+def scala_hash_map_order(keys: Sequence[int]) -> list[int]:
+    """The distinct numbers as an immutable.HashMap of Scala 2.13 is walked: a trie of 5 bits of the improved hash a level, leaves before branches."""
+    return _walk(sorted((_improved(key), key) for key in keys), level=0)
+
+
+def _walk(hashed: list[tuple[int, int]], *, level: int) -> list[int]:
+    slots: dict[int, list[tuple[int, int]]] = {}
+    for entry in sorted(hashed, key=lambda entry: entry[0] >> level & 31):
+        slots.setdefault(entry[0] >> level & 31, []).append(entry)
+    leaves = [slot[0][1] for slot in slots.values() if len(slot) == 1]
+    return leaves + [key for slot in slots.values() if len(slot) > 1 for key in _walk(slot, level=level + 5)]
+
+
+def _improved(code: int) -> int:
+    mixed = (code + ~(code << 9)) & 0xFFFFFFFF
+    mixed ^= mixed >> 14
+    mixed = (mixed + (mixed << 4)) & 0xFFFFFFFF
+    return mixed ^ mixed >> 10

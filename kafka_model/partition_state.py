@@ -76,8 +76,13 @@ def enter(state: PartitionState, target: PartitionState) -> PartitionState:
     return target
 
 
+def replica_may_enter(state: ReplicaState, target: ReplicaState, *, since_2_3: bool = True) -> bool:
+    """Whether a replica in `state` may go to `target`, by the table of Kafka 2.3 and later, or of 2.0 to 2.2."""
+    return state in (REPLICA_ENTERED_FROM if since_2_3 else REPLICA_ENTERED_FROM_2_0)[target]
+
+
 def enter_replica(state: ReplicaState, target: ReplicaState, *, since_2_3: bool = True) -> ReplicaState:
-    """The target, if a replica may enter it (by the table of Kafka 2.3 and later, or of 2.0 to 2.2)."""
-    if state not in (REPLICA_ENTERED_FROM if since_2_3 else REPLICA_ENTERED_FROM_2_0)[target]:
+    """The target, if a replica may enter it."""
+    if not replica_may_enter(state, target, since_2_3=since_2_3):
         raise IllegalTransition(f"{target.value} may not follow {state.value}")
     return target

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_model.failover import Controller, Election, Partition, fail, fail_in_order, outcome, shut_down
+from kafka_model import zookeeper_controller
+from kafka_model.failover import Controller, Election, Partition, fail, fail_in_order, outcome, shut_down, state
 from kafka_model.partition_state import ENTERED_FROM, PartitionState
 
 ONLINE, OFFLINE = PartitionState.ONLINE, PartitionState.OFFLINE
@@ -20,7 +21,7 @@ def led(min_insync_replicas: int = 1, *replicas: int) -> Partition:
     return Partition(replicas=held, leader=held[0], isr=held, min_insync_replicas=min_insync_replicas)
 
 
-@pytest.mark.parametrize(("min_insync_replicas", "elr"), [(1, ()), (2, (21,)), (3, (11, 21))])
+@pytest.mark.parametrize(("min_insync_replicas", "elr"), [(1, ()), (2, (21,)), (3, (21, 11))])
 def test_killing_11_then_21_leaves_31_and_in_the_elr_who_left_below_min(min_insync_replicas: int, elr: tuple[int, ...]) -> None:
     after = fail_in_order(led(min_insync_replicas), [11, 21], LIVE, controller="kraft", elr=True, unclean=False)
     assert (after.leader, after.isr, after.elr) == (31, (31,), elr)
@@ -125,3 +126,21 @@ def test_a_leader_is_live_and_in_the_isr_and_was_in_sync_unless_unclean(
             if came.election is not Election.UNCLEAN and not unclean:
                 assert after.leader in {*partition.isr, *partition.elr}
         assert all(state in ENTERED_FROM[target] for state, target in came.transitions)
+
+
+@given(PARTITIONS, st.permutations(range(1, 7)), st.booleans(), st.booleans())
+def test_zookeepers_failover_is_what_its_controller_does(partition: Partition, order: list[int], unclean: bool, controlled: bool) -> None:
+    name = ("topic", 0)
+    unclean_topics = frozenset({"topic"} if unclean else ())
+    whole = frozenset(range(1, 7))
+    context = zookeeper_controller.start_up(zookeeper_controller.Context({name: partition}, whole, unclean_topics=unclean_topics)).context
+    left = set(whole)
+    came = partition
+    for broker in order:
+        left.remove(broker)
+        if controlled:
+            context = zookeeper_controller.on_controlled_shutdown(context, broker).context
+        context = zookeeper_controller.on_broker_failure(context, [broker]).context
+        came = outcome(came, [broker], left | {broker}, controller="zookeeper", elr=False, unclean=unclean, controlled_shutdown=controlled).partition
+        assert came == context.partitions[name]
+        assert state(came, left) is context.partition_states[name]

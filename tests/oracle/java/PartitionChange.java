@@ -18,12 +18,14 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.PartitionChangeRecord;
 import org.apache.kafka.metadata.LeaderRecoveryState;
 import org.apache.kafka.metadata.PartitionRegistration;
+import org.apache.kafka.metadata.Replicas;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.common.MetadataVersion;
 
 /**
  * {"partition": registration, "elr", "min_isr", "bump", "steps": [{"isr", "acceptable", "election", ...}]} -> the registration after each step, null where
- * nothing was recorded. A step states the ISR, or who leaves it ("leaving").
+ * nothing was recorded. A step states the ISR, or who leaves it ("leaving"); one with
+ * "fenced" is left out where that broker is not in the ISR.
  */
 public class PartitionChange {
     private static final Uuid TOPIC = new Uuid(1, 1);
@@ -34,6 +36,11 @@ public class PartitionChange {
             boolean elr = question.get("elr").asBoolean();
             List<Object> answer = new ArrayList<>();
             for (JsonNode step : question.get("steps")) {
+                // as handleBrokerFenced, which looks only at partitions that have the broker in their ISR
+                if (step.has("fenced") && !Replicas.contains(partition.isr, step.get("fenced").asInt())) {
+                    answer.add(null);
+                    continue;
+                }
                 Optional<ApiMessageAndVersion> record = builder(partition, question, step, elr).build();
                 if (record.isPresent()) partition = partition.merge((PartitionChangeRecord) record.get().message());
                 answer.add(record.isPresent() ? told(partition) : null);
