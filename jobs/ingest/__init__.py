@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from jobs.ingest.dump import Rejected
-from jobs.ingest.merge import Merged, ReadFile, merge
+from jobs.ingest.merge import Merged, ReadFile, merge_files
 from jobs.ingest.reading import Reading, read_dump
 from jobs.ingest.source import BESIDE, Cluster, File, NoBytes, clusters, filesystem, read_bytes
 from jobs.tables import (
@@ -102,8 +102,8 @@ def _side_by_side(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
 def _ingest(system: fs.FileSystem, cluster: Cluster) -> Merged:
     """A cluster's rows; of what lies beside the clusters, only that it was not read."""
     if cluster.cluster_id != BESIDE:
-        return merge(ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file)) for file in cluster.files)
-    merged = merge(ReadFile(file.name, file.size_bytes, file.written_at, _unread(file)) for file in cluster.files)
+        return merge_files(ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file)) for file in cluster.files)
+    merged = merge_files(ReadFile(file.name, file.size_bytes, file.written_at, _unread(file)) for file in cluster.files)
     del merged.rows["cluster"]
     return merged
 

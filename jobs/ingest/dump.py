@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from jobs.ingest.facts import Fact
@@ -20,6 +20,7 @@ _HEAD = 1 << 20  # characters that a format is recognised by: a dump may follow 
 _MOST_INT = 2**31 - 1
 _MOST_BIGINT = 2**63 - 1
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 
 
@@ -96,16 +97,17 @@ def json_document(dump: Dump) -> tuple[Any, int, list[tuple[int, str]]]:
     raise failure
 
 
-def topic_name(value: object) -> str:
+@lru_cache(1 << 12)  # a dump names the same topic over and over
+def topic_name(value: str | None) -> str:
     """The value, if it is a name that Kafka allows for a topic."""
-    if not isinstance(value, str) or not _TOPIC.fullmatch(value) or value in (".", ".."):
+    if value is None or not _TOPIC.fullmatch(value) or value in (".", ".."):
         raise Unreadable("no name that Kafka allows for a topic")
     return value
 
 
 def whole_number(value: object, name: str, *, most: int = _MOST_BIGINT, least: int = 0) -> int:
     """The value, if it is a whole number in ASCII digits, or a JSON integer, within bounds."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
         number = int(value)
     elif isinstance(value, int) and not isinstance(value, bool):
         number = value

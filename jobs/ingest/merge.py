@@ -17,7 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -67,8 +68,7 @@ class Merged:
     key_sample: pa.Table
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     file: ReadFile
     told: Told
 
@@ -96,7 +96,7 @@ class _Evidence:
         self.reject(place, reason)
 
 
-def merge(files: Iterable[ReadFile]) -> Merged:
+def merge_files(files: Iterable[ReadFile]) -> Merged:
     """The rows of a cluster's tables."""
     files = sorted(files, key=lambda file: (file.written_at.replace(microsecond=0), file.name))
     evidence = _weigh(files)
@@ -248,16 +248,19 @@ def _replicas(evidence: _Evidence) -> Rows:
             moving_to[key] = fact.log_dir
         else:
             on_disk[key] = fact
-    assigned: dict[tuple[str, int, int], tuple[int | None, bool]] = dict.fromkeys([*on_disk, *moving_to], (None, False))
+    rows = []
+
+    def add(key: tuple[str, int, int], index: int | None, *, in_sync: bool) -> None:
+        disk = on_disk.pop(key, None)
+        told = (disk.log_dir, disk.size_bytes, disk.offset_lag) if disk else (None, None, None)
+        rows.append((*key, index, in_sync, *told, moving_to.pop(key, None)))
+
     for p in evidence.of(PartitionLine):
         for index, broker_id in enumerate(p.replicas):
-            assigned[p.topic, p.partition, broker_id] = (index, broker_id in p.isr)
-    rows = []
-    for key in sorted(assigned):
-        disk = on_disk.get(key)
-        told = (disk.log_dir, disk.size_bytes, disk.offset_lag) if disk else (None, None, None)
-        rows.append((*key, *assigned[key], *told, moving_to.get(key)))
-    return rows
+            add((p.topic, p.partition, broker_id), index, in_sync=broker_id in p.isr)
+    for key in {*on_disk, *moving_to}:  # found on disk only
+        add(key, None, in_sync=False)
+    return sorted(rows, key=itemgetter(0, 1, 2))
 
 
 def _groups(evidence: _Evidence) -> dict[str, Rows]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, json_document, plain_text, topic_name, whole_number
@@ -20,6 +21,7 @@ from jobs.ingest.facts import LogDirLine, LogDirsAnswer, ReplicaOnDisk
 
 NAME = "kafka-log-dirs"
 
+_id = lru_cache(1 << 12)(identifier)  # a document has the same partition ids over and over
 _KNOWN_BY = re.compile(r'"logDirs"\s*:\s*\[\s*[{\]]|^Received log directory information from brokers ', re.MULTILINE)
 _CHATTER = ("Querying brokers for log directories information", "Received log directory information from brokers ")
 
@@ -78,7 +80,7 @@ def _replica(log: Any, broker_id: int, log_dir: str) -> ReplicaOnDisk:
     if not isinstance(future, bool):
         raise Unreadable("isFuture is neither true nor false")
     return ReplicaOnDisk(
-        broker_id, topic_name(topic), identifier(partition, "partition"), future, log_dir,
+        broker_id, topic_name(topic), _id(partition, "partition"), future, log_dir,
         whole_number(log["size"], "size"), None if lag == -1 else lag,
     )
 

@@ -82,7 +82,7 @@ def _configs(text: str) -> dict[str, str]:
 def _partition(match: re.Match[str]) -> PartitionLine:
     topic, partition, leader, replicas, isr, adding, removing, elr, last_known_elr = match.groups()
     told = PartitionLine(
-        _topic_name(topic), identifier(partition, "Partition"), None if leader in ("none", "-1") else identifier(leader, "Leader"),
+        topic_name(topic), _id(partition, "Partition"), None if leader in ("none", "-1") else _id(leader, "Leader"),
         _broker_ids(replicas), _broker_ids(isr), _broker_ids(elr), _broker_ids(last_known_elr), _broker_ids(adding), _broker_ids(removing),
     )
     if not told.replicas:
@@ -90,8 +90,8 @@ def _partition(match: re.Match[str]) -> PartitionLine:
     return told
 
 
-# A dump names few topics and few sets of brokers, over and over.
-_topic_name = lru_cache(1 << 10)(topic_name)
+# A dump names the same ids, and lists of them, over and over.
+_id = lru_cache(1 << 12)(identifier)
 
 
 @lru_cache(1 << 16)

@@ -169,7 +169,7 @@ def _sound(told: pa.Table) -> pa.ChunkedArray:
     return reduce(pc.and_, tests).fill_null(False)
 
 
-def _row(topic: object, key: object, partition: object, records: object, size_bytes: object) -> tuple[str, Any, int | None, int, int]:
+def _row(topic: str | None, key: object, partition: object, records: object, size_bytes: object) -> tuple[str, Any, int | None, int, int]:
     return (
         topic_name(topic),
         _unspelt(key) if isinstance(key, str) else key,

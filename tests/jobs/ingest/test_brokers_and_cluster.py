@@ -33,10 +33,12 @@ def test_api_versions_of_a_zookeeper_cluster() -> None:
 
 def test_list_endpoints_tells_who_is_fenced() -> None:
     text = (
-        "ID         HOST      PORT       RACK   STATE      ENDPOINT_TYPE  \n11         127.0.0.1 38861      rack-a fenced     broker         \n"
+        "ID         HOST      PORT       RACK   STATE      ENDPOINT_TYPE  \n"
+        "11         127.0.0.1 38861      rack-a fenced     broker         \n"
         "12         127.0.0.1 53375      null   unfenced   broker         \n13 nonsense\n"
     )
-    assert read(text, "kafka-cluster") == ([BrokerSeen(11, "rack-a", True), BrokerSeen(12, None, False)], [(4, "not the line of an endpoint")])
+    seen = [BrokerSeen(11, "rack-a", True), BrokerSeen(12, None, False)]
+    assert read(text, "kafka-cluster") == (seen, [(4, "not the line of an endpoint")])
 
 
 def test_list_endpoints_without_fenced_brokers_and_of_controllers() -> None:
@@ -48,7 +50,8 @@ def test_list_endpoints_without_fenced_brokers_and_of_controllers() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "broker_id,rack\n1,a\n2,\n", 'broker_id,rack\r\n"1","a"\r\n2,""\r\n', "rack;broker_id\na;1\n;2\n", "id\track\thost\n1\ta\th\n2\t\th\n",
+        "broker_id,rack\n1,a\n2,\n",
+        'broker_id,rack\r\n"1","a"\r\n2,""\r\n', "rack;broker_id\na;1\n;2\n", "id\track\thost\n1\ta\th\n2\t\th\n",
         json.dumps([{"broker_id": 1, "rack": "a"}, {"broker_id": 2, "rack": None}]),
         json.dumps({"brokers": [{"id": 1, "rack": "a"}, {"id": "2"}]}, indent=1),
         json.dumps({"cluster_id": "x", "controller": 3, "nodes": [{"id": 1, "rack": "a"}, {"id": 2, "rack": ""}]}),
@@ -69,8 +72,9 @@ def test_bad_brokers_of_a_list_are_rejected() -> None:
 
 def test_features_are_told() -> None:
     text = (
-        "Feature: metadata.version\tSupportedMinVersion: 3.3-IV3\tSupportedMaxVersion: 4.3-IV0\tFinalizedVersionLevel: 4.3-IV0\tEpoch: 152\n"
-        "Feature: kraft.version          SupportedMinVersion: 0   SupportedMaxVersion: 1   FinalizedVersionLevel: 0   Epoch: -\nFeature: x\n"
+        "Feature: metadata.version\tSupportedMinVersion: 3.3-IV3\tSupportedMaxVersion: 4.3-IV0\tFinalizedVersionLevel: 4.3-IV0\tEpoch: 1\n"
+        "Feature: kraft.version          SupportedMinVersion: 0   SupportedMaxVersion: 1   FinalizedVersionLevel: 0   Epoch: -\n"
+        "Feature: x\n"
     )
     assert read(text, "kafka-features") == (
         [FeatureLevel("metadata.version", "4.3-IV0"), FeatureLevel("kraft.version", "0")], [(3, "not the line of a feature")]

@@ -10,7 +10,7 @@ MEMBER = "consumer-1-f0ace702-33ad-45af-b66b-f5ad6677c6f7"
 
 def table(*rows: tuple[object, ...]) -> str:
     """Padded as Kafka pads: every column as wide as its widest cell, and at least 15."""
-    widths = [max(15, *(len(str(cell)) for cell in column)) for column in zip(*rows, strict=True)]
+    widths = [max([15, *(len(str(cell)) for cell in column)]) for column in zip(*rows, strict=True)]
     return "\n" + "".join(" ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)) + "\n" for row in rows)
 
 
@@ -57,11 +57,8 @@ def test_blanks_in_a_group_and_a_client_id_are_kept() -> None:
 
 
 def test_offset_wider_than_its_column_pushes_the_rest_along() -> None:
-    header, row = (
-        "%-15s %-15s %-10s %-15s %-15s %-15s %-15s %-15s %s\n" % columns
-        for columns in (OFFSETS, ("g", "orders", 1, 10**17, 10**17, 0, "-", "-", "-"))
-    )
-    assert facts(header + row)[0].current_offset == 10**17
+    row = ("g", "orders", 1, 10**17, 10**17, 0, "-", "-", "-")
+    assert facts(table(OFFSETS) + " ".join(str(cell).ljust(15) for cell in row) + "\n")[0].current_offset == 10**17
 
 
 @pytest.mark.parametrize(
@@ -153,8 +150,11 @@ def test_one_file_may_hold_all_tables() -> None:
         (table(OFFSETS, ("g", "orders", "x", 1, 1, 0, "-", "-", "-")), "PARTITION is no whole number"),
         (table(OFFSETS, ("-", "orders", 0, 1, 1, 0, "-", "-", "-")), "GROUP is not told"),
         (table(OFFSETS)[:-1] + "\ng orders 0\n", "the columns are not where the header has them"),
-        (table(OFFSETS[1:], OFFSETS[1:][:0] + ("orders", 0, 1, 1, 0, "-", "-", "-")), "the group is not told: Kafka 2.0 and older leave it out"),
-        (table(("GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS"), ("s", "h:1 (2)", "Stable", 1)), "the header above it is not of consumer groups"),
+        (table(OFFSETS[1:], ("orders", 0, 1, 1, 0, "-", "-", "-")), "the group is not told: Kafka 2.0 and older leave it out"),
+        (
+            table(("GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS"), ("s", "h:1 (2)", "Stable", 1)),
+            "the header above it is not of consumer groups",
+        ),
         (table(("GROUP", "TYPE"), ("s", "Share")), "a group of type Share"),
     ],
 )

@@ -73,7 +73,8 @@ def reasons(text: str) -> list[tuple[int, str]]:
             P("orders", 7, 1, (4, 1, 2), (1, 2), None, None, (4,), (2,)), id="2.4, reassigned",
         ),
         pytest.param(
-            "\tTopic: o\tPartition: 7\tLeader: 1\tReplicas: 4,1\tIsr: 1\tAdding Replicas: 4\tRemoving Replicas: \tElr: N/A\tLastKnownElr: N/A",
+            "\tTopic: o\tPartition: 7\tLeader: 1\tReplicas: 4,1\tIsr: 1\tAdding Replicas: 4\tRemoving Replicas: "
+            "\tElr: N/A\tLastKnownElr: N/A",
             P("o", 7, 1, (4, 1), (1,), None, None, (4,), ()), id="3.8, reassigned, ELR not told",
         ),
         pytest.param(
@@ -151,5 +152,5 @@ def test_last_line_cut_before_the_columns_that_others_have_is_rejected() -> None
 
 def test_line_of_blanks_between_columns_takes_no_time_to_refuse() -> None:
     blanks = " " * 200_000
-    dump = f"\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n\tTopic: t\tPartition: 1\tLeader: 1\tReplicas:{blanks}Isr:{blanks}x\n"
-    assert len(reasons(dump)) == 1
+    sound = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    assert len(reasons(f"{sound}\tTopic: t\tPartition: 1\tLeader: 1\tReplicas:{blanks}Isr:{blanks}x\n")) == 1

@@ -78,7 +78,8 @@ def test_key_told_twice_over_is_refused() -> None:
 @pytest.mark.parametrize("type", [pa.binary(), pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_parquet_of_any_key_type(type: pa.DataType) -> None:
     keys = pa.array([b"k", None, b""], pa.binary()).cast(pa.string()).cast(type)
-    reading = read_dump(parquet(topic=["orders"] * 3, key=keys, records=pa.array([1, 2, 3], pa.int32()), bytes=[4, 5, 6], partition=[None, 0, 1]))
+    records = pa.array([1, 2, 3], pa.int32())
+    reading = read_dump(parquet(topic=["orders"] * 3, key=keys, records=records, bytes=[4, 5, 6], partition=[None, 0, 1]))
     assert rows(reading) == [("orders", b"k", None, 1, 4), ("orders", None, 0, 2, 5), ("orders", b"", 1, 3, 6)]
     assert reading.told[0].entries == 3
 

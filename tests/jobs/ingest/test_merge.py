@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.ingest.merge import Merged, ReadFile, merge
+from jobs.ingest.merge import Merged, ReadFile, merge_files
 from jobs.ingest.reading import read_dump
 
 NOW = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
@@ -22,8 +22,9 @@ LOG = '{{"partition":"{}","size":{},"offsetLag":{},"isFuture":{}}}'
 
 def merged(**files: str) -> Merged:
     """Files written a second apart, in the order given."""
-    return merge(
-        ReadFile(name, len(text), NOW + timedelta(seconds=second), read_dump(text.encode())) for second, (name, text) in enumerate(files.items())
+    return merge_files(
+        ReadFile(name, len(text), NOW + timedelta(seconds=second), read_dump(text.encode()))
+        for second, (name, text) in enumerate(files.items())
     )
 
 
@@ -43,7 +44,7 @@ def test_files_of_one_second_stand_in_the_order_of_their_names() -> None:
         ReadFile(name, 1, NOW + timedelta(microseconds=microsecond), read_dump(PARTITION.format("t", 0, leader, "1,2", "1,2").encode()))
         for name, leader, microsecond in (("b", 2, 1), ("a", 1, 9))
     ]
-    assert merge(files).rows["partition"][0][2] == merge(files[::-1]).rows["partition"][0][2] == 2
+    assert merge_files(files).rows["partition"][0][2] == merge_files(files[::-1]).rows["partition"][0][2] == 2
 
 
 def test_files_that_tell_the_same_reject_nothing() -> None:
@@ -120,7 +121,8 @@ def test_who_is_live_by_the_best_source_there_is() -> None:
 
 
 def test_rack_that_the_cluster_tells_goes_before_the_operators_list() -> None:
-    found = merged(a="broker_id,rack\n1,x\n2,y\n3,z\n", b="h:1 (id: 1 rack: a) -> (\n)\nh:1 (id: 2 rack: null) -> (\n)\nh:1 (id: 3 rack: z) -> (\n)\n")
+    seen = "h:1 (id: 1 rack: a) -> (\n)\nh:1 (id: 2 rack: null) -> (\n)\nh:1 (id: 3 rack: z) -> (\n)\n"
+    found = merged(a="broker_id,rack\n1,x\n2,y\n3,z\n", b=seen)
     assert [row[:2] for row in found.rows["broker"]] == [(1, "a"), (2, "y"), (3, "z")]
     assert rejects(found) == [("a", 2, "the cluster itself tells rack a")]
 
@@ -188,7 +190,8 @@ def test_assignment_without_topics_is_taken_from_the_offsets_or_told_to_be_missi
 
 
 def test_members_go_before_the_offsets_that_contradict_them() -> None:
-    found = merged(a=MEMBERS + " ASSIGNMENT\ng m1 /h1 c1 1 t(0)\ng m2 /h c 1 t(1)\n", b=OFFSETS + "g t 0 5 9 4 m2 /h c\ng t 1 5 9 4 m2 /h c\n")
+    members = MEMBERS + " ASSIGNMENT\ng m1 /h1 c1 1 t(0)\ng m2 /h c 1 t(1)\n"
+    found = merged(a=members, b=OFFSETS + "g t 0 5 9 4 m2 /h c\ng t 1 5 9 4 m2 /h c\n")
     assert found.rows["observed_assignment"] == [("t", 0, "g", "m1"), ("t", 1, "g", "m2")]
     assert rejects(found) == [("b", 2, "--members tells otherwise than that m2 holds it")]
 

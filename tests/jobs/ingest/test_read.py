@@ -22,8 +22,8 @@ def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
 def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
     frames = read(spark, BUNDLED)
     for table in ingest.WRITES:
-        declared = spark.createDataFrame([], table.columns)
-        assert [(field.name, field.dataType) for field in frames[table.name].schema] == [(f.name, f.dataType) for f in declared.schema], table.name
+        declared, found = spark.createDataFrame([], table.columns).schema, frames[table.name].schema
+        assert [(field.name, field.dataType) for field in found] == [(field.name, field.dataType) for field in declared], table.name
 
 
 def test_workers_read_what_the_driver_reads(spark: SparkSession) -> None:
@@ -72,8 +72,9 @@ def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSe
 @pytest.mark.parametrize("small", [0, 1 << 20])
 def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession, tmp_path: Path, small: int) -> None:
     for name, data in {
-        "good/topics.gz": gzip.compress(PARTITION_LINE.encode()), "good/.DS_Store": b"\0", "good/empty": b"", "sick/garbage": bytes(range(256)) * 9,
-        "sick/torn.gz": gzip.compress(b"x" * 999)[:20], "silent/.keep": b"", "LICENSE": b"free", ".git/config": b"x",
+        "good/topics.gz": gzip.compress(PARTITION_LINE.encode()), "good/.DS_Store": b"\0", "good/empty": b"",
+        "sick/garbage": bytes(range(256)) * 9, "sick/torn.gz": gzip.compress(b"x" * 999)[:20],
+        "silent/.keep": b"", "LICENSE": b"free", ".git/config": b"x",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
@@ -81,8 +82,9 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
     assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"], "sick": [], "silent": []}
     told = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
     assert [tuple(row) for row in told.collect()] == [
-        (".", ".git", None, 0, 0, 0), (".", "LICENSE", None, 1, 0, 1), ("good", ".DS_Store", None, 0, 0, 0), ("good", "empty", None, 0, 0, 0),
-        ("good", "topics.gz", "kafka-topics", 1, 1, 0), ("sick", "garbage", None, 1, 0, 1), ("sick", "torn.gz", None, 1, 0, 1),
+        (".", ".git", None, 0, 0, 0), (".", "LICENSE", None, 1, 0, 1), ("good", ".DS_Store", None, 0, 0, 0),
+        ("good", "empty", None, 0, 0, 0), ("good", "topics.gz", "kafka-topics", 1, 1, 0), ("sick", "garbage", None, 1, 0, 1),
+        ("sick", "torn.gz", None, 1, 0, 1),
         ("silent", ".keep", None, 0, 0, 0),
     ]
     assert [(row.file, row.reason.split(":")[0]) for row in frames[REJECTED_INPUT.name].orderBy("file").collect()] == [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobs.ingest.dump import Rejected, Told
 from jobs.ingest.facts import KeySample
-from jobs.ingest.merge import ReadFile, merge
+from jobs.ingest.merge import ReadFile, merge_files
 from jobs.ingest.reading import read_dump, text_of
 from tests.jobs.ingest.test_merge import NOW
 
@@ -21,7 +21,7 @@ DUMPS = sorted(path for folder in ("bundled", "night-before") for path in (SNAPS
 def check_accounts(data: bytes) -> None:
     """Entries = accepted + rejected, and the rows can be merged and stored."""
     reading = read_dump(data)
-    merged = merge([ReadFile("f", len(data), NOW, reading)])
+    merged = merge_files([ReadFile("f", len(data), NOW, reading)])
     [(_, format, entries, accepted, rejected, size)] = merged.rows["input_file"]
     assert (format, size) == (reading.format, len(data))
     assert entries == accepted + rejected
@@ -89,7 +89,8 @@ def test_dumps_torn_and_patched_are_accounted_for(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(0, 8))):
         at = data.draw(st.integers(0, len(torn)))
         patch = data.draw(st.one_of(
-            st.binary(max_size=4), st.sampled_from([b"\n", b"\t", b" ", b",", b'"', b"-", b"9" * 20, b"\\ud800", b"null", b"[", b"{", b"(", b":"])
+            st.binary(max_size=4),
+            st.sampled_from([b"\n", b"\t", b" ", b",", b'"', b"-", b"9" * 20, b"\\ud800", b"null", b"[", b"{", b"(", b":"]),
         ))
         torn[at : at + data.draw(st.integers(0, 3))] = patch
     check_accounts(bytes(torn))
