@@ -5,7 +5,7 @@ table of 64 or more becomes a red-black tree, whose insertions shift the order. 
 
     >>> string_hash("orders"), string_hash("refunds")
     (-1008770331, 1085542395)
-    >>> hash_map_order(["refunds", "orders", "audit"], string_hash)
+    >>> hash_map_order(["refunds", "orders", "audit"], string_hashes)
     ['audit', 'orders', 'refunds']
 
 Keys of one hash that no comparison tells apart (Kafka's TopicPartition and TopicIdPartition) go by their addresses in a tree: there Kafka's own
@@ -15,9 +15,12 @@ answer is chance, and the model puts the later key to the right.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -36,6 +39,22 @@ def string_hash(text: str) -> int:
     return _signed(code)
 
 
+def string_hashes(texts: Sequence[str]) -> list[int]:
+    """String.hashCode of each text: what string_hash says, a thousand member ids at a time."""
+    by_length: dict[int, list[int]] = {}
+    units = [text.encode("utf-16-le", "surrogatepass") for text in texts]
+    for position, encoded in enumerate(units):
+        by_length.setdefault(len(encoded) // 2, []).append(position)
+    hashes = np.zeros(len(texts), np.uint32)
+    for length, positions in by_length.items():
+        powers = np.cumprod(np.r_[np.uint32(1), np.full(max(length - 1, 0), 31, np.uint32)], dtype=np.uint32)[::-1]
+        rows = np.frombuffer(b"".join(units[position] for position in positions), "<u2").reshape(len(positions), length)
+        hashes[positions] = (rows * powers[:length]).sum(axis=1, dtype=np.uint32)
+    signed: list[int] = hashes.view(np.int32).tolist()
+    return signed
+
+
+@lru_cache(maxsize=1 << 16)
 def uuid_hash(topic_id: str) -> int:
     """Uuid.hashCode of org.apache.kafka.common.Uuid, of a topic id as Kafka prints it (URL-safe base64)."""
     most, least = uuid_order(topic_id)
@@ -73,25 +92,29 @@ def filled_capacity(keys: int, initial: int = DEFAULT_CAPACITY) -> int:
 
 
 def hash_map_order(
-    keys: Iterable[Key], hash_of: Callable[[Key], int], *, initial: int = DEFAULT_CAPACITY, tie: Callable[[Key], Any] | None = None
+    keys: Iterable[Key],
+    hashes: Callable[[Sequence[Key]], Sequence[int]],
+    *,
+    initial: int = DEFAULT_CAPACITY,
+    tie: Callable[[Key], Any] | None = None,
 ) -> list[Key]:
-    """The distinct keys, put one by one into a map of that initial capacity, in the order of iteration."""
+    """The distinct keys, put one by one into a map of that initial capacity, in the order of iteration; `hashes` gives the hash codes of them all."""
     distinct = list(dict.fromkeys(keys))
+    if len(distinct) < 2:
+        return distinct
+    codes = hashes(distinct)
     mask = filled_capacity(len(distinct), initial) - 1
-    bins = [_spread(hash_of(key)) & mask for key in distinct]
-    if len(distinct) > _TREEIFY_THRESHOLD and max(map(bins.count, set(bins)) if len(bins) < 64 else _counts(bins)) > _TREEIFY_THRESHOLD:
-        table = HashTable(hash_of, initial=initial, tie=tie)
+    if len(distinct) <= _TREEIFY_THRESHOLD:
+        bin_of = {key: (code ^ (code & 0xFFFFFFFF) >> 16) & mask for key, code in zip(distinct, codes, strict=True)}
+        return sorted(distinct, key=bin_of.__getitem__)
+    unsigned = np.asarray(codes, np.int64) & 0xFFFFFFFF
+    bins = (unsigned ^ unsigned >> 16) & mask
+    if np.bincount(bins).max() > _TREEIFY_THRESHOLD:
+        table = HashTable(dict(zip(distinct, codes, strict=True)).__getitem__, initial=initial, tie=tie)
         for key in distinct:
             table.put(key)
         return list(table)
-    return [distinct[position] for position in sorted(range(len(bins)), key=bins.__getitem__)]
-
-
-def _counts(bins: list[int]) -> Iterable[int]:
-    counts: dict[int, int] = {}
-    for bin in bins:
-        counts[bin] = counts.get(bin, 0) + 1
-    return counts.values()
+    return [distinct[position] for position in np.argsort(bins, kind="stable").tolist()]
 
 
 def _signed(code: int) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from kafka_model.java_hash import hash_map_order, string_hash, string_order
+from kafka_model.java_hash import hash_map_order, string_hashes, string_order
 
 TopicPartition = tuple[str, int]
 Assignment = dict[str, list[TopicPartition]]
@@ -49,7 +50,7 @@ class NobodyToShare(ValueError):
 def hash_map_of(members: Sequence[Member]) -> list[Member]:
     """The members in the order of the HashMap by member id that Kafka puts them into, one by one."""
     by_id = {member.member_id: member for member in members}
-    return [by_id[member_id] for member_id in hash_map_order(by_id, string_hash, tie=string_order)]
+    return [by_id[member_id] for member_id in hash_map_order(by_id, string_hashes, tie=string_order)]
 
 
 def in_order_of_ids(members: Iterable[Member]) -> list[Member]:
@@ -65,6 +66,9 @@ def _static_then_member_id(member: Member) -> tuple[bool, bytes]:
 
 def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
     """Of each topic that somebody subscribes to, the members that do, in the order given."""
+    if len(subscriptions := {member.topics for member in members}) == 1:
+        every = list(members)
+        return {topic: every for topic in subscriptions.pop()}
     by_topic: dict[str, list[Member]] = {}
     for member in members:
         for topic in dict.fromkeys(member.topics):
@@ -74,8 +78,9 @@ def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
 
 def metadata_order(partitions: Mapping[str, int], members: Iterable[Member]) -> list[str]:
     """The subscribed topics that have partitions, in the order of Kafka's HashMap of them, filled from a HashSet of all subscribed names."""
-    subscribed = hash_map_order((topic for member in members for topic in member.topics), string_hash, tie=string_order)
-    return hash_map_order((topic for topic in subscribed if partitions.get(topic)), string_hash, tie=string_order)
+    subscriptions = dict.fromkeys(member.topics for member in members)
+    subscribed = hash_map_order(chain.from_iterable(subscriptions), string_hashes, tie=string_order)
+    return hash_map_order((topic for topic in subscribed if partitions.get(topic)), string_hashes, tie=string_order)
 
 
 def rack_aware(consumer_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:

@@ -14,14 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kafka_model.assignor import Assignment, Member, Racks, hash_map_of, in_order_of_ids, metadata_order, rack_aware, subscribers
+from kafka_model.assignor import (
+    Assignment,
+    Member,
+    Racks,
+    hash_map_of,
+    in_order_of_ids,
+    metadata_order,
+    rack_aware,
+    subscribers,
+)
 from kafka_model.java_hash import string_order
 
 
 def assign(partitions: Mapping[str, int], members: Sequence[Member], *, racks: Racks | None = None) -> Assignment:
     """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out."""
     listed = hash_map_of(members)
-    by_topic = subscribers(listed)
+    by_topic = subscribers(in_order_of_ids(listed))
     topics = metadata_order(partitions, listed)
     assignment: Assignment = {member.member_id: [] for member in members}
     if racks is not None and any(member.rack for member in members):
@@ -32,7 +41,7 @@ def assign(partitions: Mapping[str, int], members: Sequence[Member], *, racks: R
     for topic in topics:
         share, remainder = divmod(partitions[topic], len(by_topic[topic]))
         start = 0
-        for position, member in enumerate(in_order_of_ids(by_topic[topic])):
+        for position, member in enumerate(by_topic[topic] if share else by_topic[topic][:remainder]):
             end = start + share + (position < remainder)
             assignment[member.member_id] += [(topic, partition) for partition in range(start, end)]
             start = end
@@ -45,7 +54,7 @@ class _Share:
     def __init__(self, topic: str, partitions: int, members: Sequence[Member], racks: Sequence[Iterable[str]]) -> None:
         self.topic = topic
         self.partitions = partitions
-        self.consumers: dict[str, str | None] = {member.member_id: member.rack or None for member in in_order_of_ids(members)}
+        self.consumers: dict[str, str | None] = {member.member_id: member.rack or None for member in members}
         self.unassigned = dict.fromkeys(range(partitions))
         self.assigned = dict.fromkeys(self.consumers, 0)
         self.quota, self.extras = divmod(partitions, len(members))

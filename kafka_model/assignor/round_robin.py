@@ -11,7 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from kafka_model.assignor import Assignment, EmptyGroup, Member, hash_map_of, in_order_of_ids
+from kafka_model.assignor import (
+    Assignment,
+    EmptyGroup,
+    Member,
+    hash_map_of,
+    in_order_of_ids,
+)
 from kafka_model.java_hash import string_order
 
 

@@ -13,10 +13,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import itemgetter
 
-from kafka_model.assignor import Assignment, Member, NobodyToShare, TopicPartition, UnknownTopic, hash_map_of
-from kafka_model.assignor.uniform import by_topic, homogeneous, set_order, subscribed_order
-from kafka_model.java_hash import HashTable, hash_map_order, table_size_for, uuid_hash, uuid_order
+from kafka_model.assignor import (
+    Assignment,
+    Member,
+    NobodyToShare,
+    TopicPartition,
+    hash_map_of,
+    subscribers,
+)
+from kafka_model.assignor.uniform import (
+    by_topic,
+    homogeneous,
+    set_order,
+    subscribed_order,
+    topic_id_order,
+)
+from kafka_model.java_hash import HashTable, table_size_for, uuid_hash
 
 
 def assign(
@@ -29,26 +43,24 @@ def assign(
     """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them (those of deleted topics that members
     still hold, too), the current target as `owned`, and the partitions that may be assigned (all, if not told)."""
     listed = hash_map_of(members)
-    subscribed = [subscribed_order(member, partitions) for member in listed]
-    if not any(subscribed):
+    by_name = subscribers(listed)
+    targets = {topic: _assignable(topic, partitions[topic], assignable) for topic in by_name if topic in partitions}
+    if not targets:
         return {member.member_id: [] for member in members}
-    targets = {topic: _assignable(topic, partitions[topic], assignable) for topics in subscribed for topic in topics}
     held = [_held(member, topic_ids) for member in listed]
     if homogeneous(listed):
-        in_order = [pair for topic in subscribed[0] for pair in targets[topic]]
+        in_order = [pair for topic in subscribed_order(listed[0], partitions) for pair in targets[topic]]
         kept = [[pair for pair in pairs if pair[0] in targets] for pairs in held]
-        hashes = {topic: uuid_hash(topic_ids[topic]) for topic in targets}
-        shared = _share(in_order, kept, range(len(listed)), lambda pair: 31 * hashes[pair[0]] + pair[1])
+        hashes = {topic: 31 * uuid_hash(topic_ids[topic]) for topic in topic_id_order(targets, topic_ids)}
+        shared = _share(in_order, kept, range(len(listed)), lambda pair: hashes[pair[0]] + pair[1])
         return {member.member_id: list(owned) for member, owned in zip(listed, shared, strict=True)}
-    assignment: Assignment = {
-        member.member_id: [pair for pair in pairs if pair[0] not in targets] for member, pairs in zip(listed, held, strict=True)
-    }
+    number = {member.member_id: index for index, member in enumerate(listed)}
+    assignment = [[pair for pair in pairs if pair[0] not in targets] for pairs in held]
     for topic, in_order in targets.items():
-        subscribers = [index for index, topics in enumerate(subscribed) if topic in topics]
         kept = [[pair for pair in pairs if pair[0] == topic] for pairs in held]
-        for member, owned in zip(listed, _share(in_order, kept, subscribers, lambda pair: pair[1]), strict=True):
-            assignment[member.member_id] += owned
-    return assignment
+        for owned, more in zip(assignment, _share(in_order, kept, [number[member.member_id] for member in by_name[topic]], itemgetter(1)), strict=True):
+            owned += more
+    return {member.member_id: owned for member, owned in zip(listed, assignment, strict=True)}
 
 
 def _assignable(topic: str, partitions: int, assignable: Mapping[str, Collection[int]] | None) -> list[TopicPartition]:
@@ -58,11 +70,7 @@ def _assignable(topic: str, partitions: int, assignable: Mapping[str, Collection
 def _held(member: Member, topic_ids: Mapping[str, str]) -> list[TopicPartition]:
     """What the member holds, in the order in which Kafka goes through the maps of its target assignment."""
     numbers = by_topic(member.owned)
-    for topic in numbers:
-        if topic not in topic_ids:
-            raise UnknownTopic(f"no topic id of {topic}, which {member.member_id} holds: the order of topics goes by their ids")
-    topics = hash_map_order(numbers, lambda topic: uuid_hash(topic_ids[topic]), tie=lambda topic: uuid_order(topic_ids[topic]))
-    return [(topic, number) for topic in topics for number in set_order(numbers[topic])]
+    return [(topic, number) for topic in topic_id_order(numbers, topic_ids) for number in set_order(numbers[topic])]
 
 
 def _share(

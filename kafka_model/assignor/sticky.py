@@ -21,7 +21,17 @@ from heapq import heapify, heapreplace
 from itertools import chain, groupby
 from operator import itemgetter
 
-from kafka_model.assignor import Assignment, BrokenClaims, EmptyGroup, Member, Racks, TopicPartition, hash_map_of, metadata_order, rack_aware
+from kafka_model.assignor import (
+    Assignment,
+    BrokenClaims,
+    EmptyGroup,
+    Member,
+    Racks,
+    TopicPartition,
+    hash_map_of,
+    metadata_order,
+    rack_aware,
+)
 from kafka_model.java_hash import HashTable, string_hash, string_order
 
 NO_GENERATION = -1

@@ -15,8 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_model.assignor import Assignment, BrokenClaims, Member, TopicPartition, UnknownTopic, hash_map_of
-from kafka_model.java_hash import copied_capacity, filled_capacity, hash_map_order, string_hash, string_order, uuid_hash, uuid_order
+from kafka_model.assignor import (
+    Assignment,
+    BrokenClaims,
+    Member,
+    TopicPartition,
+    UnknownTopic,
+    hash_map_of,
+)
+from kafka_model.java_hash import (
+    DEFAULT_CAPACITY,
+    copied_capacity,
+    filled_capacity,
+    hash_map_order,
+    string_hashes,
+    string_order,
+    uuid_hash,
+    uuid_order,
+)
 
 _MOST_PASSES = 16
 
@@ -29,9 +45,6 @@ def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members:
     listed = hash_map_of(members)
     if not any(topic in partitions for member in listed for topic in member.topics):
         return {member.member_id: [] for member in members}
-    missing = [topic for topic in partitions if topic not in topic_ids]
-    if missing:
-        raise UnknownTopic(f"no topic id of {missing[0]}: the order of topics goes by their ids")
     if homogeneous(listed):
         return _by_quota(partitions, topic_ids, listed)
     return _Balance(partitions, topic_ids, listed).build()
@@ -39,14 +52,27 @@ def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members:
 
 def homogeneous(members: Sequence[Member]) -> bool:
     """Whether each topic that is named at all is named by every member (ModernGroup.subscriptionType)."""
-    return len({frozenset(member.topics) for member in members}) < 2
+    return len({frozenset(topics) for topics in {member.topics for member in members}}) < 2
 
 
 def subscribed_order(member: Member, partitions: Mapping[str, int]) -> list[str]:
     """The topics of a subscription that exist, in the order of Kafka's HashSet of their names."""
     names = dict.fromkeys(member.topics)
-    order = hash_map_order(names, string_hash, initial=copied_capacity(len(names)), tie=string_order)
+    order = hash_map_order(names, string_hashes, initial=copied_capacity(len(names)), tie=string_order)
     return [topic for topic in order if topic in partitions]
+
+
+def topic_id_order(topics: Iterable[str], topic_ids: Mapping[str, str], *, initial: int = DEFAULT_CAPACITY) -> list[str]:
+    """Topics in the order of a HashMap by their ids."""
+    named = list(topics)
+    for topic in named:
+        if topic not in topic_ids:
+            raise UnknownTopic(f"no topic id of {topic}: the order of topics goes by their ids")
+
+    def hashes(topics: Sequence[str]) -> list[int]:
+        return [uuid_hash(topic_ids[topic]) for topic in topics]
+
+    return hash_map_order(named, hashes, initial=initial, tie=lambda topic: uuid_order(topic_ids[topic]))
 
 
 def by_topic(owned: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -59,14 +85,14 @@ def by_topic(owned: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 def set_order(numbers: Sequence[int]) -> list[int]:
     """Partition numbers in the order of the HashSet that Kafka makes of such a list."""
-    return hash_map_order(numbers, int, initial=copied_capacity(len(numbers)), tie=int)
+    return hash_map_order(numbers, list, initial=copied_capacity(len(numbers)), tie=int)
 
 
 # ---------------------------------------------------------------- all members subscribe alike
 def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member]) -> Assignment:
     names = subscribed_order(listed[0], partitions)
     room = copied_capacity(len(set(listed[0].topics)))
-    topics = hash_map_order(names, lambda topic: uuid_hash(topic_ids[topic]), initial=room, tie=lambda topic: uuid_order(topic_ids[topic]))
+    topics = topic_id_order(names, topic_ids, initial=room)
     assigned = {partition for member in listed for partition in member.owned}
     unassigned = [pair for topic in topics for pair in [(topic, number) for number in range(partitions[topic])] if pair not in assigned]
     least, extras = divmod(sum(partitions[topic] for topic in topics), len(listed))
@@ -106,11 +132,7 @@ def _first(
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The partitions that a member keeps within its quota, going through its maps as Kafka does, and those that it gives up."""
     numbers = by_topic(owned)
-    for topic in numbers:
-        if topic not in topic_ids:
-            raise UnknownTopic(f"no topic id of {topic}: the order of topics goes by their ids")
-    room = filled_capacity(topics_held)
-    topics = hash_map_order(numbers, lambda topic: uuid_hash(topic_ids[topic]), initial=room, tie=lambda topic: uuid_order(topic_ids[topic]))
+    topics = topic_id_order(numbers, topic_ids, initial=filled_capacity(topics_held))
     through = [(topic, number) for topic in topics for number in set_order(numbers[topic])]
     return through[:quota], through[quota:]
 
@@ -121,13 +143,14 @@ class _Balance:
 
     def __init__(self, partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member]) -> None:
         self.partitions = partitions
-        self.topic_ids = topic_ids
         self.listed = listed
         self.subscribers: dict[str, list[int]] = {}
         for index, member in enumerate(listed):
             for topic in dict.fromkeys(member.topics):
                 if topic in partitions:
                     self.subscribers.setdefault(topic, []).append(index)
+        by_id = sorted(topic_id_order(self.subscribers, topic_ids), key=lambda topic: uuid_order(topic_ids[topic]))
+        self.id_rank = {topic: position for position, topic in enumerate(by_id)}
         self.owner: dict[str, list[int | None]] = {topic: [None] * partitions[topic] for topic in self.subscribers}
         self.loads = [0] * len(listed)
         self.owned: list[dict[TopicPartition, None]] = []
@@ -149,9 +172,9 @@ class _Balance:
     def _sorted(self, topics: Iterable[str]) -> list[str]:
         """Topics with the most partitions a subscriber first; then with the fewest subscribers; then by id."""
 
-        def place(topic: str) -> tuple[float, int, tuple[int, int]]:
+        def place(topic: str) -> tuple[float, int, int]:
             subscribers = len(self.subscribers[topic])
-            return -self.partitions[topic] / subscribers, subscribers, uuid_order(self.topic_ids[topic])
+            return -self.partitions[topic] / subscribers, subscribers, self.id_rank[topic]
 
         return sorted(topics, key=place)
 

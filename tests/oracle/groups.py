@@ -84,12 +84,12 @@ def _make_static(rng: random.Random, members: list[dict[str, Any]]) -> None:
 def _put_on_racks(rng: random.Random, topics: dict[str, Any], members: list[dict[str, Any]]) -> None:
     racks = RACKS[: rng.randint(1, len(RACKS))]
     rackless = rng.random() < 0.3
-    for topic in topics:
+    for topic, partitions in topics.items():
         replicas = rng.randint(1, len(racks))
         everywhere = rng.random() < 0.1
         topics[topic] = [
             list(racks) if everywhere else [None if rackless and rng.random() < 0.2 else rack for rack in rng.choices(racks, k=replicas)]
-            for _ in topics[topic]
+            for _ in partitions
         ]
     for member in members:
         member["rack"] = rng.choice([*racks, *racks, *racks, None, "", "elsewhere"])

@@ -1,6 +1,8 @@
 package org.apache.kafka.clients.consumer;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -27,8 +29,10 @@ import org.apache.kafka.common.protocol.types.Type;
  * {"assignor", "topics": {name: [[rack or null of each replica] of each partition]}, "members": [{"id", "topics", "instance", "rack", "owned": [[topic, partition]],
  * "generation", "subscription_generation"}]} -> {member: [[topic, partition]]}, in Kafka's order. What a member owned travels as in real subscriptions: in the
  * user data of sticky (which tells the generation if there is one), in the subscription's own field for cooperative-sticky.
+ * With "repeat": n, the nanoseconds of processor time that each of n runs took (tests/benchmarks/assignors.py asks for them).
  */
 public class ClientAssignor {
+    private static final ThreadMXBean CPU = ManagementFactory.getThreadMXBean();
     private static final Schema TOPIC = new Schema(new Field("topic", Type.STRING), new Field("partitions", new ArrayOf(Type.INT32)));
     private static final Schema STICKY_V0 = new Schema(new Field("previous_assignment", new ArrayOf(TOPIC)));
     private static final Schema STICKY_V1 = new Schema(new Field("previous_assignment", new ArrayOf(TOPIC)), new Field("generation", Type.INT32));
@@ -38,8 +42,9 @@ public class ClientAssignor {
         Lines.serve(ClientAssignor::answer);
     }
 
-    public static Map<String, List<List<Object>>> answer(JsonNode question) {
+    static Object answer(JsonNode question) {
         String name = question.get("assignor").asText();
+        if (question.has("repeat")) return times(question, name);
         Map<String, Assignment> given = assignor(name).assign(cluster(question.get("topics")), new GroupSubscription(subscriptions(question, name))).groupAssignment();
         Map<String, List<List<Object>>> answer = new TreeMap<>();
         given.forEach((member, assignment) -> {
@@ -48,6 +53,20 @@ public class ClientAssignor {
             answer.put(member, partitions);
         });
         return answer;
+    }
+
+    /** The processor time that the assignor takes, in nanoseconds, each time on a group of its own; no new run after five seconds. */
+    private static List<Long> times(JsonNode question, String name) {
+        Cluster cluster = cluster(question.get("topics"));
+        List<Long> times = new ArrayList<>();
+        long end = CPU.getCurrentThreadCpuTime() + 5_000_000_000L;
+        for (int i = 0; i < question.get("repeat").asInt() && CPU.getCurrentThreadCpuTime() < end; i++) {
+            GroupSubscription group = new GroupSubscription(subscriptions(question, name));
+            long began = CPU.getCurrentThreadCpuTime();
+            assignor(name).assign(cluster, group);
+            times.add(CPU.getCurrentThreadCpuTime() - began);
+        }
+        return times;
     }
 
     static ConsumerPartitionAssignor assignor(String name) {

@@ -1,6 +1,8 @@
 package org.apache.kafka.coordinator.group.assignor;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -27,9 +29,10 @@ import org.apache.kafka.coordinator.group.modern.TopicIds;
 /**
  * {"assignor", "topics": {name: partitions}, "ids": {name: topic id, deleted topics too}, "members": [{"id", "topics", "instance", "owned": [[topic, partition]]}],
  * "assignable": {name: [partition]} or absent} -> {member: [[topic, partition]] sorted}. The containers are those of the broker: members in a HashMap, topics in a
- * HashSet of names, the target assignment as read from its record.
+ * HashSet of names, the target assignment as read from its record. With "repeat": n, the nanoseconds of processor time that each of n runs took (tests/benchmarks/assignors.py).
  */
 public class CoordinatorAssignor {
+    private static final ThreadMXBean CPU = ManagementFactory.getThreadMXBean();
     public static void main(String[] args) throws Exception {
         Lines.serve(CoordinatorAssignor::answer);
     }
@@ -60,11 +63,24 @@ public class CoordinatorAssignor {
         boolean alike = subscribers.values().stream().allMatch(n -> n == members.size());
         GroupSpecImpl group = new GroupSpecImpl(Collections.unmodifiableMap(members), alike ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS,
             inverted, assignable(question, ids));
+        if (question.has("repeat")) return times(question, group, resolver);
         Map<String, Set<List<Object>>> answer = new TreeMap<>();
         members.keySet().forEach(memberId -> answer.put(memberId, new TreeSet<>(CoordinatorAssignor::compare)));
         assignor(question.get("assignor").asText()).assign(group, resolver).members().forEach((memberId, assignment) ->
             assignment.partitions().forEach((id, numbers) -> numbers.forEach(p -> answer.get(memberId).add(List.of(names.get(id), p)))));
         return answer;
+    }
+
+    /** The processor time that the assignor takes, in nanoseconds; no new run after five seconds. */
+    private static List<Long> times(JsonNode question, GroupSpecImpl group, SubscribedTopicDescriber topics) {
+        List<Long> times = new ArrayList<>();
+        long end = CPU.getCurrentThreadCpuTime() + 5_000_000_000L;
+        for (int i = 0; i < question.get("repeat").asInt() && CPU.getCurrentThreadCpuTime() < end; i++) {
+            long began = CPU.getCurrentThreadCpuTime();
+            assignor(question.get("assignor").asText()).assign(group, topics);
+            times.add(CPU.getCurrentThreadCpuTime() - began);
+        }
+        return times;
     }
 
     private static int compare(List<Object> one, List<Object> other) {
