@@ -15,6 +15,7 @@ answer is chance, and the model puts the later key to the right.
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -104,17 +105,13 @@ def hash_map_order(
         return distinct
     codes = hashes(distinct)
     mask = filled_capacity(len(distinct), initial) - 1
-    if len(distinct) <= _TREEIFY_THRESHOLD:
-        bin_of = {key: (code ^ (code & 0xFFFFFFFF) >> 16) & mask for key, code in zip(distinct, codes, strict=True)}
-        return sorted(distinct, key=bin_of.__getitem__)
-    unsigned = np.asarray(codes, np.int64) & 0xFFFFFFFF
-    bins = (unsigned ^ unsigned >> 16) & mask
-    if np.bincount(bins).max() > _TREEIFY_THRESHOLD:
+    bins = [(code ^ (code & 0xFFFFFFFF) >> 16) & mask for code in codes]
+    if len(bins) - len(set(bins)) >= _TREEIFY_THRESHOLD and max(Counter(bins).values()) > _TREEIFY_THRESHOLD:
         table = HashTable(dict(zip(distinct, codes, strict=True)).__getitem__, initial=initial, tie=tie)
         for key in distinct:
             table.put(key)
         return list(table)
-    return [distinct[position] for position in np.argsort(bins, kind="stable").tolist()]
+    return [distinct[position] for position in sorted(range(len(bins)), key=bins.__getitem__)]
 
 
 def _signed(code: int) -> int:
@@ -192,11 +189,12 @@ class HashTable(Generic[Key]):
                 self._treeify_bin(index)
 
     def discard(self, key: Key) -> bool:
-        """HashMap.remove: whether the key was there; the table never shrinks."""
+        """HashMap.remove: whether the key was there; the table never shrinks. (Removal from a tree, which may bring another key to its front, is not modelled.)"""
         node = self._nodes.pop(key, None)
         if node is None:
             return False
         index = node.spread & self.capacity - 1
+        self._trees.pop(index, None)
         self._bins[index].remove(node)
         if not self._bins[index]:
             del self._bins[index]

@@ -69,7 +69,7 @@ def _assignable(topic: str, partitions: int, assignable: Mapping[str, Collection
 
 def _held(member: Member, topic_ids: Mapping[str, str]) -> list[TopicPartition]:
     """What the member holds, in the order in which Kafka goes through the maps of its target assignment."""
-    numbers = by_topic(member.owned)
+    numbers = by_topic(dict.fromkeys(member.owned))
     return [(topic, number) for topic in topic_id_order(numbers, topic_ids) for number in set_order(numbers[topic])]
 
 

@@ -14,6 +14,7 @@ An answer is a set for each member: here what it keeps comes first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 
 from kafka_model.assignor import (
     Assignment,
@@ -64,22 +65,24 @@ def subscribed_order(member: Member, partitions: Mapping[str, int]) -> list[str]
 
 def topic_id_order(topics: Iterable[str], topic_ids: Mapping[str, str], *, initial: int = DEFAULT_CAPACITY) -> list[str]:
     """Topics in the order of a HashMap by their ids."""
-    named = list(topics)
-    for topic in named:
-        if topic not in topic_ids:
-            raise UnknownTopic(f"no topic id of {topic}: the order of topics goes by their ids")
 
     def hashes(topics: Sequence[str]) -> list[int]:
         return [uuid_hash(topic_ids[topic]) for topic in topics]
 
-    return hash_map_order(named, hashes, initial=initial, tie=lambda topic: uuid_order(topic_ids[topic]))
+    try:
+        return hash_map_order(topics, hashes, initial=initial, tie=lambda topic: uuid_order(topic_ids[topic]))
+    except KeyError as unknown:
+        raise UnknownTopic(f"no topic id of {unknown.args[0]}: the order of topics goes by their ids") from None
 
 
 def by_topic(owned: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """The partition numbers of each topic, in the order given."""
     numbers: dict[str, list[int]] = {}
-    for topic, partition in dict.fromkeys(owned):
-        numbers.setdefault(topic, []).append(partition)
+    for topic, partition in owned:
+        if topic in numbers:
+            numbers[topic].append(partition)
+        else:
+            numbers[topic] = [partition]
     return numbers
 
 
@@ -93,18 +96,19 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
     names = subscribed_order(listed[0], partitions)
     room = copied_capacity(len(set(listed[0].topics)))
     topics = topic_id_order(names, topic_ids, initial=room)
-    assigned = {partition for member in listed for partition in member.owned}
-    unassigned = [pair for topic in topics for pair in [(topic, number) for number in range(partitions[topic])] if pair not in assigned]
+    assigned = set(chain.from_iterable(member.owned for member in listed))
+    unassigned = [pair for topic in topics for pair in zip(repeat(topic), range(partitions[topic])) if pair not in assigned]
     least, extras = divmod(sum(partitions[topic] for topic in topics), len(listed))
     subscribed = set(topics)
+    plain = len(assigned) == sum(len(member.owned) for member in listed) and {topic for topic, _ in assigned} <= subscribed
     assignment: Assignment = {}
     unfilled: list[tuple[str, int]] = []
     for position, member in enumerate(listed):
         extra = extras > 0
         quota = least + extra
-        kept = [partition for partition in dict.fromkeys(member.owned) if partition[0] in subscribed]
+        kept = list(member.owned) if plain else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
         if len(kept) > quota:
-            kept, revoked = _first(kept, len(set(map(_topic, member.owned))), quota, topic_ids)
+            kept, revoked = _first(kept, len({topic for topic, _ in member.owned}), quota, topic_ids)
             unassigned += revoked
         assignment[member.member_id] = kept
         quota -= len(kept)
@@ -123,17 +127,13 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
     return assignment
 
 
-def _topic(partition: TopicPartition) -> str:
-    return partition[0]
-
-
 def _first(
     owned: Sequence[TopicPartition], topics_held: int, quota: int, topic_ids: Mapping[str, str]
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The partitions that a member keeps within its quota, going through its maps as Kafka does, and those that it gives up."""
     numbers = by_topic(owned)
     topics = topic_id_order(numbers, topic_ids, initial=filled_capacity(topics_held))
-    through = [(topic, number) for topic in topics for number in set_order(numbers[topic])]
+    through = [(topic, number) for topic in topics for number in (set_order(numbers[topic]) if len(numbers[topic]) > 1 else numbers[topic])]
     return through[:quota], through[quota:]
 
 
@@ -144,11 +144,12 @@ class _Balance:
     def __init__(self, partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member]) -> None:
         self.partitions = partitions
         self.listed = listed
-        self.subscribers: dict[str, list[int]] = {}
+        known = set(partitions)
+        by_name: dict[str, list[int]] = {topic: [] for topic in partitions}
         for index, member in enumerate(listed):
-            for topic in dict.fromkeys(member.topics):
-                if topic in partitions:
-                    self.subscribers.setdefault(topic, []).append(index)
+            for topic in known.intersection(member.topics):
+                by_name[topic].append(index)
+        self.subscribers = {topic: indices for topic, indices in by_name.items() if indices}
         by_id = sorted(topic_id_order(self.subscribers, topic_ids), key=lambda topic: uuid_order(topic_ids[topic]))
         self.id_rank = {topic: position for position, topic in enumerate(by_id)}
         self.owner: dict[str, list[int | None]] = {topic: [None] * partitions[topic] for topic in self.subscribers}
@@ -157,8 +158,8 @@ class _Balance:
 
     def build(self) -> Assignment:
         for index, member in enumerate(self.listed):
-            topics = set(member.topics)
-            kept = dict.fromkeys(partition for partition in member.owned if partition[0] in topics and partition[0] in self.partitions)
+            topics = self.subscribers.keys() & member.topics if member.owned else ()
+            kept = dict.fromkeys(partition for partition in member.owned if partition[0] in topics)
             for topic, number in kept:
                 if not 0 <= number < self.partitions[topic]:
                     raise BrokenClaims(f"{member.member_id} claims partition {number} of {topic}, which has {self.partitions[topic]}")
@@ -232,14 +233,14 @@ class _Balance:
 
 
 class _Ends:
-    """The least loaded of some members, level by level from below, and the most loaded from above (MemberAssignmentBalancer).
+    """The least loaded of some members (in the order of their numbers), level by level from below, and the most loaded from above (MemberAssignmentBalancer).
 
     Each end is a range of the members in the order of their loads, whose level rises (or falls) by one each time that the range was gone through.
     """
 
     def __init__(self, members: Sequence[int], loads: Sequence[int]) -> None:
         self.loads = loads
-        self.members = sorted(members, key=lambda index: (loads[index], index))
+        self.members = sorted(members, key=loads.__getitem__)
         self.low_end, self.low_next, self.low_level = 0, 0, loads[self.members[0]] - 1
         self.high_start = self.high_end = len(self.members)
         self.high_next, self.high_level = len(self.members) - 1, loads[self.members[-1]] + 1
