@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -26,8 +27,11 @@ pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; l
 
 def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequence[str]) -> list[RenderableType]:
     """A line per cluster, then the rules that are broken."""
-    table = Table("cluster", "brokers", "loses any\none broker", "loses any\none rack", "leaders\nskew", "bytes\nskew", "producers\nskew", "consumers\nspread",
-                  "broken\nrules", title=f"Verdicts of {snapshot_id}", title_justify="left")  # fmt: skip
+    table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("cluster", "brokers\nlive", "survives any\none broker?", "survives any\none rack?"):
+        table.add_column(name, no_wrap=True)
+    for name in ("leader\nskew", "byte\nskew", "producer\nskew", "consumer\nspread", "rules\nbroken"):
+        table.add_column(name, justify="right", no_wrap=True)
     rows = connection.execute(
         "SELECT cluster_id, live_brokers, brokers, any_broker_reads, any_broker_writes, worst_broker, broker_leaderless, broker_under_min_isr, "
         "any_rack_reads, any_rack_writes, worst_rack, rack_leaderless, rack_under_min_isr, leader_skew, byte_skew, producer_skew, consumer_spread, "
@@ -36,20 +40,25 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
     ).fetchall()
     for cluster, live, brokers, *rest in rows:
         broker, rack, (leaders, size, producers, spread, broken) = rest[:5], rest[5:10], rest[10:]
-        alive = Text(f"{live} of {brokers} live", "red" if live < brokers else "")
-        skews = (_number(leaders), _number(size), _number(producers), "not told" if spread is None else str(spread))
+        alive = Text(f"{live}/{brokers}", "red" if live < brokers else "")
+        skews = (_number(leaders), _number(size), _number(producers), "-" if spread is None else str(spread))
         table.add_row(cluster, alive, _survives(*broker), _survives(*rack), *skews, Text(str(broken), "yellow" if broken else "green"))
     for cluster in withheld:
-        table.add_row(cluster, Text("withheld: our answer is unsound, see table validation", "red"))
+        table.add_row(cluster, Text("withheld", "red"))
+    notes = Text(
+        "Skew: the most loaded over the mean (leaders and bytes over brokers, producers over the partitions of the worst topic). "
+        "Spread: the most partitions of a group's member less the fewest. -: not told by the dumps.\n",
+        "dim",
+    )
     offences = _rows(
         connection,
-        "Broken rules, the first of each",
-        {"cluster": "left", "rule": "left", "rows": "right", "what must hold": "left", "such as": "left"},
-        "SELECT cluster_id, suite || '.' || rule, broken_rows, sentence, example FROM broken_rule "
+        "Broken rules, by cluster",
+        {"cluster": "left", "rule": "left", "rows": "right", "what must hold": "left"},
+        "SELECT cluster_id, suite || '.' || rule, broken_rows, sentence FROM broken_rule "
         "WHERE snapshot_id = ? AND result = 'broken' ORDER BY 1, broken_rows DESC, 2",
         [snapshot_id],
     )
-    return [table, offences]
+    return [table, notes, offences]
 
 
 def what_if(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[RenderableType]:
@@ -92,14 +101,14 @@ def what_if(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[R
 
 
 def show(parts: Sequence[RenderableType]) -> None:
-    console = Console()
+    console = Console(highlight=False)
     for part in parts:
         console.print(part)
 
 
 def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dict[str, str]) -> None:
     """The same as a page of its own."""
-    console = Console(record=True, width=160, file=StringIO(), color_system="truecolor")
+    console = Console(record=True, width=160, file=StringIO(), color_system="truecolor", force_terminal=True, highlight=False)
     for part in parts:
         console.print(part)
     anchors = "".join(f'<p><a href="{href}">{text}</a></p>' for text, href in links.items())
@@ -109,7 +118,7 @@ def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dic
 
 
 def _rows(connection: DuckDBPyConnection, title: str, columns: dict[str, str], query: str, values: Sequence[object]) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for name, side in columns.items():
         table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
     for row in connection.execute(query, list(values)).fetchall():
@@ -119,12 +128,12 @@ def _rows(connection: DuckDBPyConnection, title: str, columns: dict[str, str], q
 
 def _survives(reads: bool | None, writes: bool | None, worst: str | None, leaderless: int | None, under: int | None) -> Text:
     if reads is None:
-        return Text("not told", "yellow")
+        return Text("-", "yellow")
     if reads and writes:
-        return Text("survives", "green")
-    harm = f"{leaderless} partitions offline" if not reads else f"{under} refuse acks=all"
-    return Text(f"no: {worst}\n{harm}", "red")
+        return Text("yes", "green")
+    harm = f"{leaderless} offline" if not reads else f"{under} refuse acks=all"
+    return Text(f"NO: {worst}\n{harm}", "red")
 
 
 def _number(value: float | None) -> str:
-    return "not told" if value is None else f"{value:.2f}"
+    return "-" if value is None else f"{value:.2f}"

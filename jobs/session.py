@@ -39,7 +39,8 @@ def properties(**extra: str) -> dict[str, str]:
     if not logging.exists() or logging.read_text() != _LOGGING:
         logging.write_text(_LOGGING)
     # The first compiler tier and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
-    options = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
+    # With one tier the JVM reserves 48 MB for compiled code, which a night fills: it would go on uncompiled.
+    options = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
     archive = _archive()
     options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
     return {
@@ -82,8 +83,14 @@ def session(**extra: str) -> SparkSession:
         settings["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={part}"
         atexit.register(_keep_archive, part)
 
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    if not submitted and SparkContext._gateway is None:
+        # What the JVM says on its own account is for a file: errors that matter come as exceptions.
+        with (CACHE / "spark.log").open("wb") as log:
+            SparkContext._ensure_initialized(gateway=launch_gateway(SparkConf().setAll(settings.items()), {"stderr": log}))
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
