@@ -1,7 +1,7 @@
 """Simple: who shares which partitions of a share group (KIP-932; org.apache.kafka.coordinator.group.assignor.SimpleAssignor, 4.3.1).
 
 A partition may go to several members. With more members than partitions each partition is shared by as many as it takes for every member to have one;
-four members on a topic of three partitions:
+four members on three partitions of a topic whose id has the hash 0 (partitions are dealt in the order of a HashMap):
 
     T0: A B    T1: C D    T2: A C      (two a partition: six places, of which members get 2, 1, 2, 1 in turn)
 

@@ -1,0 +1,124 @@
+"""What every assignment keeps to, whoever the members are."""
+
+import base64
+import builtins
+import hashlib
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_model.assignor import Assignment, Member, cooperative_sticky, range, round_robin, share_simple, sticky, uniform
+from kafka_model.java_hash import string_hash, string_hashes
+
+TOPICS = st.dictionaries(st.text("abcAB\U0001f600\uffee", min_size=1, max_size=3), st.integers(1, 12), min_size=1, max_size=5)
+IDS = st.sets(st.text("mnAaBC#\U0001f600\uffee", min_size=1, max_size=4), min_size=1, max_size=9).map(sorted)
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, alike: bool = False) -> tuple[dict[str, int], list[Member]]:
+    topics = draw(TOPICS)
+    subscription = st.just(tuple(topics)) if alike else st.sets(st.sampled_from(sorted(topics))).map(sorted).map(tuple)
+    return topics, [Member(member_id, draw(subscription)) for member_id in draw(IDS)]
+
+
+ALIKE, ANY = groups(alike=True), groups()
+
+
+def by_uniform(topics: dict[str, int], members: list[Member]) -> Assignment:
+    return uniform.assign(topics, topic_ids(topics), members)
+
+
+def topic_ids(topics: dict[str, int]) -> dict[str, str]:
+    return {topic: base64.urlsafe_b64encode(hashlib.md5(topic.encode()).digest()).decode().rstrip("=") for topic in topics}
+
+
+def holding(members: list[Member], assignment: Assignment) -> list[Member]:
+    return [replace(member, owned=tuple(assignment.get(member.member_id, ())), generation=1) for member in members]
+
+
+def as_sets(assignment: Assignment) -> dict[str, set[tuple[str, int]]]:
+    return {member: set(owned) for member, owned in assignment.items()}
+
+
+@given(ANY)
+def test_each_subscribed_partition_goes_to_one_subscriber(group):
+    topics, members = group
+    subscribed = {(topic, partition) for member in members for topic in member.topics for partition in builtins.range(topics[topic])}
+    takers = {member.member_id: set(member.topics) for member in members}
+    for assign in (range.assign, round_robin.assign, by_uniform):
+        answer = assign(topics, members)
+        assert Counter(pair for owned in answer.values() for pair in owned) == dict.fromkeys(subscribed, 1)
+        assert all(topic in takers[member] for member, owned in answer.items() for topic, _ in owned)
+    for assign in (sticky.assign, cooperative_sticky.assign):
+        assert Counter(pair for owned in assign(topics, members).values() for pair in owned) == dict.fromkeys(subscribed, 1)
+
+
+@given(ALIKE)
+def test_equal_subscriptions_differ_by_one_partition_at_most(group):
+    topics, members = group
+    for assign in (round_robin.assign, sticky.assign, cooperative_sticky.assign, by_uniform):
+        sizes = [len(owned) for owned in assign(topics, members).values()]
+        assert max(sizes) - min(sizes) <= 1
+
+
+@given(ANY)
+def test_range_shares_each_topic_out_evenly(group):
+    topics, members = group
+    answer = range.assign(topics, members)
+    for topic in topics:
+        sizes = [sum(name == topic for name, _ in answer[member.member_id]) for member in members if topic in member.topics]
+        assert not sizes or max(sizes) - min(sizes) <= 1
+
+
+@given(ANY)
+def test_a_second_assignment_changes_nothing(group):
+    topics, members = group
+    for assign in (sticky.assign, cooperative_sticky.assign, by_uniform):
+        first = assign(topics, members)
+        assert as_sets(assign(topics, holding(members, first))) == as_sets(first)
+
+
+@given(ALIKE)
+def test_who_stays_keeps_everything_when_a_member_leaves(group):
+    topics, members = group
+    for assign in (sticky.assign, by_uniform):
+        before = as_sets(assign(topics, members))
+        after = as_sets(assign(topics, holding(members, assign(topics, members))[1:])) if members[1:] else {}
+        assert all(before[member] <= owned for member, owned in after.items())
+
+
+@given(ALIKE)
+def test_partitions_move_to_a_newcomer_only(group):
+    topics, members = group
+    newcomer = Member("newcomer", members[0].topics)
+    for assign in (sticky.assign, by_uniform):
+        before = as_sets(assign(topics, members))
+        after = as_sets(assign(topics, [*holding(members, assign(topics, members)), newcomer]))
+        assert all(after[member] <= owned for member, owned in before.items())
+
+
+@given(ALIKE)
+def test_cooperative_takes_two_rounds_to_where_sticky_goes_in_one(group):
+    topics, members = group
+    joined = [*holding(members, sticky.assign(topics, members)), Member("newcomer", members[0].topics)]
+    first = cooperative_sticky.assign(topics, joined)
+    assert first["newcomer"] == []
+    second = cooperative_sticky.assign(topics, holding(joined, first))
+    assert as_sets(second) == as_sets(sticky.assign(topics, joined))
+
+
+@given(ALIKE)
+def test_a_share_group_leaves_no_partition_and_no_member_out(group):
+    topics, members = group
+    answer = share_simple.assign(topics, topic_ids(topics), members)
+    every = {(topic, partition) for topic, partitions in topics.items() for partition in builtins.range(partitions)}
+    assert {pair for owned in answer.values() for pair in owned} == every
+    assert all(answer.values())
+    assert as_sets(share_simple.assign(topics, topic_ids(topics), holding(members, answer))) == as_sets(answer)
+
+
+@given(st.lists(st.text()))
+def test_hashes_taken_together_are_those_taken_one_by_one(texts):
+    assert string_hashes(texts) == [string_hash(text) for text in texts]
