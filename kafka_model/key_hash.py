@@ -1,4 +1,4 @@
-"""The hashes of a record's key: murmur2 of the Java client (Utils.murmur2, all versions).
+"""The hashes of a record's key: murmur2 of the Java client (Utils.murmur2, all versions), and FNV-1a of others.
 
     >>> murmur2(b"user-1")
     1404122828
@@ -40,6 +40,14 @@ def murmur2(key: bytes) -> int:
         h = (h ^ int.from_bytes(key[whole:], "little")) * _M & _INT
     h = (h ^ h >> 13) * _M & _INT
     h ^= h >> 15
+    return h - (1 << 32) if h & 0x80000000 else h
+
+
+def fnv1a(key: bytes) -> int:
+    """FNV-1a of 32 bits: a signed number, as Sarama and librdkafka take it."""
+    h = 0x811C9DC5
+    for byte in key:
+        h = (h ^ byte) * 0x01000193 & _INT
     return h - (1 << 32) if h & 0x80000000 else h
 
 

@@ -33,6 +33,7 @@ class Algorithm:
     answer: Callable[[Case, str], Any]
     errors: dict[str, str]
     same: Callable[[Any, Any, Case], bool]
+    ask: Callable[[str, str, list[Case]], list[Said]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,15 @@ def load(name: str) -> Algorithm:
     """The algorithm of algorithms/<name>.py."""
     module = importlib.import_module(f"tests.oracle.algorithms.{name}")
     same = getattr(module, "same", lambda model, kafka, case: model == kafka)
-    return Algorithm(name, module.PROGRAMS, module.RECORDED, module.case, module.answer, getattr(module, "ERRORS", {}), same)
+    ask = getattr(module, "ask", java.ask)
+    return Algorithm(name, module.PROGRAMS, module.RECORDED, module.case, module.answer, getattr(module, "ERRORS", {}), same, ask)
 
 
 def asked(algorithm: Algorithm, *, seed: str, cases: int) -> Iterator[Recorded]:
     """Fresh cases with Kafka's answers: each case is asked of every version, and versions that agree share a line."""
     for start in range(0, cases, BATCH):
         batch = [_plain(algorithm.case(random.Random(f"{seed}/{algorithm.name}/{number}"))) for number in range(start, min(start + BATCH, cases))]
-        said = {kafka: java.ask(program, kafka, batch) for kafka, program in algorithm.programs.items()}
+        said = {kafka: algorithm.ask(program, kafka, batch) for kafka, program in algorithm.programs.items()}
         for number, case in enumerate(batch):
             by_answer: dict[str, list[str]] = {}
             for kafka, answers in said.items():

@@ -15,10 +15,11 @@ from typing import Any
 from jobs import jars
 
 KAFKA = {
-    "2.0.0": "org.apache.kafka:kafka_2.12:2.0.0",
-    "2.8.2": "org.apache.kafka:kafka_2.13:2.8.2",
-    "3.9.2": "org.apache.kafka:kafka_2.13:3.9.2",
-    "4.3.1": "org.apache.kafka:kafka_2.13:4.3.1",
+    "2.0.0": ("org.apache.kafka:kafka_2.12:2.0.0",),
+    "2.8.2": ("org.apache.kafka:kafka_2.13:2.8.2",),
+    "3.9.2": ("org.apache.kafka:kafka_2.13:3.9.2",),
+    "4.3.1": ("org.apache.kafka:kafka_2.13:4.3.1",),
+    "4.4.0": ("org.apache.kafka:kafka-clients:4.4.0", "com.fasterxml.jackson.core:jackson-databind:2.21.2"),
 }
 SOURCES = Path(__file__).with_name("java")
 
@@ -39,15 +40,16 @@ def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]]) -> list[dict[
 
 @cache
 def _classpath(kafka: str) -> str:
-    return ":".join(map(str, jars.fetch(KAFKA[kafka], transitive=True)))
+    return ":".join(str(jar) for coordinate in KAFKA[kafka] for jar in jars.fetch(coordinate, transitive=True))
 
 
 @cache
 def _compiled(program: str, kafka: str) -> tuple[Path, str]:
     """The folder of the compiled classes and the main class's name."""
-    sources = [SOURCES / "Lines.java", SOURCES / f"{program}.java"]
+    text = (SOURCES / f"{program}.java").read_text()
+    sources = [SOURCES / f"{name}.java" for name in ("Lines", *re.findall(r"^// with (\w+)\.java$", text, re.MULTILINE), program)]
     texts = [source.read_text() for source in sources]
-    package = re.search(r"^package ([\w.]+);", texts[1], re.MULTILINE)
+    package = re.search(r"^package ([\w.]+);", text, re.MULTILINE)
     key = hashlib.sha256("\0".join([kafka, *texts]).encode()).hexdigest()[:16]
     classes = jars.CACHE / "oracle" / f"{program}-{kafka}-{key}"
     if not classes.exists():

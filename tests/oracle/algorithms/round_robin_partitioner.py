@@ -1,0 +1,27 @@
+"""RoundRobinPartitioner: a counter from 0, keys or none."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.partitioner import round_robin_partition
+from tests.oracle import partitioners
+
+PROGRAMS = {"2.8.2": "Partitioners", "3.9.2": "Partitioners", "4.3.1": "Partitioners"}
+RECORDED = 500
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """Records with and without keys for a topic with and without leaders."""
+    asked = partitioners.case(rng, "RoundRobinPartitioner")
+    return {**asked, "steps": [step for step in asked["steps"] if step[0] == "send"]}
+
+
+def answer(case: dict[str, Any], kafka: str) -> list[int]:
+    """The partition of each record."""
+    counter, placed = 0, []
+    for _ in case["steps"]:
+        partition, counter = round_robin_partition(counter, partitions=len(case["topic"]), available=partitioners.available(case))
+        placed.append(partition)
+    return placed

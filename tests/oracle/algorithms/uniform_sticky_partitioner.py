@@ -1,0 +1,29 @@
+"""UniformStickyPartitioner: sticky, keys or none."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.partitioner import next_sticky
+from tests.oracle import partitioners
+
+PROGRAMS = {"2.8.2": "Partitioners", "3.9.2": "Partitioners"}
+RECORDED = 500
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """Records with and without keys for a topic with and without leaders."""
+    return partitioners.case(rng, "UniformStickyPartitioner")
+
+
+def answer(case: dict[str, Any], kafka: str) -> list[int]:
+    """The partition after each step."""
+    draw, available, partitions = partitioners.draws(case["seed"]), partitioners.available(case), len(case["topic"])
+    placed: list[int] = []
+    sticky = None
+    for kind, *_ in case["steps"]:
+        previous = placed[-1] if kind == "new_batch" else -1
+        sticky = next_sticky(sticky, previous, partitions=partitions, available=available, draw=draw)
+        placed.append(previous if kind == "new_batch" else sticky)
+    return placed
