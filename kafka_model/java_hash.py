@@ -1,15 +1,16 @@
 """The order in which java.util.HashMap and HashSet give back their keys, where Kafka's answers depend on it (OpenJDK 17).
 
-A key lies in bin `(hash ^ hash >>> 16) & (capacity - 1)`. Iteration goes bin by bin; within a bin keys stand by age, until a bin of nine or more in a
-table of 64 or more becomes a red-black tree, whose insertions shift the order. The capacity doubles when more than three quarters are full:
+A key lies in bin `(hash ^ hash >>> 16) & (capacity - 1)`. Iteration goes bin by bin; within a bin keys stand by age, until a bin of nine
+or more in a table of 64 or more becomes a red-black tree, whose insertions shift the order. The capacity doubles when more than three
+quarters are full:
 
     >>> string_hash("orders"), string_hash("refunds")
     (-1008770331, 1085542395)
     >>> hash_map_order(["refunds", "orders", "audit"], string_hashes)
     ['audit', 'orders', 'refunds']
 
-Keys of one hash that no comparison tells apart (Kafka's TopicPartition and TopicIdPartition) go by their addresses in a tree: there Kafka's own
-answer is chance, and the model puts the later key to the right.
+Keys of one hash that no comparison tells apart (Kafka's TopicPartition and TopicIdPartition) go by their addresses in a tree: there
+Kafka's own answer is chance, and the model puts the later key to the right.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def hash_map_order(
     initial: int = DEFAULT_CAPACITY,
     tie: Callable[[Key], Any] | None = None,
 ) -> list[Key]:
-    """The distinct keys, put one by one into a map of that initial capacity, in the order of iteration; `hashes` gives the hash codes of them all."""
+    """The distinct keys, put one by one into a map of that initial capacity, in the order of iteration; `hashes` gives the hash codes of
+    them all.
+    """
     distinct = list(dict.fromkeys(keys))
     if len(distinct) < 2:
         return distinct
@@ -189,7 +192,9 @@ class HashTable(Generic[Key]):
                 self._treeify_bin(index)
 
     def discard(self, key: Key) -> bool:
-        """HashMap.remove: whether the key was there; the table never shrinks. (Removal from a tree, which may bring another key to its front, is not modelled.)"""
+        """HashMap.remove: whether the key was there; the table never shrinks. (Removal from a tree, which may bring another key to its
+        front, is not modelled.)
+        """
         node = self._nodes.pop(key, None)
         if node is None:
             return False

@@ -1,8 +1,8 @@
 """Who in a group reads which partition: Kafka's assignors, each a plain function over the members.
 
-`range`, `round_robin`, `sticky` and `cooperative_sticky` run in the client that leads the group; `uniform` and `share_simple` in the broker that
-coordinates it, whose own range (KIP-848) answers as `range` without racks. Members come in the order in which Kafka puts them into its HashMap
-by member id: that order matters only between members whose ids fall into one bin of it.
+`range`, `round_robin`, `sticky` and `cooperative_sticky` run in the client that leads the group; `uniform` and `share_simple` in the
+broker that coordinates it, whose own range (KIP-848) answers as `range` without racks. Members come in the order in which Kafka puts them
+into its HashMap by member id: that order matters only between members whose ids fall into one bin of it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
 
 
 def metadata_order(partitions: Mapping[str, int], members: Iterable[Member]) -> list[str]:
-    """The subscribed topics that have partitions, in the order of Kafka's HashMap of them, filled from a HashSet of all subscribed names."""
+    """The subscribed topics that have partitions, in the order of Kafka's HashMap of them, filled from a HashSet of the names."""
     subscriptions = dict.fromkeys(member.topics for member in members)
     subscribed = hash_map_order(chain.from_iterable(subscriptions), string_hashes, tie=string_order)
     return hash_map_order((topic for topic in subscribed if partitions.get(topic)), string_hashes, tie=string_order)

@@ -1,8 +1,8 @@
 """Cooperative sticky: the sticky assignment, but a partition that changes hands is given to nobody until its owner has let it go
 (org.apache.kafka.clients.consumer.CooperativeStickyAssignor, 3.9.2 and 4.3.1).
 
-A and B hold three partitions each, C joins. In the first round A and B keep two each and C gets nothing; once A and B have given up T4 and T5, the
-next round hands them over:
+A and B hold three partitions each, C joins. In the first round A and B keep two each and C gets nothing; once A and B have given up T4
+and T5, the next round hands them over:
 
     A: T0 T2 T4      A: T0 T2      A: T0 T2
     B: T1 T3 T5  ->  B: T1 T3  ->  B: T1 T3
@@ -27,10 +27,11 @@ def assign(
 ) -> Assignment:
     """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
 
-    A member's `generation` is that of its user data, unless `subscription_generations` names one of its subscription (3.2 and later): that one counts.
+    A member's `generation` is that of its user data, unless `subscription_generations` names one of its subscription (3.2 and later):
+    that one counts.
     """
     told = subscription_generations or {}
-    current = [member if (generation := told.get(member.member_id)) is None else replace(member, generation=generation) for member in members]
+    current = [member if told.get(member.member_id) is None else replace(member, generation=told[member.member_id]) for member in members]
     assignment, transferred = assign_and_transfer(partitions, current, racks=racks, subscription_generations=subscription_generations)
     if transferred is None:
         transferred = _changing_hands(members, assignment)

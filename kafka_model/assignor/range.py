@@ -1,13 +1,14 @@
 """Range: of each topic, neighbouring partitions go to neighbouring members
-(org.apache.kafka.clients.consumer.RangeAssignor, 2.0.0 to 4.3.1: static members since 2.3, racks (KIP-881) since 3.5; and the coordinator's own
-org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.3.1, which knows no racks).
+(org.apache.kafka.clients.consumer.RangeAssignor, 2.0.0 to 4.3.1: static members since 2.3, racks (KIP-881) since 3.5; and the
+coordinator's own org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.3.1, which knows no racks).
 
 Ten partitions P1 to P10 and four members share out as ten divided by four, the first two (the remainder) taking one more:
 
     C1: P1 P2 P3    C2: P4 P5 P6    C3: P7 P8    C4: P9 P10
 
-Topics are shared out one by one, so the first members get the remainder of each. Where racks make a difference, partitions first go to members on a
-rack of theirs, within the same shares; topics with as many partitions and the same members (co-partitioned) keep together, partition by partition.
+Topics are shared out one by one, so the first members get the remainder of each. Where racks make a difference, partitions first go to
+members on a rack of theirs, within the same shares; topics with as many partitions and the same members (co-partitioned) keep together,
+partition by partition.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
 """Simple: who shares which partitions of a share group (KIP-932; org.apache.kafka.coordinator.group.assignor.SimpleAssignor, 4.3.1).
 
-A partition may go to several members. With more members than partitions each partition is shared by as many as it takes for every member to have one;
-four members on three partitions of a topic whose id has the hash 0 (partitions are dealt in the order of a HashMap):
+A partition may go to several members. With more members than partitions each partition is shared by as many as it takes for every member
+to have one; four members on three partitions of a topic whose id has the hash 0 (partitions are dealt in the order of a HashMap):
 
     T0: A B    T1: C D    T2: A C      (two a partition: six places, of which members get 2, 1, 2, 1 in turn)
 
-What members hold is kept within those numbers. Where all subscribe alike, the places are counted over all topics together, otherwise topic by topic;
-there a member also keeps what it holds of a topic that nobody subscribes to any more, deleted or not. An answer is a set for each member.
+What members hold is kept within those numbers. Where all subscribe alike, the places are counted over all topics together, otherwise
+topic by topic; there a member also keeps what it holds of a topic that nobody subscribes to any more, deleted or not. An answer is a set
+for each member.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 
 from kafka_model.assignor import (
@@ -30,7 +32,7 @@ from kafka_model.assignor.uniform import (
     subscribed_order,
     topic_id_order,
 )
-from kafka_model.java_hash import HashTable, table_size_for, uuid_hash
+from kafka_model.java_hash import HashTable, hash_map_order, table_size_for, uuid_hash
 
 
 def assign(
@@ -40,26 +42,32 @@ def assign(
     *,
     assignable: Mapping[str, Collection[int]] | None = None,
 ) -> Assignment:
-    """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them (those of deleted topics that members
-    still hold, too), the current target as `owned`, and the partitions that may be assigned (all, if not told)."""
+    """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them (those of deleted topics
+    that members still hold, too), the current target as `owned`, and the partitions that may be assigned (all, if not told).
+    """
     listed = hash_map_of(members)
     by_name = subscribers(listed)
     targets = {topic: _assignable(topic, partitions[topic], assignable) for topic in by_name if topic in partitions}
     if not targets:
         return {member.member_id: [] for member in members}
     held = [_held(member, topic_ids) for member in listed]
+    number = {member.member_id: index for index, member in enumerate(listed)}
+    subscribed = {topic: [number[member.member_id] for member in by_name[topic]] for topic in targets}
     if homogeneous(listed):
         in_order = [pair for topic in subscribed_order(listed[0], partitions) for pair in targets[topic]]
-        kept = [[pair for pair in pairs if pair[0] in targets] for pairs in held]
+        kept = {index: [pair for pair in pairs if pair[0] in targets] for index, pairs in enumerate(held)}
         hashes = {topic: 31 * uuid_hash(topic_ids[topic]) for topic in topic_id_order(targets, topic_ids)}
         shared = _share(in_order, kept, range(len(listed)), lambda pair: hashes[pair[0]] + pair[1])
-        return {member.member_id: list(owned) for member, owned in zip(listed, shared, strict=True)}
-    number = {member.member_id: index for index, member in enumerate(listed)}
+        return {member.member_id: list(shared[index]) for index, member in enumerate(listed)}
     assignment = [[pair for pair in pairs if pair[0] not in targets] for pairs in held]
+    holders: dict[str, dict[int, list[TopicPartition]]] = {topic: {} for topic in targets}
+    for index, pairs in enumerate(held):
+        for topic, of_topic in groupby(pairs, key=itemgetter(0)):
+            if topic in targets:
+                holders[topic][index] = list(of_topic)
     for topic, in_order in targets.items():
-        kept = [[pair for pair in pairs if pair[0] == topic] for pairs in held]
-        for owned, more in zip(assignment, _share(in_order, kept, [number[member.member_id] for member in by_name[topic]], itemgetter(1)), strict=True):
-            owned += more
+        for index, owned in _share(in_order, holders[topic], subscribed[topic], itemgetter(1)).items():
+            assignment[index] += owned
     return {member.member_id: owned for member, owned in zip(listed, assignment, strict=True)}
 
 
@@ -74,58 +82,58 @@ def _held(member: Member, topic_ids: Mapping[str, str]) -> list[TopicPartition]:
 
 
 def _share(
-    targets: Sequence[TopicPartition], held: Sequence[Sequence[TopicPartition]], subscribers: Sequence[int], hash_of: Callable[[TopicPartition], int]
-) -> list[dict[TopicPartition, None]]:
+    targets: Sequence[TopicPartition],
+    held: Mapping[int, Sequence[TopicPartition]],
+    subscribers: Sequence[int],
+    hash_of: Callable[[TopicPartition], int],
+) -> dict[int, dict[TopicPartition, None]]:
     """What each member gets of the target partitions, given what it holds; `hash_of` is that of the keys in Kafka's map of partitions."""
     sharing = -(-len(subscribers) // len(targets)) if targets else 0
-    due = _places(sharing * len(targets) / len(subscribers), subscribers, len(held))
+    due = _places(sharing * len(targets) / len(subscribers), subscribers)
     order = HashTable(hash_of, initial=table_size_for((len(targets) + 1) * 4 // 3 + 1))
-    sharers: dict[TopicPartition, HashTable[int]] = {}
-    of_member: list[HashTable[TopicPartition]] = []
-    for index, pairs in enumerate(held):
-        of_member.append(HashTable(hash_of))
+    shared: dict[int, dict[TopicPartition, None]] = {index: {} for index in subscribers}
+    sharers: dict[TopicPartition, dict[int, None]] = {}
+    for index, pairs in held.items():
+        surplus = max(0, len(pairs) - due.get(index, 0))
+        revoked = set(hash_map_order(pairs, lambda keys: [hash_of(key) for key in keys])[:surplus]) if surplus else ()
+        shared[index] = dict.fromkeys(pair for pair in pairs if pair not in revoked)
         for pair in pairs:
             order.compute_if_absent(pair)
-            sharers.setdefault(pair, HashTable(int)).put(index)
-            of_member[index].put(pair)
-    for index, mine in enumerate(of_member):
-        for pair in list(mine)[: max(0, len(mine) - due[index])]:
-            mine.discard(pair)
-            sharers[pair].discard(index)
-    for pair, of_pair in sharers.items():
-        for index in list(of_pair)[: max(0, len(of_pair) - sharing)]:
-            of_pair.discard(index)
-            of_member[index].discard(pair)
+            sharers.setdefault(pair, {})[index] = None
+    for pair, claimed in sharers.items():
+        remaining = [index for index in claimed if pair in shared[index]]
+        surplus = max(0, len(remaining) - sharing)
+        revoked_from = [index for index in hash_map_order(claimed, list) if pair in shared[index]][:surplus] if surplus else ()
+        for index in revoked_from:
+            del shared[index][pair]
+        sharers[pair] = dict.fromkeys(index for index in remaining if index not in revoked_from)
     for pair in targets:
         order.compute_if_absent(pair)
-        sharers.setdefault(pair, HashTable(int))
-    shared = [dict.fromkeys(pair for pair in pairs if pair in mine) for pairs, mine in zip(held, of_member, strict=True)]
-    _fill(list(order), sharers, shared, due, sharing)
+    _fill(order, sharers, shared, due, sharing)
     return shared
 
 
-def _places(precise: float, subscribers: Sequence[int], members: int) -> list[int]:
+def _places(precise: float, subscribers: Sequence[int]) -> dict[int, int]:
     """How many partitions each member is due, so that the places add up: Kafka rounds up the running total, in floating point."""
-    due = [0] * members
-    for position, index in enumerate(subscribers):
-        due[index] = math.ceil(precise * (position + 1)) - math.ceil(precise * position)
-    return due
+    totals = [math.ceil(precise * position) for position in range(len(subscribers) + 1)]
+    return {index: after - before for index, before, after in zip(subscribers, totals, totals[1:], strict=False)}
 
 
 def _fill(
-    order: Sequence[TopicPartition],
-    sharers: Mapping[TopicPartition, HashTable[int]],
-    shared: Sequence[dict[TopicPartition, None]],
-    due: Sequence[int],
+    order: Iterable[TopicPartition],
+    sharers: Mapping[TopicPartition, Collection[int]],
+    shared: Mapping[int, dict[TopicPartition, None]],
+    due: Mapping[int, int],
     sharing: int,
 ) -> None:
     """Deal the free places to the members that are due more, in turn; a turn that gives nobody anything is the last."""
-    unfilled = [index for index, owned in enumerate(shared) if len(owned) < due[index]]
+    unfilled = [index for index, places in due.items() if len(shared[index]) < places]
     turn, given = 0, False
     for pair in order:
         if not unfilled:
             return
-        places = sharing - len(sharers[pair])
+        have = sharers.get(pair, ())
+        places = sharing - len(have)
         while places > 0:
             if turn == len(unfilled):
                 if not given:
@@ -135,7 +143,7 @@ def _fill(
                     raise NobodyToShare(f"{places} places of {pair} are left, and no member is due any more: Kafka's assignor throws")
             index = unfilled[turn]
             turn += 1
-            if index not in sharers[pair]:
+            if index not in have:
                 shared[index][pair] = None
                 places -= 1
                 given = True

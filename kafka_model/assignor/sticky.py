@@ -7,9 +7,9 @@ A and B hold three partitions each, C joins; each keeps two, by partition number
     B: T1 T3 T5  ->  B: T1 T3
                      C: T4 T5
 
-Where all members subscribe alike, a quota says who keeps what (`_by_quota`); otherwise partitions are dealt to the least loaded and then moved while
-that helps (`_General`). Subscriptions count as alike even if the first members of Kafka's HashMap subscribe to nothing: then they are dealt
-partitions like the rest. A claim by two members goes to the higher generation; of two of one generation, to neither.
+Where all members subscribe alike, a quota says who keeps what (`_by_quota`); otherwise partitions are dealt to the least loaded and then
+moved while that helps (`_General`). Subscriptions count as alike even if the first members of Kafka's HashMap subscribe to nothing: then
+they are dealt partitions like the rest. A claim by two members goes to the higher generation; of two of one generation, to neither.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def assign(
 ) -> Assignment:
     """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
 
-    A member's `owned` and `generation` are those of its user data. Where its subscription tells another generation (none at all before 3.2),
-    `subscription_generations` says which: a clash looks at that of the member met first.
+    A member's `owned` and `generation` are those of its user data. Where its subscription tells another generation (none at all before
+    3.2), `subscription_generations` says which: a clash looks at that of the member met first.
     """
     return assign_and_transfer(partitions, members, racks=racks, subscription_generations=subscription_generations)[0]
 
@@ -277,7 +277,8 @@ def _fill(
         for position, consumer in enumerate(under):
             partition = next(rest, None)
             if partition is None:
-                raise BrokenClaims(f"{len(under) - position + len(still_under)} members would stay under the quota of {quota}: some claim partitions that do not exist")
+                short = len(under) - position + len(still_under)
+                raise BrokenClaims(f"{short} members would stay under the quota of {quota}: some claim partitions that do not exist")
             assignment[consumer].append(partition)
             given.append((partition, consumer))
             if len(assignment[consumer]) < quota:

@@ -6,9 +6,9 @@ A and B hold three partitions each, C joins; each of the three is due two, so A 
     B: T3 T4 T5  ->  B: T3 T4
                      C: T2 T5
 
-A group is homogeneous if every topic that anybody names is named by all, whether the topic exists or not. Then quotas decide (`_by_quota`); otherwise
-partitions are dealt to the least loaded subscribers, topic by topic, and topics are balanced one after another (`_Balance`). Racks play no part.
-An answer is a set for each member: here what it keeps comes first.
+A group is homogeneous if every topic that anybody names is named by all, whether the topic exists or not. Then quotas decide
+(`_by_quota`); otherwise partitions are dealt to the least loaded subscribers, topic by topic, and topics are balanced one after another
+(`_Balance`). Racks play no part. An answer is a set for each member: here what it keeps comes first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _MOST_PASSES = 16
 
 
 def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members: Sequence[Member]) -> Assignment:
-    """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them, and the current target as `owned`.
+    """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them, and the current target
+    as `owned`.
 
     `owned` is in the order of the target assignment's record, if more than one topic of it is to be given up in part.
     """
@@ -233,9 +234,11 @@ class _Balance:
 
 
 class _Ends:
-    """The least loaded of some members (in the order of their numbers), level by level from below, and the most loaded from above (MemberAssignmentBalancer).
+    """The least loaded of some members (in the order of their numbers), level by level from below, and the most loaded from above
+    (MemberAssignmentBalancer).
 
-    Each end is a range of the members in the order of their loads, whose level rises (or falls) by one each time that the range was gone through.
+    Each end is a range of the members in the order of their loads, whose level rises (or falls) by one each time that the range was gone
+    through.
     """
 
     def __init__(self, members: Sequence[int], loads: Sequence[int]) -> None:

@@ -1,16 +1,20 @@
-"""The assignors beside Kafka's own, on a group of 1,000 members and 10,000 partitions, in one run: `python -m tests.benchmarks.assignors`.
+"""The assignors beside Kafka's own, on a group of 1,000 members and 10,000 partitions, in one run:
 
-Times are of the assign call alone, in processor time of its thread: the least of the model's five runs, the least of Java's once warmed up, and
-Java's first, which a freshly started JVM would take. Java gets five seconds a case.
+    python -m tests.benchmarks.assignors [part of a name]
+
+Times are of the assign call alone, in processor time of its thread: the least of the model's five runs, the least of Java's once warmed
+up, and Java's first, which a freshly started JVM would take. Java gets five seconds a case.
 """
 
 from __future__ import annotations
 
 import base64
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafka_model.assignor import (
@@ -43,6 +47,8 @@ def main() -> None:
     print(f"{MEMBERS:,} members, {TOPICS * PARTITIONS:,} partitions in {TOPICS} topics; milliseconds of processor time")
     print(f"{'':44}{'model':>10}{'Java, warm':>12}{'ratio':>8}{'Java, first':>13}")
     for contest in contests():
+        if not all(part in contest.name for part in sys.argv[1:]):
+            continue
         nanos = java.ask(contest.program, "4.3.1", [contest.question | {"repeat": JAVA_RUNS}])[0]["answer"]
         warm, first = min(nanos) / 1e6, nanos[0] / 1e6
         model = min(_seconds(contest.answer) for _ in range(RUNS)) * 1e3
@@ -63,18 +69,27 @@ def contests() -> Iterator[Contest]:
             yield from _of_coordinator(f"{kind}, {state}", topics, ids, subscriptions, owned)
 
 
-def _of_clients(name: str, topics: dict[str, int], subscriptions: dict[str, list[str]], owned: dict[str, list[list[Any]]]) -> Iterator[Contest]:
+def _of_clients(
+    name: str, topics: dict[str, int], subscriptions: dict[str, list[str]], owned: dict[str, list[list[Any]]]
+) -> Iterator[Contest]:
+    generations = {"generation": 5, "subscription_generation": 5}
     question = {
         "topics": {topic: [[None]] * partitions for topic, partitions in topics.items()},
         "members": [
-            {"id": member, "topics": names, "instance": None, "rack": None, "owned": owned[member], "generation": 5, "subscription_generation": 5}
+            {"id": member, "topics": names, "instance": None, "rack": None, "owned": owned[member], **generations}
             for member, names in subscriptions.items()
         ],
     }
     members = as_members(question)
-    for assignor, module in (("range", range_), ("roundrobin", round_robin), ("sticky", sticky), ("cooperative-sticky", cooperative_sticky)):
+    assignors = {
+        "range": range_.assign,
+        "roundrobin": round_robin.assign,
+        "sticky": sticky.assign,
+        "cooperative-sticky": cooperative_sticky.assign,
+    }
+    for assignor, assign in assignors.items():
         if "sticky" in assignor or name.endswith("nothing"):
-            answer = lambda module=module: module.assign(counts(question), members)
+            answer = partial(assign, counts(question), members)
             yield Contest(f"{assignor}: {name}", "ClientAssignor", question | {"assignor": assignor}, answer)
 
 
@@ -87,8 +102,8 @@ def _of_coordinator(
         "members": [{"id": member, "topics": names, "instance": None, "owned": owned[member]} for member, names in subscriptions.items()],
     }
     members = as_members(question)
-    for assignor, module in (("uniform", uniform), ("simple", share_simple)):
-        answer = lambda module=module: module.assign(topics, ids, members)
+    for assignor, assign in {"uniform": uniform.assign, "simple": share_simple.assign}.items():
+        answer = partial(assign, topics, ids, members)
         yield Contest(f"{assignor}: {name}", "CoordinatorAssignor", question | {"assignor": assignor}, answer)
 
 

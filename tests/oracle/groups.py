@@ -40,7 +40,9 @@ def few(rng: random.Random, *, usual: int, rarely: int) -> int:
 
 
 def group(rng: random.Random, *, claims: bool) -> dict[str, Any]:
-    """Topics with the racks of their replicas, and members: subscriptions, racks, instance ids, and with `claims` what they owned and when."""
+    """Topics with the racks of their replicas, and members: subscriptions, racks, instance ids, and with `claims` what they owned and
+    when.
+    """
     known = names(rng, max(1, few(rng, usual=5, rarely=30)))
     topics = {name: [[None]] * max(1, few(rng, usual=9, rarely=40)) for name in known[: rng.randint(min(1, len(known)), len(known))]}
     members = [_member(member_id) for member_id in names(rng, 0 if rng.random() < 0.02 else 1 + few(rng, usual=6, rarely=34))]
@@ -165,7 +167,7 @@ def modern_group(rng: random.Random) -> dict[str, Any]:
         owned = {(topic, partition): None for topic, partition in member["owned"] if partition < len(drawn["topics"].get(topic, [0] * 3))}
         member["owned"] = [pair for pair in owned if pair not in claimed]
         claimed.update(owned)
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         _hold_by_stride(rng, drawn)
     members = [{key: member[key] for key in ("id", "topics", "instance", "owned")} for member in drawn["members"]]
     return {"topics": {topic: len(partitions) for topic, partitions in drawn["topics"].items()}, "ids": ids, "members": members}
@@ -177,8 +179,9 @@ def share_group(rng: random.Random) -> dict[str, Any]:
     held = [(topic, number) for topic, partitions in drawn["topics"].items() for number in range(partitions)]
     if rng.random() < 0.6 and held:
         for member in drawn["members"]:
-            more = {pair: None for pair in rng.sample(held, rng.randint(0, min(5, len(held)))) if pair[0] in member["topics"] or rng.random() < 0.1}
-            member["owned"] = list({tuple(pair): None for pair in member["owned"]} | more)
+            drawn_pairs = rng.sample(held, rng.randint(0, min(5, len(held))))
+            more = [pair for pair in drawn_pairs if pair[0] in member["topics"] or rng.random() < 0.1]
+            member["owned"] = list(dict.fromkeys([*map(tuple, member["owned"]), *more]))
     if rng.random() < 0.2:
         drawn["assignable"] = {topic: [n for n in range(partitions) if rng.random() < 0.8] for topic, partitions in drawn["topics"].items()}
         drawn["assignable"].pop(rng.choice(sorted(drawn["topics"])), None)
@@ -193,8 +196,10 @@ def _hold_by_stride(rng: random.Random, drawn: dict[str, Any]) -> None:
     for member in drawn["members"]:
         member["owned"] = []
     stride = rng.choice((1, 16, 32, 64))
+    longest = rng.choice(sorted(drawn["topics"]))
     for topic in rng.sample(sorted(drawn["topics"]), len(drawn["topics"])):
-        drawn["topics"][topic] = drawn["topics"][topic][:1] * (len(drawn["topics"][topic]) if stride == 1 else stride * rng.randint(1, 14))
+        if topic == longest:
+            drawn["topics"][topic] = drawn["topics"][topic][:1] * stride * rng.randint(1, 14)
         for number in range(0, len(drawn["topics"][topic]), stride):
             holder = holders[number // stride % len(holders)] if rng.random() < 0.9 else rng.choice(holders)
             if topic in holder["topics"]:

@@ -16,7 +16,10 @@ RECORDED = 500
 
 def case(rng: random.Random) -> dict[str, Any]:
     """A group of any kind."""
-    return {"assignor": "range", **modern_group(rng)}
+    drawn = modern_group(rng)
+    for member in drawn["members"]:
+        del member["owned"]  # range goes by subscriptions alone
+    return {"assignor": "range", **drawn}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:

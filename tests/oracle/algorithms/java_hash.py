@@ -1,4 +1,6 @@
-"""The order of java.util.HashMap: growth, bins that become trees, keys of one hash; of the JVM that the oracle runs on, through Kafka's Uuid."""
+"""The order of java.util.HashMap: growth, bins that become trees, keys of one hash; of the JVM that the oracle runs on, through Kafka's
+Uuid.
+"""
 
 from __future__ import annotations
 
