@@ -107,14 +107,24 @@ def hash_map_order(
     if len(distinct) < 2:
         return distinct
     codes = hashes(distinct)
-    mask = filled_capacity(len(distinct), initial) - 1
-    bins = [(code ^ (code & 0xFFFFFFFF) >> 16) & mask for code in codes]
-    if len(bins) - len(set(bins)) >= _TREEIFY_THRESHOLD and max(Counter(bins).values()) > _TREEIFY_THRESHOLD:
+    capacity = filled_capacity(len(distinct), initial)
+    bins = [bin_of(code, capacity) for code in codes]
+    if may_treeify(bins) and max(Counter(bins).values()) > _TREEIFY_THRESHOLD:
         table = HashTable(dict(zip(distinct, codes, strict=True)).__getitem__, initial=initial, tie=tie)
         for key in distinct:
             table.put(key)
         return list(table)
     return [distinct[position] for position in sorted(range(len(bins)), key=bins.__getitem__)]
+
+
+def bin_of(code: int, capacity: int) -> int:
+    """The bin of a hash code in a table of that capacity."""
+    return (code ^ (code & 0xFFFFFFFF) >> 16) & capacity - 1
+
+
+def may_treeify(bins: Sequence[int]) -> bool:
+    """False if the keys in these bins surely come bin by bin, by age within a bin: no bin has more than eight."""
+    return len(bins) - len(set(bins)) >= _TREEIFY_THRESHOLD
 
 
 def _signed(code: int) -> int:

@@ -14,6 +14,7 @@ A group is homogeneous if every topic that anybody names is named by all, whethe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain, repeat
 
 from kafka_model.assignor import (
@@ -26,9 +27,11 @@ from kafka_model.assignor import (
 )
 from kafka_model.java_hash import (
     DEFAULT_CAPACITY,
+    bin_of,
     copied_capacity,
     filled_capacity,
     hash_map_order,
+    may_treeify,
     string_hashes,
     string_order,
     uuid_hash,
@@ -102,6 +105,11 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
     least, extras = divmod(sum(partitions[topic] for topic in topics), len(listed))
     subscribed = set(topics)
     plain = len(assigned) == sum(len(member.owned) for member in listed) and {topic for topic, _ in assigned} <= subscribed
+
+    @cache
+    def bins(capacity: int) -> dict[str, int]:
+        return {topic: bin_of(uuid_hash(topic_ids[topic]), capacity) for topic in topics}
+
     assignment: Assignment = {}
     unfilled: list[tuple[str, int]] = []
     for position, member in enumerate(listed):
@@ -109,7 +117,8 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
         quota = least + extra
         kept = list(member.owned) if plain else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
         if len(kept) > quota:
-            kept, revoked = _first(kept, len({topic for topic, _ in member.owned}), quota, topic_ids)
+            held = dict.fromkeys(topic for topic, _ in member.owned)
+            kept, revoked = _first(kept, held, quota, topic_ids, bins(filled_capacity(len(held))))
             unassigned += revoked
         assignment[member.member_id] = kept
         quota -= len(kept)
@@ -129,11 +138,14 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
 
 
 def _first(
-    owned: Sequence[TopicPartition], topics_held: int, quota: int, topic_ids: Mapping[str, str]
+    owned: Sequence[TopicPartition], held: Iterable[str], quota: int, topic_ids: Mapping[str, str], bins: Mapping[str, int]
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The partitions that a member keeps within its quota, going through its maps as Kafka does, and those that it gives up."""
     numbers = by_topic(owned)
-    topics = topic_id_order(numbers, topic_ids, initial=filled_capacity(topics_held))
+    if may_treeify([bins[topic] for topic in numbers]):
+        topics = [topic for topic in topic_id_order(held, topic_ids) if topic in numbers]
+    else:
+        topics = sorted(numbers, key=bins.__getitem__)
     through = [(topic, number) for topic in topics for number in (set_order(numbers[topic]) if len(numbers[topic]) > 1 else numbers[topic])]
     return through[:quota], through[quota:]
 

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.assignors [part of a name]
 
-Times are of the assign call alone, in processor time of its thread: the least of the model's five runs, the least of Java's once warmed
+Times are of the assign call alone, in processor time of its thread: the least of the model's ten runs, the least of Java's once warmed
 up, and Java's first, which a freshly started JVM would take. Java gets five seconds a case.
 """
 
@@ -30,7 +30,7 @@ from tests.oracle import java
 from tests.oracle.groups import as_members, counts
 
 MEMBERS, TOPICS, PARTITIONS = 1_000, 100, 100
-RUNS, JAVA_RUNS = 5, 40
+RUNS, JAVA_RUNS = 10, 40
 
 
 @dataclass(frozen=True, slots=True)
