@@ -61,6 +61,13 @@ def test_offset_wider_than_its_column_pushes_the_rest_along() -> None:
     assert facts(table(OFFSETS) + " ".join(str(cell).ljust(15) for cell in row) + "\n")[0].current_offset == 10**17
 
 
+def test_lag_that_runs_into_full_columns_is_no_part_of_them() -> None:
+    member, host = "m" * 36, "/" + "h" * 20
+    text = table(OFFSETS, ("g", "orders", 0, 1, 1, 0, member, host, "c" * 15))
+    row = text.splitlines()[-1].replace("0" + " " * 14 + " m", "-1" + "0" * 16 + " m")
+    assert facts(text + row + "\n")[-1] == GroupOffset("g", "orders", 0, 1, 1, -(10**16), member, host, "c" * 15)
+
+
 @pytest.mark.parametrize(
     ("column", "cell", "assignment"),
     [

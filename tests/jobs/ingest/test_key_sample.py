@@ -34,6 +34,10 @@ def test_quoted_keys_hold_commas_quotes_and_line_ends() -> None:
     assert reading.rejected == []
 
 
+def test_no_key_in_a_quoted_line_is_none() -> None:
+    assert rows(read_dump(b'topic,key,records,size_bytes\n"orders",,"7","700"\n')) == [("orders", None, None, 7, 700)]
+
+
 def test_key_that_is_no_utf_8_is_kept_to_the_byte() -> None:
     assert rows(read_dump(b"topic,key,records,size_bytes\norders,\xff\xfe,1,2\n"))[0][1] == b"\xff\xfe"
 

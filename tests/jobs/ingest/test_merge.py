@@ -58,6 +58,11 @@ def test_partition_told_twice_in_one_file_is_one_row_and_one_reject() -> None:
     assert rejects(found) == [("a", 1, "told again in line 2")]
 
 
+def test_reassignment_that_only_adds_removes_none() -> None:
+    found = merged(a="\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 3,1\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: \n")
+    assert found.rows["partition"][0][7:9] == ((3,), None)
+
+
 def test_partitions_that_a_dump_leaves_out_are_told() -> None:
     found = merged(a=TOPIC.format("t", 3, "") + PARTITION.format("t", 1, 1, "1,2", "1,2"))
     assert [row[:4] for row in found.rows["topic"]] == [("t", None, 3, 2)]
