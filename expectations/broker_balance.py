@@ -18,14 +18,22 @@ def expectations(limits: Limits) -> list[Expectation]:
             "Every broker has its row, with the replicas, in-sync replicas, leaders and preferred leaders that the partitions give it.",
             equal(
                 "cluster_id, broker_id",
-                said="SELECT cluster_id, broker_id, struct(replicas, in_sync_replicas, leaders, preferred_leaders) AS said FROM {batch}",
-                found="SELECT cluster_id, broker_id, struct(count(replica) AS replicas, count(in_sync) AS in_sync_replicas, count(led) AS leaders, "
-                "count(preferred) AS preferred_leaders) AS found FROM ("
-                "SELECT cluster_id, broker_id, 1 AS replica, if(array_contains(isr, broker_id), 1, NULL) AS in_sync, NULL AS led, "
-                "if(get(replicas, 0) = broker_id, 1, NULL) AS preferred FROM partition LATERAL VIEW explode(replicas) AS broker_id "
-                "UNION ALL SELECT cluster_id, leader, NULL, NULL, 1, NULL FROM partition "
-                "UNION ALL SELECT cluster_id, broker_id, NULL, NULL, NULL, NULL FROM broker) "
-                "SEMI JOIN broker USING (cluster_id, broker_id) GROUP BY cluster_id, broker_id",
+                said="""
+                    SELECT cluster_id, broker_id, struct(replicas, in_sync_replicas, leaders,
+                        preferred_leaders) AS said
+                    FROM {batch}
+                """,
+                found="""
+                    SELECT cluster_id, broker_id, struct(count(replica) AS replicas,
+                        count(in_sync) AS in_sync_replicas, count(led) AS leaders,
+                        count(preferred) AS preferred_leaders) AS found
+                    FROM (SELECT cluster_id, broker_id, 1 AS replica, if(array_contains(isr, broker_id), 1,
+                        NULL) AS in_sync, NULL AS led, if(get(replicas, 0) = broker_id, 1, NULL) AS preferred
+                    FROM partition LATERAL VIEW explode(replicas) AS broker_id
+                    UNION ALL SELECT cluster_id, leader, NULL, NULL, 1, NULL FROM partition
+                    UNION ALL SELECT cluster_id, broker_id, NULL, NULL, NULL, NULL FROM broker) SEMI
+                    JOIN broker USING (cluster_id, broker_id) GROUP BY ALL
+                """,
             ),
         ),
         soft(
@@ -41,14 +49,19 @@ def expectations(limits: Limits) -> list[Expectation]:
         soft(
             "even_bytes",
             f"A live broker stores at most {limits.byte_ratio_most} times the bytes of the mean.",
-            f"SELECT cluster_id, broker_id, size_bytes, byte_ratio FROM {{batch}} WHERE byte_ratio > {limits.byte_ratio_most}",
+            f"""
+                SELECT cluster_id, broker_id, size_bytes, byte_ratio FROM {{batch}}
+                WHERE byte_ratio > {limits.byte_ratio_most}
+            """,
             told="SELECT cluster_id FROM broker_balance WHERE byte_ratio IS NOT NULL",
         ),
         soft(
             "even_produced",
             f"A live broker gets at most {limits.produced_ratio_most} times the sampled bytes of the mean.",
-            "SELECT cluster_id, broker_id, produced_size_bytes, produced_ratio FROM {batch} "
-            f"WHERE produced_ratio > {limits.produced_ratio_most}",
+            f"""
+                SELECT cluster_id, broker_id, produced_size_bytes, produced_ratio FROM {{batch}}
+                WHERE produced_ratio > {limits.produced_ratio_most}
+            """,
             told="SELECT cluster_id FROM broker_balance WHERE produced_ratio IS NOT NULL",
         ),
     ]

@@ -15,7 +15,10 @@ def expectations(limits: Limits) -> list[Expectation]:
         soft(
             "committed_within_log",
             "No group has committed an offset beyond the end of the log: it would be reset there, and skip or repeat records.",
-            "SELECT cluster_id, group_id, topic, partition, current_offset, log_end_offset FROM {batch} WHERE current_offset > log_end_offset",
+            """
+                SELECT cluster_id, group_id, topic, partition, current_offset, log_end_offset FROM {batch}
+                WHERE current_offset > log_end_offset
+            """,
             told="SELECT cluster_id FROM committed_offset WHERE current_offset IS NOT NULL AND log_end_offset IS NOT NULL",
         ),
     ]

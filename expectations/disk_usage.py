@@ -18,17 +18,25 @@ def expectations(limits: Limits) -> list[Expectation]:
             "A log dir holds the bytes and segments of the replicas on it.",
             equal(
                 "cluster_id, broker_id, log_dir",
-                said="SELECT cluster_id, broker_id, log_dir, struct(replicas, size_bytes, index_bytes, segments) AS said FROM {batch} WHERE replicas > 0",
-                found="SELECT cluster_id, broker_id, log_dir, struct(count(*) AS replicas, sum(size_bytes) AS size_bytes, "
-                "sum(offset_index_bytes + time_index_bytes) AS index_bytes, sum(segments) AS segments) AS found "
-                "FROM log_storage GROUP BY cluster_id, broker_id, log_dir",
+                said="""
+                    SELECT cluster_id, broker_id, log_dir, struct(replicas, size_bytes, index_bytes, segments) AS said
+                    FROM {batch} WHERE replicas > 0
+                """,
+                found="""
+                    SELECT cluster_id, broker_id, log_dir, struct(count(*) AS replicas,
+                        sum(size_bytes) AS size_bytes, sum(offset_index_bytes + time_index_bytes) AS index_bytes,
+                        sum(segments) AS segments) AS found
+                    FROM log_storage GROUP BY ALL
+                """,
             ),
         ),
         soft(
             "disks_not_full",
             f"At most {limits.disk_used_share_most} of a log dir is used.",
-            "SELECT cluster_id, broker_id, log_dir, size_bytes, capacity_bytes, used_share FROM {batch} "
-            f"WHERE used_share > {limits.disk_used_share_most}",
+            f"""
+                SELECT cluster_id, broker_id, log_dir, size_bytes, capacity_bytes, used_share FROM {{batch}}
+                WHERE used_share > {limits.disk_used_share_most}
+            """,
             told="SELECT cluster_id FROM disk_usage WHERE used_share IS NOT NULL",
         ),
     ]

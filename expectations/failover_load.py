@@ -18,22 +18,32 @@ def expectations(limits: Limits) -> list[Expectation]:
             "The survivors of a scenario gain as many leaders as move.",
             equal(
                 "cluster_id, scenario_set, scenario_id",
-                said="SELECT cluster_id, scenario_set, scenario_id, struct(sum(gained_leaders) AS gained, max(gained_leaders) AS busiest) AS said "
-                "FROM {batch} GROUP BY cluster_id, scenario_set, scenario_id",
-                found="SELECT cluster_id, scenario_set, scenario_id, struct(moved_leaders AS gained, busiest_gained_leaders AS busiest) AS found "
-                "FROM scenario WHERE moved_leaders > 0",
+                said="""
+                    SELECT cluster_id, scenario_set, scenario_id, struct(sum(gained_leaders) AS gained,
+                        max(gained_leaders) AS busiest) AS said
+                    FROM {batch} GROUP BY ALL
+                """,
+                found="""
+                    SELECT cluster_id, scenario_set, scenario_id, struct(moved_leaders AS gained,
+                        busiest_gained_leaders AS busiest) AS found
+                    FROM scenario WHERE moved_leaders > 0
+                """,
             ),
         ),
         hard(
             "gained_shares_sum_to_one",
             "The shares of the survivors of a scenario sum to one.",
-            "SELECT cluster_id, scenario_set, scenario_id, sum(gained_share) AS gained_shares FROM {batch} "
-            "GROUP BY cluster_id, scenario_set, scenario_id HAVING abs(gained_shares - 1) > 1e-6",
+            """
+                SELECT cluster_id, scenario_set, scenario_id, sum(gained_share) AS gained_shares FROM {batch}
+                GROUP BY ALL HAVING abs(gained_shares - 1) > 1e-6
+            """,
         ),
         hard(
             "survivors_gain",
             "No broker that fails gains a leader.",
-            "SELECT cluster_id, scenario_set, scenario_id, broker_id, brokers FROM {batch} "
-            "JOIN scenario USING (cluster_id, scenario_set, scenario_id) WHERE array_contains(brokers, broker_id)",
+            """
+                SELECT cluster_id, scenario_set, scenario_id, broker_id, brokers FROM {batch}
+                JOIN scenario USING (cluster_id, scenario_set, scenario_id) WHERE array_contains(brokers, broker_id)
+            """,
         ),
     ]

@@ -21,16 +21,25 @@ def expectations(limits: Limits) -> list[Expectation]:
             "A group's members, its partitions, and the most and fewest of a member are as consumer_assignment and group_member have them.",
             equal(
                 "cluster_id, group_id, assignor, members_change",
-                said="SELECT cluster_id, group_id, assignor, members_change, struct(CAST(members AS BIGINT) AS members, "
-                "CAST(members - idle_members AS BIGINT) AS busy_members, CAST(partitions AS BIGINT) AS partitions, "
-                "CAST(most_partitions AS BIGINT) AS most, CAST(fewest_partitions AS BIGINT) AS fewest, CAST(spread AS BIGINT) AS spread) AS said FROM {batch}",
-                found="SELECT cluster_id, group_id, assignor, members_change, struct(members + members_change AS members, busy_members, partitions, "
-                "most, if(busy_members < members + members_change, 0, fewest) AS fewest, "
-                "most - if(busy_members < members + members_change, 0, fewest) AS spread) AS found "
-                "FROM (SELECT cluster_id, group_id, assignor, members_change, count(*) AS busy_members, sum(held) AS partitions, max(held) AS most, "
-                "min(held) AS fewest FROM (SELECT cluster_id, group_id, assignor, members_change, member_id, count(*) AS held FROM consumer_assignment "
-                "GROUP BY cluster_id, group_id, assignor, members_change, member_id) GROUP BY cluster_id, group_id, assignor, members_change) "
-                "JOIN (SELECT cluster_id, group_id, count(*) AS members FROM group_member GROUP BY cluster_id, group_id) USING (cluster_id, group_id)",
+                said="""
+                    SELECT cluster_id, group_id, assignor, members_change, struct(CAST(members AS BIGINT) AS members,
+                        CAST(members - idle_members AS BIGINT) AS busy_members, CAST(partitions AS BIGINT) AS partitions,
+                        CAST(most_partitions AS BIGINT) AS most, CAST(fewest_partitions AS BIGINT) AS fewest,
+                        CAST(spread AS BIGINT) AS spread) AS said
+                    FROM {batch}
+                """,
+                found="""
+                    SELECT cluster_id, group_id, assignor, members_change,
+                        struct(members + members_change AS members, busy_members, partitions, most,
+                        if(busy_members < members + members_change, 0, fewest) AS fewest,
+                        most - if(busy_members < members + members_change, 0, fewest) AS spread) AS found
+                    FROM (SELECT cluster_id, group_id, assignor, members_change, count(*) AS busy_members,
+                        sum(held) AS partitions, max(held) AS most, min(held) AS fewest
+                    FROM (SELECT cluster_id, group_id, assignor, members_change, member_id, count(*) AS held
+                    FROM consumer_assignment GROUP BY ALL) GROUP BY ALL)
+                    JOIN (SELECT cluster_id, group_id, count(*) AS members FROM group_member
+                    GROUP BY ALL) USING (cluster_id, group_id)
+                """,
             ),
         ),
         hard(
@@ -38,30 +47,44 @@ def expectations(limits: Limits) -> list[Expectation]:
             "The partitions that moved are those that have another member than with the members as they are.",
             equal(
                 "cluster_id, group_id, assignor, members_change",
-                said="SELECT cluster_id, group_id, assignor, members_change, CAST(moved_partitions AS BIGINT) AS said FROM {batch}",
-                found="SELECT cluster_id, group_id, assignor, changed.members_change, count_if(changed.member_id <> now.member_id) AS found "
-                "FROM consumer_assignment AS changed JOIN (SELECT * FROM consumer_assignment WHERE members_change = 0) AS now "
-                "USING (cluster_id, group_id, assignor, topic, partition) GROUP BY cluster_id, group_id, assignor, changed.members_change",
+                said="""
+                    SELECT cluster_id, group_id, assignor, members_change, CAST(moved_partitions AS BIGINT) AS said
+                    FROM {batch}
+                """,
+                found="""
+                    SELECT cluster_id, group_id, assignor, changed.members_change,
+                        count_if(changed.member_id <> now.member_id) AS found
+                    FROM consumer_assignment AS changed JOIN (SELECT * FROM consumer_assignment
+                    WHERE members_change = 0) AS now USING (cluster_id, group_id, assignor, topic, partition)
+                    GROUP BY ALL
+                """,
             ),
         ),
         soft(
             "even_consumers",
             f"By the assignor in force, no member of a group has more than {limits.consumer_spread_most} partitions more than another.",
-            f"SELECT cluster_id, group_id, assignor, fewest_partitions, most_partitions FROM {{batch}} {_IN_FORCE} "
-            f"AND spread > {limits.consumer_spread_most}",
+            f"""
+                SELECT cluster_id, group_id, assignor, fewest_partitions, most_partitions
+                FROM {{batch}} {_IN_FORCE} AND spread > {limits.consumer_spread_most}
+            """,
             told=f"SELECT cluster_id FROM group_assignment {_IN_FORCE}",
         ),
         soft(
             "no_idle_members",
             f"By the assignor in force, at most {limits.idle_members_most} members of a group are given nothing.",
-            f"SELECT cluster_id, group_id, assignor, members, partitions, idle_members FROM {{batch}} {_IN_FORCE} "
-            f"AND idle_members > {limits.idle_members_most}",
+            f"""
+                SELECT cluster_id, group_id, assignor, members, partitions, idle_members
+                FROM {{batch}} {_IN_FORCE} AND idle_members > {limits.idle_members_most}
+            """,
             told=f"SELECT cluster_id FROM group_assignment {_IN_FORCE}",
         ),
         soft(
             "assigned_as_predicted",
             "Members hold the partitions that the assignor in force gives them.",
-            "SELECT cluster_id, group_id, assignor, partitions, observed_differences FROM {batch} WHERE observed_differences > 0",
+            """
+                SELECT cluster_id, group_id, assignor, partitions, observed_differences FROM {batch}
+                WHERE observed_differences > 0
+            """,
             told="SELECT cluster_id FROM group_assignment WHERE observed_differences IS NOT NULL",
         ),
     ]

@@ -16,6 +16,9 @@ def expectations(limits: Limits) -> list[Expectation]:
         hard(
             "members_have_groups",
             "Every member belongs to a group that is known.",
-            "SELECT cluster_id, group_id, member_id FROM {batch} ANTI JOIN consumer_group USING (cluster_id, group_id)",
+            """
+                SELECT cluster_id, group_id, member_id FROM {batch} ANTI
+                JOIN consumer_group USING (cluster_id, group_id)
+            """,
         ),
     ]

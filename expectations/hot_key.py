@@ -18,16 +18,24 @@ def expectations(limits: Limits) -> list[Expectation]:
             "The keys told of a topic are the ten with the most records, or all if there are fewer.",
             equal(
                 "cluster_id, topic",
-                said="SELECT cluster_id, topic, sort_array(collect_list(records), false) AS said FROM {batch} GROUP BY cluster_id, topic",
-                found="SELECT cluster_id, topic, slice(sort_array(collect_list(records), false), 1, 10) AS found FROM key_sample "
-                "SEMI JOIN topic USING (cluster_id, topic) WHERE key IS NOT NULL AND partition IS NULL GROUP BY cluster_id, topic",
+                said="""
+                    SELECT cluster_id, topic, sort_array(collect_list(records), false) AS said FROM {batch}
+                    GROUP BY ALL
+                """,
+                found="""
+                    SELECT cluster_id, topic, slice(sort_array(collect_list(records), false), 1, 10) AS found
+                    FROM key_sample SEMI JOIN topic USING (cluster_id, topic)
+                    WHERE key IS NOT NULL AND partition IS NULL GROUP BY ALL
+                """,
             ),
         ),
         soft(
             "no_hot_key",
             f"No key has more than {limits.hot_key_share_most} of its topic's records.",
-            "SELECT cluster_id, topic, key_text, hex(key) AS key_hex, partition, record_share FROM {batch} "
-            f"WHERE record_share > {limits.hot_key_share_most}",
+            f"""
+                SELECT cluster_id, topic, key_text, hex(key) AS key_hex, partition, record_share FROM {{batch}}
+                WHERE record_share > {limits.hot_key_share_most}
+            """,
             told="SELECT cluster_id FROM key_sample",
         ),
     ]

@@ -16,6 +16,9 @@ def expectations(limits: Limits) -> list[Expectation]:
         hard(
             "holders_are_members",
             "Whoever was seen to hold a partition is a member of the group.",
-            "SELECT cluster_id, group_id, topic, partition, member_id FROM {batch} ANTI JOIN group_member USING (cluster_id, group_id, member_id)",
+            """
+                SELECT cluster_id, group_id, topic, partition, member_id FROM {batch} ANTI
+                JOIN group_member USING (cluster_id, group_id, member_id)
+            """,
         ),
     ]

@@ -18,14 +18,21 @@ def expectations(limits: Limits) -> list[Expectation]:
         hard(
             "nothing_left_out",
             "A partition without a leader, with a short ISR or one outside its replicas has its row.",
-            "SELECT cluster_id, topic, partition, leader, replicas, isr FROM partition ANTI JOIN {batch} USING (cluster_id, topic, partition) "
-            "WHERE leader IS NULL OR size(array_except(isr, replicas)) > 0 OR size(isr) < size(replicas) - size(coalesce(adding_replicas, array()))",
+            """
+                SELECT cluster_id, topic, partition, leader, replicas, isr FROM partition ANTI
+                JOIN {batch} USING (cluster_id, topic, partition) WHERE leader IS NULL
+                OR size(array_except(isr, replicas)) > 0
+                OR size(isr) < size(replicas) - size(coalesce(adding_replicas, array()))
+            """,
         ),
         hard(
             "something_amiss",
             "A partition that is listed has something amiss.",
-            "SELECT cluster_id, topic, partition FROM {batch} WHERE NOT (leaderless OR under_replicated OR under_min_isr OR at_min_isr OR not_preferred "
-            "OR isr_outside OR unknown_broker OR coalesce(rack_unsafe, false) OR no_tolerance OR odd_replication_factor)",
+            """
+                SELECT cluster_id, topic, partition FROM {batch} WHERE NOT (leaderless OR under_replicated
+                OR under_min_isr OR at_min_isr OR not_preferred OR isr_outside OR unknown_broker
+                OR coalesce(rack_unsafe, false) OR no_tolerance OR odd_replication_factor)
+            """,
         ),
         _amiss("leaderless", "every_partition_led", "Every partition has a leader that is live."),
         _amiss("under_replicated", "fully_replicated", "Every replica of a partition is in its ISR."),
@@ -39,10 +46,13 @@ def expectations(limits: Limits) -> list[Expectation]:
         soft(
             "preferred_leaders",
             f"Of the partitions that prefer a broker, at most {limits.not_preferred_share_most} are led by another, as Kafka's own leader balance allows.",
-            "SELECT cluster_id, broker_id, not_preferred, preferred_leaders FROM "
-            "(SELECT cluster_id, get(replicas, 0) AS broker_id, count(*) AS not_preferred FROM {batch} JOIN partition USING (cluster_id, topic, partition) "
-            "WHERE not_preferred GROUP BY cluster_id, broker_id) JOIN broker_balance USING (cluster_id, broker_id) "
-            f"WHERE not_preferred > {limits.not_preferred_share_most} * preferred_leaders",
+            f"""
+                SELECT cluster_id, broker_id, not_preferred, preferred_leaders
+                FROM (SELECT cluster_id, get(replicas, 0) AS broker_id, count(*) AS not_preferred FROM {{batch}}
+                JOIN partition USING (cluster_id, topic, partition) WHERE not_preferred GROUP BY ALL)
+                JOIN broker_balance USING (cluster_id, broker_id)
+                WHERE not_preferred > {limits.not_preferred_share_most} * preferred_leaders
+            """,
         ),
     ]
 

@@ -18,18 +18,26 @@ def expectations(limits: Limits) -> list[Expectation]:
             "Every replica of a partition has its row, with its place in the assignment, in sync if the ISR has it.",
             equal(
                 "cluster_id, topic",
-                said="SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(in_sync) AS in_sync, "
-                "bit_xor(xxhash64(partition, replica_index, broker_id, in_sync)) AS hash) AS said "
-                "FROM {batch} WHERE replica_index IS NOT NULL GROUP BY cluster_id, topic",
-                found="SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(array_contains(isr, broker_id)) AS in_sync, "
-                "bit_xor(xxhash64(partition, replica_index, broker_id, array_contains(isr, broker_id))) AS hash) AS found "
-                "FROM partition LATERAL VIEW posexplode(replicas) AS replica_index, broker_id GROUP BY cluster_id, topic",
+                said="""
+                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(in_sync) AS in_sync,
+                        bit_xor(xxhash64(partition, replica_index, broker_id, in_sync)) AS hash) AS said
+                    FROM {batch} WHERE replica_index IS NOT NULL GROUP BY ALL
+                """,
+                found="""
+                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(array_contains(isr,
+                        broker_id)) AS in_sync, bit_xor(xxhash64(partition, replica_index, broker_id, array_contains(isr,
+                        broker_id))) AS hash) AS found
+                    FROM partition LATERAL VIEW posexplode(replicas) AS replica_index, broker_id GROUP BY ALL
+                """,
             ),
         ),
         soft(
             "no_stray_replicas",
             "No log dir holds a replica that is not assigned to its broker.",
-            "SELECT cluster_id, topic, partition, broker_id, log_dir, size_bytes FROM {batch} WHERE replica_index IS NULL",
+            """
+                SELECT cluster_id, topic, partition, broker_id, log_dir, size_bytes FROM {batch}
+                WHERE replica_index IS NULL
+            """,
             told="SELECT cluster_id FROM replica WHERE log_dir IS NOT NULL",
         ),
     ]

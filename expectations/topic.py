@@ -24,14 +24,19 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, topic",
                 said="SELECT cluster_id, topic, CAST(partitions AS BIGINT) AS said FROM {batch}",
-                found="SELECT cluster_id, topic, count(*) AS found FROM partition SEMI JOIN {batch} USING (cluster_id, topic) GROUP BY cluster_id, topic",
+                found="""
+                    SELECT cluster_id, topic, count(*) AS found FROM partition SEMI
+                    JOIN {batch} USING (cluster_id, topic) GROUP BY ALL
+                """,
             ),
         ),
         soft(
             "enough_replicas",
             f"A topic has a replication factor of {limits.replication_factor_least} or more.",
-            "SELECT cluster_id, topic, replication_factor FROM {batch} "
-            f"WHERE replication_factor < {limits.replication_factor_least}",
+            f"""
+                SELECT cluster_id, topic, replication_factor FROM {{batch}}
+                WHERE replication_factor < {limits.replication_factor_least}
+            """,
         ),
         soft(
             "min_insync_replicas_told",

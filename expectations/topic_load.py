@@ -18,9 +18,16 @@ def expectations(limits: Limits) -> list[Expectation]:
             "The records and bytes of a topic are those of its partitions.",
             equal(
                 "cluster_id, topic",
-                said="SELECT cluster_id, topic, struct(CAST(partitions AS BIGINT) AS partitions, records, size_bytes, keys) AS said FROM {batch}",
-                found="SELECT cluster_id, topic, struct(count(*) AS partitions, sum(records) AS records, sum(size_bytes) AS size_bytes, "
-                "sum(keys) AS keys) AS found FROM producer_load GROUP BY cluster_id, topic",
+                said="""
+                    SELECT cluster_id, topic, struct(CAST(partitions AS BIGINT) AS partitions, records, size_bytes,
+                        keys) AS said
+                    FROM {batch}
+                """,
+                found="""
+                    SELECT cluster_id, topic, struct(count(*) AS partitions, sum(records) AS records,
+                        sum(size_bytes) AS size_bytes, sum(keys) AS keys) AS found
+                    FROM producer_load GROUP BY ALL
+                """,
             ),
         ),
         hard(
@@ -31,8 +38,10 @@ def expectations(limits: Limits) -> list[Expectation]:
         soft(
             "even_producers",
             f"The hottest partition of a topic gets at most {limits.producer_skew_most} times the records of the mean one.",
-            "SELECT cluster_id, topic, hottest_partition, skew, skew_floor, hottest_key_share FROM {batch} "
-            f"WHERE skew > {limits.producer_skew_most}",
+            f"""
+                SELECT cluster_id, topic, hottest_partition, skew, skew_floor, hottest_key_share FROM {{batch}}
+                WHERE skew > {limits.producer_skew_most}
+            """,
             told="SELECT cluster_id FROM topic_load WHERE skew IS NOT NULL",
         ),
     ]

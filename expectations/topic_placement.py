@@ -23,16 +23,25 @@ def expectations(limits: Limits) -> list[Expectation]:
             "The partitions that match are those that have not drifted, and the placement is explained if all do.",
             equal(
                 "cluster_id, topic",
-                said="SELECT cluster_id, topic, struct(CAST(partitions AS BIGINT) AS partitions, CAST(matching_partitions AS BIGINT) AS matching, "
-                "explained) AS said FROM {batch} WHERE algorithm IS NOT NULL AND partitions > 0",
-                found="SELECT cluster_id, topic, struct(count(*) AS partitions, count_if(NOT drifted) AS matching, every(NOT drifted) AS explained) "
-                "AS found FROM replica_assignment GROUP BY cluster_id, topic",
+                said="""
+                    SELECT cluster_id, topic, struct(CAST(partitions AS BIGINT) AS partitions,
+                        CAST(matching_partitions AS BIGINT) AS matching, explained) AS said
+                    FROM {batch} WHERE algorithm IS NOT NULL AND partitions > 0
+                """,
+                found="""
+                    SELECT cluster_id, topic, struct(count(*) AS partitions, count_if(NOT drifted) AS matching,
+                        every(NOT drifted) AS explained) AS found
+                    FROM replica_assignment GROUP BY ALL
+                """,
             ),
         ),
         soft(
             "placement_explained",
             "One start index and shift explain where all partitions of a topic are.",
-            "SELECT cluster_id, topic, partitions, matching_partitions, start_index, shift FROM {batch} WHERE NOT (explained OR asked)",
+            """
+                SELECT cluster_id, topic, partitions, matching_partitions, start_index, shift FROM {batch}
+                WHERE NOT (explained OR asked)
+            """,
             told="SELECT cluster_id FROM topic_placement WHERE NOT asked",
         ),
         soft(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from jobs.tables import BY_NAME
 
@@ -125,13 +128,15 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
 
 def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, DataFrame]:
     """The tables of a night with these clusters."""
-    return {
-        name: spark.createDataFrame(
-            [("s", cluster, *row.values()) for cluster, tables in clusters.items() for row in tables[name]], table.columns
-        )
-        for name, table in BY_NAME.items()
-        if "cluster_id" in table.columns
-    }
+    found = {}
+    for name, table in BY_NAME.items():
+        if "cluster_id" in table.columns:
+            schema = StructType.fromDDL(table.columns)
+            head = {"snapshot_id": "s"}
+            rows = [{**head, "cluster_id": cluster, **row} for cluster, tables in clusters.items() for row in tables[name]]
+            # Through Arrow, rows stay with the driver: a query on a list of rows would ship them to a task each time.
+            found[name] = spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(schema)), schema)
+    return found
 
 
 def _row(table: str, values: tuple[Any, ...]) -> Row:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from expectations.rule import one_row_per_key
-from jobs.check import judge, rules_of
+from jobs.check import judge, quick_session, rules_of
 from jobs.tables import BY_NAME
 from tests.expectations.lake import HELD, Edit, add, consumers, drop, edit, frames, sound
 
@@ -211,10 +211,11 @@ def night(edits: list[Edit]) -> dict:
 @pytest.fixture(scope="module")
 def judged(spark: SparkSession) -> dict[tuple[str, str], tuple]:
     """What was judged of each cluster and rule: severity, success, broken rows, example, sentence."""
+    asking = quick_session(spark)
     clusters = {"sound": [], "silent": SILENT, **BROKEN}
-    tables = frames(spark.newSession(), {name: night(edits) for name, edits in clusters.items()})
+    tables = frames(asking, {name: night(edits) for name, edits in clusters.items()})
     rules = {suite: rules_of(suite, limits()) for suite in SUITES}
-    rows = judge(next(iter(tables.values())).sparkSession, tables, rules, "s", docs=None)
+    rows = judge(asking, tables, rules, "s", docs=None)
     assert len({row[:4] for row in rows}) == len(rows)
     return {(cluster, f"{suite}.{rule}"): rest for _, cluster, suite, rule, *rest in rows}
 
@@ -260,8 +261,9 @@ def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alon
         add("key_sample", "t", None, None, 1, 1)(tables)
     for rows in twice.values():
         rows[:] = [*rows, *rows[-1:]]
-    tables = frames(spark.newSession(), {"once": once, "twice": twice})
+    asking = quick_session(spark)
+    tables = frames(asking, {"once": once, "twice": twice})
     rules = {suite: [one_row_per_key(BY_NAME[suite])] for suite in SUITES}
-    rows = judge(next(iter(tables.values())).sparkSession, tables, rules, "s", docs=None)
+    rows = judge(asking, tables, rules, "s", docs=None)
     assert {(suite, success) for _, cluster, suite, _, _, success, *_ in rows if cluster == "twice"} == {(suite, False) for suite in SUITES}
     assert all(success for _, cluster, _, _, _, success, *_ in rows if cluster == "once")

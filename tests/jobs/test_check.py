@@ -1,0 +1,99 @@
+"""check reads a night's rows from the lake, judges them, and adds what it found to the night's Data Docs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from great_expectations.expectations.expectation import Expectation
+from pyspark.sql import SparkSession
+
+from expectations.limits import limits
+from expectations.rule import hard, soft
+from jobs.check import check, judge, quick_session
+from jobs.errors import AuditError
+from jobs.tables import BY_NAME, VALIDATION
+from tests.expectations.lake import Edit, drop, frames, sound
+
+SUITES = ["topic", "partition"]
+
+
+def night(*edits: Edit) -> dict:
+    tables = sound()
+    for change in edits:
+        change(tables)
+    return tables
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two clusters: all is well with one; the other lost its topic, on the way or for want of a line."""
+    folder = str(tmp_path_factory.mktemp("lake"))
+    for name, df in frames(spark, {"sick": night(drop("topic")), "well": night()}).items():
+        if name in ("cluster", "topic", "partition"):
+            BY_NAME[name].create(spark, folder)
+            BY_NAME[name].replace(df, folder, snapshot_id="s")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("docs")
+
+
+@pytest.fixture(scope="module")
+def verdicts(spark: SparkSession, lake: str, docs: Path) -> list:
+    return [row for suite in SUITES for row in check(spark, lake, "s", [suite], limits=limits(), docs=str(docs)).collect()]
+
+
+def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(spark: SparkSession, verdicts: list, tmp_path: Path) -> None:
+    rules = {(row.suite, row.rule) for row in verdicts}
+    assert {suite for suite, _ in rules} == set(SUITES)
+    assert {(row.cluster_id, row.suite, row.rule) for row in verdicts} == {(cluster, *rule) for cluster in ("sick", "well") for rule in rules}
+    assert len(verdicts) == 2 * len(rules)
+    VALIDATION.create(spark, str(tmp_path))
+    VALIDATION.replace(spark.createDataFrame(verdicts, VALIDATION.columns), str(tmp_path), snapshot_id="s", suite=SUITES)
+    assert VALIDATION.read(spark, str(tmp_path)).count() == len(verdicts)
+
+
+def test_a_sick_cluster_breaks_hard_rules_of_its_own_only(verdicts: list) -> None:
+    broken = [(row.cluster_id, row.suite, row.rule, row.severity, row.broken_rows, row.example) for row in verdicts if not row.success]
+    assert broken == [("sick", "topic", "topics_of_partitions", "hard", 1, '{"cluster_id":"sick","topic":"t"}')]
+
+
+def test_the_docs_of_a_night_gather_what_separate_checks_found(verdicts: list, docs: Path) -> None:
+    index = (docs / "index.html").read_text()
+    for suite in SUITES:
+        assert f"validations/{suite}/s/" in index
+        (page,) = (docs / "validations" / suite).rglob("*.html")
+        assert "has its key" in page.read_text()
+    assert "Every partition belongs to a topic that is known." in next((docs / "validations" / "topic").rglob("*.html")).read_text()
+
+
+def test_a_check_that_runs_again_replaces_its_pages(spark: SparkSession, lake: str, verdicts: list, docs: Path) -> None:
+    again = check(spark, lake, "s", ["topic"], limits=limits(), docs=str(docs)).collect()
+    assert again == [row for row in verdicts if row.suite == "topic"]
+    assert len(list((docs / "validations").rglob("*.html"))) == len(SUITES)
+    assert (docs / "index.html").read_text().count("validations/topic/s/") == 1
+
+
+def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(spark: SparkSession, lake: str) -> None:
+    with pytest.raises(AuditError, match="snapshot other has no cluster to judge"):
+        check(spark, lake, "other", ["topic"], limits=limits(), docs=None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (hard("misspelt", "A rule.", "SELECT cluster_id FROM {batch} WHERE lieder IS NULL"), "rule partition.misspelt cannot be asked: .*lieder"),
+        (hard("unread", "A rule.", "SELECT cluster_id FROM {batch} JOIN nowhere USING (cluster_id)"), "cannot be asked: .*nowhere"),
+        (hard("unattributed", "A rule.", "SELECT topic FROM {batch}"), "rule partition.unattributed cannot be asked: .*cluster_id"),
+        (soft("untold", "A rule.", "SELECT cluster_id FROM {batch}", told="SELECT cluster_id FROM nowhere"), "cannot be asked for: .*nowhere"),
+        (hard("strange", "A rule.", "SELECT 'who' AS cluster_id FROM {batch}"), r"clusters that the snapshot does not have: \['who'\]"),
+    ],
+)
+def test_a_rule_that_cannot_be_asked_is_an_error_and_no_verdict(spark: SparkSession, rule: Expectation, said: str) -> None:
+    asking = quick_session(spark)
+    with pytest.raises(AuditError, match=said) as refused:
+        judge(asking, frames(asking, {"well": night()}), {"partition": [rule]}, "s", docs=None)
+    assert "\n" not in str(refused.value)
