@@ -57,7 +57,9 @@ def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members:
 
 def homogeneous(members: Sequence[Member]) -> bool:
     """Whether each topic that is named at all is named by every member (ModernGroup.subscriptionType)."""
-    return len({frozenset(topics) for topics in {member.topics for member in members}}) < 2
+    subscriptions = {member.topics for member in members}
+    common = set(members[0].topics) if members else set()
+    return all(common == set(topics) for topics in subscriptions)
 
 
 def subscribed_order(member: Member, partitions: Mapping[str, int]) -> list[str]:
@@ -117,8 +119,9 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
         quota = least + extra
         kept = list(member.owned) if plain else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
         if len(kept) > quota:
-            held = dict.fromkeys(topic for topic, _ in member.owned)
-            kept, revoked = _first(kept, held, quota, topic_ids, bins(filled_capacity(len(held))))
+            numbers = by_topic(kept)
+            held = numbers if plain else dict.fromkeys(topic for topic, _ in member.owned)
+            kept, revoked = _first(numbers, held, quota, topic_ids, bins(filled_capacity(len(held))))
             unassigned += revoked
         assignment[member.member_id] = kept
         quota -= len(kept)
@@ -138,15 +141,17 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
 
 
 def _first(
-    owned: Sequence[TopicPartition], held: Iterable[str], quota: int, topic_ids: Mapping[str, str], bins: Mapping[str, int]
+    numbers: Mapping[str, Sequence[int]], held: Iterable[str], quota: int, topic_ids: Mapping[str, str], bins: Mapping[str, int]
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The partitions that a member keeps within its quota, going through its maps as Kafka does, and those that it gives up."""
-    numbers = by_topic(owned)
     if may_treeify([bins[topic] for topic in numbers]):
         topics = [topic for topic in topic_id_order(held, topic_ids) if topic in numbers]
     else:
         topics = sorted(numbers, key=bins.__getitem__)
-    through = [(topic, number) for topic in topics for number in (set_order(numbers[topic]) if len(numbers[topic]) > 1 else numbers[topic])]
+    through: list[TopicPartition] = []
+    for topic in topics:
+        of_topic = numbers[topic]
+        through += zip(repeat(topic), set_order(of_topic) if len(of_topic) > 1 else of_topic)
     return through[:quota], through[quota:]
 
 
@@ -195,9 +200,12 @@ class _Balance:
     def _deal(self) -> None:
         free = {topic: [number for number, owner in enumerate(owners) if owner is None] for topic, owners in self.owner.items()}
         for topic in self._sorted(topic for topic, numbers in free.items() if numbers):
-            ends = _Ends(self.subscribers[topic], self.loads)
+            least_loaded, owner = _Ends(self.subscribers[topic], self.loads).least_loaded, self.owner[topic]
             for number in free[topic]:
-                self._give(topic, number, ends.least_loaded())
+                index = least_loaded()
+                owner[number] = index
+                self.owned[index][topic, number] = None
+                self.loads[index] += 1
 
     def _balance(self) -> None:
         """Balance topic after topic, until a whole round changed nothing."""
@@ -235,14 +243,11 @@ class _Balance:
                 break
             self.loads[giver] -= 1
             self.owned[giver].pop((topic, number), None)
-            self._give(topic, number, taker)
+            self.owner[topic][number] = taker
+            self.owned[taker][topic, number] = None
+            self.loads[taker] += 1
             moved = True
         return moved
-
-    def _give(self, topic: str, number: int, index: int) -> None:
-        self.owner[topic][number] = index
-        self.owned[index][topic, number] = None
-        self.loads[index] += 1
 
 
 class _Ends:
