@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SEGMENT_BYTES = 1 << 30
 INDEX_INTERVAL_BYTES = 4096
@@ -43,18 +43,94 @@ class TimeIndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment of a log, with its indexes."""
+    """A segment of a log, with its indexes, and what its growth depends on."""
 
     base_offset: int
     size_bytes: int
     offset_index: tuple[IndexEntry, ...] = ()
     time_index: tuple[TimeIndexEntry, ...] = ()
     largest_timestamp_ms: int | None = None  # of its records, or of its last write where they bear none; None: not known
+    largest_timestamp_offset: int = 0  # the last offset of the batch that bears it
+    first_timestamp_ms: int | None = None  # the largest of its first batch
+    created_ms: int = 0
+    bytes_since_index_entry: int = 0
 
     @property
     def name(self) -> str:
         """The name of its log file."""
         return f"{self.base_offset:020d}.log"
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What a topic says about its segments."""
+
+    segment_bytes: int = SEGMENT_BYTES
+    segment_ms: int = 7 * 24 * 3_600_000
+    index_interval_bytes: int = INDEX_INTERVAL_BYTES
+    segment_index_bytes: int = 10 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a log looks at in a record batch that is appended."""
+
+    base_offset: int
+    last_offset: int
+    size_bytes: int
+    max_timestamp_ms: int
+
+
+class RecordBatchTooLarge(ValueError):
+    """A batch is larger than a segment may be."""
+
+
+# ---------------------------------------------------------------- growth
+def append(log: Sequence[Segment], batch: Batch, config: LogConfig, *, now_ms: int) -> tuple[Segment, ...]:
+    """The log with one batch more, in a new segment if the active one is full or old. (Before 4.1, batches that came in one request counted as one.)"""
+    if batch.size_bytes > config.segment_bytes:
+        raise RecordBatchTooLarge(f"a batch of {batch.size_bytes} bytes does not fit a segment of {config.segment_bytes}")
+    *closed, active = log
+    if should_roll(active, batch, config, now_ms=now_ms):
+        closed.append(_closed(active))
+        active = Segment(batch.base_offset, 0, created_ms=now_ms)
+    position = active.size_bytes
+    if position == 0:
+        active = replace(active, first_timestamp_ms=batch.max_timestamp_ms)
+    if active.largest_timestamp_ms is None or batch.max_timestamp_ms > active.largest_timestamp_ms:
+        active = replace(active, largest_timestamp_ms=batch.max_timestamp_ms, largest_timestamp_offset=batch.last_offset)
+    if active.bytes_since_index_entry > config.index_interval_bytes:
+        entry = IndexEntry(batch.last_offset - active.base_offset, position)
+        active = replace(active, offset_index=(*active.offset_index, entry), time_index=_timed(active), bytes_since_index_entry=0)
+    grown = active.bytes_since_index_entry + batch.size_bytes
+    return (*closed, replace(active, size_bytes=position + batch.size_bytes, bytes_since_index_entry=grown))
+
+
+def should_roll(segment: Segment, batch: Batch, config: LogConfig, *, now_ms: int) -> bool:
+    """Whether a batch needs a new segment: by size, by the age of the first batch (by its timestamp, if it has one), by a full index, by its offset."""
+    if segment.first_timestamp_ms is not None and segment.first_timestamp_ms >= 0:
+        waited_ms = batch.max_timestamp_ms - segment.first_timestamp_ms
+    else:
+        waited_ms = now_ms - segment.created_ms
+    return (
+        segment.size_bytes > config.segment_bytes - batch.size_bytes
+        or (segment.size_bytes > 0 and waited_ms > config.segment_ms)
+        or len(segment.offset_index) >= config.segment_index_bytes // OFFSET_INDEX_ENTRY_BYTES
+        or len(segment.time_index) >= config.segment_index_bytes // TIME_INDEX_ENTRY_BYTES - 1
+        or batch.last_offset - segment.base_offset > 0x7FFFFFFF
+    )
+
+
+def _closed(segment: Segment) -> Segment:
+    return replace(segment, time_index=_timed(segment))
+
+
+def _timed(segment: Segment) -> tuple[TimeIndexEntry, ...]:
+    """The time index with the largest timestamp so far, if that is news."""
+    last = segment.time_index[-1].timestamp_ms if segment.time_index else -1
+    if segment.largest_timestamp_ms is None or segment.largest_timestamp_ms <= last:
+        return segment.time_index
+    return (*segment.time_index, TimeIndexEntry(segment.largest_timestamp_ms, segment.largest_timestamp_offset - segment.base_offset))
 
 
 # ---------------------------------------------------------------- lookup
@@ -78,13 +154,13 @@ def lookup_time(log: Sequence[Segment], timestamp_ms: int) -> tuple[int, int] | 
 
 
 # ---------------------------------------------------------------- retention
-def deletable_by_size(log: Sequence[Segment], retention_bytes: int) -> int:
-    """How many of the oldest segments go: each that leaves retention_bytes or more behind; -1 keeps all."""
+def deletable_by_size(log: Sequence[Segment], retention_bytes: int, *, high_watermark: int | None = None) -> int:
+    """How many of the oldest segments go: each that leaves retention_bytes or more behind; -1 keeps all. None: all records are below the HW."""
     excess = sum(segment.size_bytes for segment in log) - retention_bytes
     if retention_bytes < 0:
         return 0
     count = 0
-    for segment in _rollable(log):
+    for segment in _deletable(log, high_watermark):
         if excess < segment.size_bytes:
             break
         excess -= segment.size_bytes
@@ -92,21 +168,27 @@ def deletable_by_size(log: Sequence[Segment], retention_bytes: int) -> int:
     return count
 
 
-def deletable_by_time(log: Sequence[Segment], retention_ms: int, now_ms: int) -> int:
+def deletable_by_time(log: Sequence[Segment], retention_ms: int, now_ms: int, *, high_watermark: int | None = None) -> int:
     """How many of the oldest segments go: each whose newest record is older than retention_ms, up to the first that is not; -1 keeps all."""
     if retention_ms < 0:
         return 0
     count = 0
-    for segment in _rollable(log):
+    for segment in _deletable(log, high_watermark):
         if segment.largest_timestamp_ms is None or now_ms - segment.largest_timestamp_ms <= retention_ms:
             break
         count += 1
     return count
 
 
-def _rollable(log: Sequence[Segment]) -> Sequence[Segment]:
-    """All segments but an empty active one: before the active one is deleted it is rolled, and so active no more."""
-    return log if log and log[-1].size_bytes else log[:-1]
+def _deletable(log: Sequence[Segment], high_watermark: int | None) -> Sequence[Segment]:
+    """All segments that lie below the high watermark, but not an empty active one: a full one is rolled before it goes, and so active no more.
+
+    The last segment's end is the log's, which is below the HW only if all is.
+    """
+    whole = log if log and log[-1].size_bytes else log[:-1]
+    if high_watermark is None:
+        return whole
+    return [segment for segment, later in zip(whole, log[1:], strict=False) if later.base_offset <= high_watermark]
 
 
 # ---------------------------------------------------------------- closed forms, where only the size is known

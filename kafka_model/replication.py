@@ -4,10 +4,11 @@ The log end offset (LEO) is the offset that the next record will get; the high w
 Broker 1 leads and has records 1 to 6, broker 2 has followed up to 5, broker 3 up to 3. The HW stands behind record 3; once broker 3 is out of the
 ISR, behind 5:
 
-    >>> leader = Leader.of(1, {1: 4, 2: 4, 3: 4}).append(2).fetch(2, 4, now_ms=20_000).append(1).fetch(2, 6, now_ms=20_500)
+    >>> leader = Leader.of(1, {1: 4, 2: 4, 3: 4}).append(2, now_ms=0).fetch(2, 4, now_ms=20_000)
+    >>> leader = leader.append(1, now_ms=20_000).fetch(2, 6, now_ms=20_500)
     >>> leader.log_end_offset, leader.high_watermark
     (7, 4)
-    >>> shrunk = leader.shrink_isr(now_ms=30_001, lag_time_max_ms=30_000)
+    >>> shrunk = leader.shrink_isr(now_ms=30_001)
     >>> sorted(shrunk.isr), shrunk.high_watermark
     ([1, 2], 6)
 """
@@ -27,16 +28,33 @@ class Follower:
     last_fetch_leader_log_end_offset: int = 0  # the leader's LEO at the follower's last fetch
     last_fetch_ms: int = 0
 
+    def fetched(self, offset: int, leader_log_end_offset: int, *, now_ms: int) -> Follower:
+        """The follower after a fetch from that offset: it is caught up if it asks for what is not there yet, or has all that was at its fetch before."""
+        caught_up_ms = self.last_caught_up_ms
+        if offset >= leader_log_end_offset:
+            caught_up_ms = max(caught_up_ms, now_ms)
+        elif offset >= self.last_fetch_leader_log_end_offset:
+            caught_up_ms = max(caught_up_ms, self.last_fetch_ms)
+        seen = max(leader_log_end_offset, self.last_fetch_leader_log_end_offset)
+        return Follower(offset, caught_up_ms, seen, now_ms)
+
+    def caught_up(self, leader_log_end_offset: int, *, now_ms: int, lag_time_max_ms: int) -> bool:
+        """At the leader's LEO, or there not longer ago than replica.lag.time.max.ms."""
+        return self.log_end_offset == leader_log_end_offset or now_ms - self.last_caught_up_ms <= lag_time_max_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A partition as its leader sees it."""
+    """A partition as its leader sees it. The ISR changes at once here; in Kafka the controller confirms it first."""
 
     broker: int
     log_end_offset: int
     high_watermark: int
     isr: frozenset[int]
     followers: Mapping[int, Follower]
+    lag_time_max_ms: int = 30_000
+    epoch_start_offset: int = 0  # the leader's LEO when it was elected
+    min_insync_replicas: int = 0  # the HW does not rise while the ISR is smaller, since Kafka 3.7; 0: before
 
     @classmethod
     def of(cls, broker: int, log_end_offsets: Mapping[int, int], *, now_ms: int = 0) -> Leader:
@@ -44,41 +62,35 @@ class Leader:
         followers = {other: Follower(leo, now_ms) for other, leo in log_end_offsets.items() if other != broker}
         return cls(broker, log_end_offsets[broker], min(log_end_offsets.values()), frozenset(log_end_offsets), followers)
 
-    def append(self, records: int) -> Leader:
-        """The leader with more records; they are below the HW at once if it is alone in the ISR."""
-        return replace(self, log_end_offset=self.log_end_offset + records)._advanced()
+    def append(self, records: int, *, now_ms: int) -> Leader:
+        """The leader with more records; they are below the HW at once if nobody is to be waited for."""
+        return replace(self, log_end_offset=self.log_end_offset + records)._advanced(now_ms)
 
     def fetch(self, follower: int, offset: int, *, now_ms: int) -> Leader:
-        """The leader after a fetch from that offset, which tells it the follower's LEO; it may rejoin the ISR."""
+        """The leader after a fetch from that offset, which tells it the follower's LEO; at the HW, and in the leader's epoch, it joins the ISR."""
         known = self.followers[follower]
-        if offset >= self.log_end_offset:
-            caught_up_ms = max(known.last_caught_up_ms, now_ms)
-        elif offset >= known.last_fetch_leader_log_end_offset:
-            caught_up_ms = max(known.last_caught_up_ms, known.last_fetch_ms)  # it has all that there was at its fetch before
-        else:
-            caught_up_ms = known.last_caught_up_ms
-        fetched = Follower(offset, caught_up_ms, self.log_end_offset, now_ms)
-        after = replace(self, followers={**self.followers, follower: fetched})
-        if follower not in after.isr and offset >= after.high_watermark:
-            after = replace(after, isr=after.isr | {follower})
-        return after._advanced()
+        fetched = known.fetched(offset, self.log_end_offset, now_ms=now_ms)
+        joins = {follower} if offset >= max(self.high_watermark, self.epoch_start_offset) else set()
+        after = replace(self, followers={**self.followers, follower: fetched}, isr=self.isr | joins)
+        return after._advanced(now_ms) if offset != known.log_end_offset else after
 
-    def lagging(self, *, now_ms: int, lag_time_max_ms: int) -> frozenset[int]:
-        """The members of the ISR that are not at the leader's LEO, and have not been within replica.lag.time.max.ms."""
-        return frozenset(
-            broker
-            for broker, follower in self.followers.items()
-            if broker in self.isr
-            and follower.log_end_offset != self.log_end_offset
-            and now_ms - follower.last_caught_up_ms > lag_time_max_ms
-        )
+    def out_of_sync(self, *, now_ms: int) -> frozenset[int]:
+        """The members of the ISR that are not caught up."""
+        return frozenset(broker for broker in self.isr - {self.broker} if not self._caught_up(broker, now_ms))
 
-    def shrink_isr(self, *, now_ms: int, lag_time_max_ms: int) -> Leader:
-        """The leader without the laggards in its ISR: the HW may rise."""
-        return replace(self, isr=self.isr - self.lagging(now_ms=now_ms, lag_time_max_ms=lag_time_max_ms))._advanced()
+    def shrink_isr(self, *, now_ms: int) -> Leader:
+        """The leader without those out of sync in its ISR: the HW may rise."""
+        return replace(self, isr=self.isr - self.out_of_sync(now_ms=now_ms))._advanced(now_ms)
 
-    def _advanced(self) -> Leader:
-        least = min([self.log_end_offset, *(self.followers[broker].log_end_offset for broker in self.isr if broker != self.broker)])
+    def _caught_up(self, broker: int, now_ms: int) -> bool:
+        return self.followers[broker].caught_up(self.log_end_offset, now_ms=now_ms, lag_time_max_ms=self.lag_time_max_ms)
+
+    def _advanced(self, now_ms: int) -> Leader:
+        """The HW rises to the least LEO of the ISR, and of those who are caught up and about to join it."""
+        if len(self.isr) < self.min_insync_replicas:
+            return self
+        awaited = [broker for broker in self.followers if broker in self.isr or self._caught_up(broker, now_ms)]
+        least = min([self.log_end_offset, *(self.followers[broker].log_end_offset for broker in awaited)])
         return replace(self, high_watermark=max(self.high_watermark, least))
 
 
@@ -116,19 +128,38 @@ def end_offset_for(epochs: Sequence[EpochEntry], log_end_offset: int, epoch: int
 
 
 def truncate_by_epoch(
-    follower: Sequence[EpochEntry], follower_log_end_offset: int, leader: Sequence[EpochEntry], leader_log_end_offset: int
+    follower: Sequence[EpochEntry],
+    follower_log_end_offset: int,
+    leader: Sequence[EpochEntry],
+    leader_log_end_offset: int,
+    *,
+    high_watermark: int,
 ) -> int:
-    """The LEO of a follower after it asked the leader about its epochs, newest first, until they agree on one (KIP-101, KIP-279)."""
-    end = follower_log_end_offset
-    known = list(follower)
+    """The LEO of a follower after it asked the leader about its last epoch, and went back until they agree on one (KIP-101, KIP-279).
+
+    Where there is no epoch to ask about, or the leader knows none, it goes back to its own high watermark, as before KIP-101.
+    """
+    end, known = follower_log_end_offset, list(follower)
     while known:
         answer = end_offset_for(leader, leader_log_end_offset, known[-1].epoch)
         if answer is None:
-            return end
+            break
         epoch, leader_end = answer
         own = end_offset_for(known, end, epoch)
         if own is None or own[0] == epoch:
             return min(end, leader_end, own[1] if own else end)
         end = min(end, own[1])
-        known = [entry for entry in known if entry.epoch <= own[0]]
-    return end
+        known = truncate_epochs(known, end)
+    return min(end, high_watermark)
+
+
+def truncate_epochs(epochs: Sequence[EpochEntry], end_offset: int) -> list[EpochEntry]:
+    """The epochs that are left when a log is cut off at an offset."""
+    return [entry for entry in epochs if entry.start_offset < end_offset]
+
+
+# ---------------------------------------------------------------- loss
+def lost_records(leader_log_end_offset: int, high_watermark: int, old_log_end_offsets: Mapping[int, int]) -> tuple[int, int]:
+    """What an unclean leader costs: records that had been committed, and all that any replica had, above the new leader's LEO."""
+    longest = max(old_log_end_offsets.values(), default=leader_log_end_offset)
+    return max(0, high_watermark - leader_log_end_offset), max(0, longest - leader_log_end_offset)

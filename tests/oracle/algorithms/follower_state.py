@@ -1,0 +1,35 @@
+"""kafka.cluster.Replica: what a leader knows of a follower after each fetch, and whether it counts as caught up."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kafka_model.replication import Follower
+
+PROGRAMS = {"3.9.2": "FollowerState"}
+RECORDED = 600
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """Up to 20 fetches of a follower that keeps up, lags or is set back, behind a leader that grows or was truncated."""
+    offset = leader = 0
+    now = 1_000
+    fetches = []
+    for _ in range(rng.randint(1, 20)):
+        leader = max(0, leader + rng.choice([0, 1, 5, 50, -3]))
+        offset = rng.choice([leader, leader, min(leader, offset + rng.randint(0, 20)), max(0, offset - 5), leader + 2])
+        now += rng.choice([0, 1, 500, 10_000])
+        fetches.append([offset, leader, now])
+    asked = [[rng.choice([offset, leader, leader + 1]), now + rng.choice([0, 1, 29_999, 30_000, 30_001, 99_999]), rng.choice([30_000, 1])] for _ in range(6)]
+    return {"fetches": fetches, "asked": asked}
+
+
+def answer(case: dict[str, Any], kafka: str) -> list[Any]:
+    """The state after each fetch, and the answers to whether it is caught up."""
+    follower = Follower(-1, 0)
+    states = []
+    for offset, leader, now in case["fetches"]:
+        follower = follower.fetched(offset, leader, now_ms=now)
+        states.append([follower.log_end_offset, follower.last_caught_up_ms, follower.last_fetch_leader_log_end_offset, follower.last_fetch_ms])
+    return [states, [follower.caught_up(leader, now_ms=now, lag_time_max_ms=lag) for leader, now, lag in case["asked"]]]
