@@ -17,17 +17,23 @@ def expectations(limits: Limits) -> list[Expectation]:
             "brokers_are_known",
             "Every broker that holds a replica, leads or tells its log dirs is known.",
             """
-                SELECT cluster_id, broker_id FROM (SELECT cluster_id, explode(replicas) AS broker_id FROM partition
-                UNION SELECT cluster_id, leader FROM partition WHERE leader IS NOT NULL
-                UNION SELECT cluster_id, broker_id FROM log_dir) ANTI JOIN {batch} USING (cluster_id, broker_id)
+                WITH named AS (
+                    SELECT cluster_id, explode(replicas) AS broker_id FROM partition
+                    UNION SELECT cluster_id, leader FROM partition WHERE leader IS NOT NULL
+                    UNION SELECT cluster_id, broker_id FROM log_dir
+                )
+                SELECT cluster_id, broker_id FROM named ANTI JOIN {batch} USING (cluster_id, broker_id)
             """,
         ),
         soft(
             "racks_of_all",
             "All live brokers have a rack, or none has: kafka-topics refuses to place replicas by racks that only some brokers have.",
             """
-                SELECT cluster_id, count_if(rack IS NULL) AS without_rack, count(*) AS brokers FROM {batch} WHERE live
-                GROUP BY cluster_id HAVING without_rack > 0 AND without_rack < brokers
+                SELECT cluster_id, count_if(rack IS NULL) AS without_rack, count(*) AS brokers
+                FROM {batch}
+                WHERE live
+                GROUP BY cluster_id
+                HAVING without_rack > 0 AND without_rack < brokers
             """,
         ),
     ]

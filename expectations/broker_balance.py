@@ -19,31 +19,33 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, broker_id",
                 said="""
-                    SELECT cluster_id, broker_id, struct(replicas, in_sync_replicas, leaders,
-                        preferred_leaders) AS said
+                    SELECT cluster_id, broker_id, struct(replicas, in_sync_replicas, leaders, preferred_leaders) AS said
                     FROM {batch}
                 """,
                 found="""
-                    SELECT cluster_id, broker_id, struct(count(replica) AS replicas,
-                        count(in_sync) AS in_sync_replicas, count(led) AS leaders,
-                        count(preferred) AS preferred_leaders) AS found
-                    FROM (SELECT cluster_id, broker_id, 1 AS replica, if(array_contains(isr, broker_id), 1,
-                        NULL) AS in_sync, NULL AS led, if(get(replicas, 0) = broker_id, 1, NULL) AS preferred
-                    FROM partition LATERAL VIEW explode(replicas) AS broker_id
-                    UNION ALL SELECT cluster_id, leader, NULL, NULL, 1, NULL FROM partition
-                    UNION ALL SELECT cluster_id, broker_id, NULL, NULL, NULL, NULL FROM broker) SEMI
-                    JOIN broker USING (cluster_id, broker_id) GROUP BY ALL
+                    WITH held AS (
+                        SELECT cluster_id, broker_id, 1 AS replica, if(array_contains(isr, broker_id), 1, NULL) AS in_sync, NULL AS led,
+                            if(get(replicas, 0) = broker_id, 1, NULL) AS preferred
+                        FROM partition LATERAL VIEW explode(replicas) AS broker_id
+                        UNION ALL SELECT cluster_id, leader, NULL, NULL, 1, NULL FROM partition
+                        UNION ALL SELECT cluster_id, broker_id, NULL, NULL, NULL, NULL FROM broker
+                    )
+                    SELECT cluster_id, broker_id, struct(count(replica) AS replicas, count(in_sync) AS in_sync_replicas,
+                        count(led) AS leaders, count(preferred) AS preferred_leaders) AS found
+                    FROM held
+                    SEMI JOIN broker USING (cluster_id, broker_id)
+                    GROUP BY ALL
                 """,
             ),
         ),
         soft(
             "even_leaders",
-            f"A live broker leads {limits.leader_ratio_least} to {limits.leader_ratio_most} times the mean, or within one partition of it.",
+            f"A live broker has leaders {limits.leader_ratio_least} to {limits.leader_ratio_most} times the mean, or within one of it.",
             _uneven("leaders", "leader_ratio", limits.leader_ratio_least, limits.leader_ratio_most),
         ),
         soft(
             "even_replicas",
-            f"A live broker holds {limits.replica_ratio_least} to {limits.replica_ratio_most} times the mean of replicas, or within one of it.",
+            f"A live broker has replicas {limits.replica_ratio_least} to {limits.replica_ratio_most} times the mean, or within one of it.",
             _uneven("replicas", "replica_ratio", limits.replica_ratio_least, limits.replica_ratio_most),
         ),
         soft(

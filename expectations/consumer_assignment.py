@@ -15,21 +15,28 @@ def expectations(limits: Limits) -> list[Expectation]:
     return [
         hard(
             "every_partition_given",
-            "Each partition of a subscribed topic is given to a member, by each assignor, with the members as they are, one more and one fewer.",
+            "Each partition of a subscribed topic is given to a member: by each assignor, as the members are, one more and one fewer.",
             equal(
                 "cluster_id, group_id, assignor, members_change, topic",
                 said="""
-                    SELECT cluster_id, group_id, assignor, members_change, topic, struct(count(*) AS partitions,
-                        max(partition) AS last) AS said
-                    FROM {batch} GROUP BY ALL
+                    SELECT cluster_id, group_id, assignor, members_change, topic,
+                        struct(count(*) AS partitions, max(partition) AS last) AS said
+                    FROM {batch}
+                    GROUP BY ALL
                 """,
                 found="""
+                    WITH subscribed AS (
+                        SELECT DISTINCT cluster_id, group_id, explode(topics) AS topic FROM group_member
+                    ), changed AS (
+                        SELECT cluster_id, group_id, explode(if(count(*) > 1, array(-1, 0, 1), array(0, 1))) AS members_change
+                        FROM group_member
+                        GROUP BY cluster_id, group_id
+                    )
                     SELECT cluster_id, group_id, assignor, members_change, topic,
                         struct(CAST(partitions AS BIGINT) AS partitions, partitions - 1 AS last) AS found
-                    FROM (SELECT DISTINCT cluster_id, group_id, explode(topics) AS topic FROM group_member)
-                    JOIN (SELECT cluster_id, group_id, explode(if(count(*) > 1, array(-1, 0, 1), array(0,
-                        1))) AS members_change
-                    FROM group_member GROUP BY ALL) USING (cluster_id, group_id) JOIN topic USING (cluster_id, topic)
+                    FROM subscribed
+                    JOIN changed USING (cluster_id, group_id)
+                    JOIN topic USING (cluster_id, topic)
                     CROSS JOIN (VALUES ('range'), ('roundrobin')) AS (assignor)
                 """,
             ),
@@ -38,9 +45,11 @@ def expectations(limits: Limits) -> list[Expectation]:
             "given_to_subscribers",
             "A partition is given to a member that the group has, and that subscribes to the topic.",
             """
-                SELECT cluster_id, group_id, assignor, topic, partition, member_id FROM {batch} ANTI
-                JOIN (SELECT cluster_id, group_id, member_id, explode(topics) AS topic
-                FROM group_member) USING (cluster_id, group_id, member_id, topic) WHERE members_change = 0
+                SELECT cluster_id, group_id, assignor, topic, partition, member_id
+                FROM {batch}
+                ANTI JOIN (SELECT cluster_id, group_id, member_id, explode(topics) AS topic FROM group_member)
+                USING (cluster_id, group_id, member_id, topic)
+                WHERE members_change = 0
             """,
         ),
     ]

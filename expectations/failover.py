@@ -19,19 +19,20 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, scenario_set, scenario_id",
                 said="""
-                    SELECT cluster_id, scenario_set, scenario_id, struct(count(*) AS partitions,
-                        bit_xor(xxhash64(topic, partition)) AS hash) AS said
-                    FROM {batch} GROUP BY ALL
+                    SELECT cluster_id, scenario_set, scenario_id,
+                        struct(count(*) AS partitions, bit_xor(xxhash64(topic, partition)) AS hash) AS said
+                    FROM {batch}
+                    GROUP BY ALL
                 """,
                 # A partition with several replicas that fail counts once, at the first of them.
                 found="""
-                    SELECT cluster_id, scenario_set, scenario_id, struct(count(*) AS partitions,
-                        bit_xor(xxhash64(topic, partition)) AS hash) AS found
-                    FROM (SELECT cluster_id, topic, partition, replicas, explode(replicas) AS broker_id
-                    FROM partition)
-                    JOIN (SELECT cluster_id, scenario_set, scenario_id, brokers, explode(brokers) AS broker_id
-                    FROM scenario) USING (cluster_id, broker_id)
-                    WHERE get(filter(replicas, id -> array_contains(brokers, id)), 0) = broker_id GROUP BY ALL
+                    SELECT cluster_id, scenario_set, scenario_id,
+                        struct(count(*) AS partitions, bit_xor(xxhash64(topic, partition)) AS hash) AS found
+                    FROM (SELECT cluster_id, topic, partition, replicas, explode(replicas) AS broker_id FROM partition)
+                    JOIN (SELECT cluster_id, scenario_set, scenario_id, brokers, explode(brokers) AS broker_id FROM scenario)
+                    USING (cluster_id, broker_id)
+                    WHERE get(filter(replicas, id -> array_contains(brokers, id)), 0) = broker_id
+                    GROUP BY ALL
                 """,
             ),
         ),
@@ -39,9 +40,10 @@ def expectations(limits: Limits) -> list[Expectation]:
             "leader_is_live",
             "Whoever leads is a live broker, and not one that fails.",
             """
-                SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, brokers FROM {batch}
-                JOIN scenario USING (cluster_id, scenario_set, scenario_id) LEFT
-                JOIN (SELECT cluster_id, broker_id AS leader, live FROM broker) USING (cluster_id, leader)
+                SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, brokers
+                FROM {batch}
+                JOIN scenario USING (cluster_id, scenario_set, scenario_id)
+                LEFT JOIN (SELECT cluster_id, broker_id AS leader, live FROM broker) USING (cluster_id, leader)
                 WHERE leader IS NOT NULL AND (NOT coalesce(live, false) OR array_contains(brokers, leader))
             """,
         ),
@@ -49,12 +51,13 @@ def expectations(limits: Limits) -> list[Expectation]:
             "leader_was_in_sync",
             "Whoever is elected was in the ISR, or an eligible leader replica, but for unclean elections.",
             """
-                SELECT cluster_id, scenario_set, scenario_id, topic, partition, failover.leader, isr_before,
-                    partition.elr
-                FROM {batch} AS failover JOIN partition USING (cluster_id, topic, partition)
-                WHERE failover.leader IS DISTINCT FROM leader_before AND NOT unclean
-                AND NOT array_contains(isr_before, failover.leader)
-                AND NOT coalesce(array_contains(partition.elr, failover.leader), false)
+                SELECT cluster_id, scenario_set, scenario_id, topic, partition, failover.leader, isr_before, partition.elr
+                FROM {batch} AS failover
+                JOIN partition USING (cluster_id, topic, partition)
+                WHERE failover.leader IS DISTINCT FROM leader_before
+                  AND NOT unclean
+                  AND NOT array_contains(isr_before, failover.leader)
+                  AND NOT coalesce(array_contains(partition.elr, failover.leader), false)
             """,
         ),
         hard(
@@ -62,9 +65,11 @@ def expectations(limits: Limits) -> list[Expectation]:
             "A leader in the ISR that does not fail goes on leading.",
             """
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader_before, leader, brokers
-                FROM {batch} JOIN scenario USING (cluster_id, scenario_set, scenario_id)
+                FROM {batch}
+                JOIN scenario USING (cluster_id, scenario_set, scenario_id)
                 WHERE array_contains(isr_before, leader_before)
-                AND NOT array_contains(brokers, leader_before) AND leader IS DISTINCT FROM leader_before
+                  AND NOT array_contains(brokers, leader_before)
+                  AND leader IS DISTINCT FROM leader_before
             """,
         ),
         hard(
@@ -79,20 +84,20 @@ def expectations(limits: Limits) -> list[Expectation]:
             "state_as_led",
             "A partition is an OnlinePartition if it has a leader, and an OfflinePartition if not.",
             """
-                SELECT cluster_id, scenario_set, scenario_id, topic, partition, state, leader, state_before,
-                    leader_before
-                FROM {batch} WHERE state <> if(leader IS NULL, 'OfflinePartition', 'OnlinePartition')
-                OR state_before <> if(leader_before IS NULL, 'OfflinePartition', 'OnlinePartition')
+                SELECT cluster_id, scenario_set, scenario_id, topic, partition, state, leader, state_before, leader_before
+                FROM {batch}
+                WHERE state <> if(leader IS NULL, 'OfflinePartition', 'OnlinePartition')
+                   OR state_before <> if(leader_before IS NULL, 'OfflinePartition', 'OnlinePartition')
             """,
         ),
         hard(
             "min_isr_as_counted",
-            "A partition refuses acks=all without a leader or with fewer in sync than min.insync.replicas, and is at the limit with just as many.",
+            "A partition is under min.insync.replicas without a leader or with fewer in sync, and at it with just as many.",
             """
-                SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, isr, min_insync_replicas,
-                    under_min_isr, at_min_isr
-                FROM {batch} WHERE under_min_isr <> (leader IS NULL OR size(isr) < min_insync_replicas)
-                OR at_min_isr <> (leader IS NOT NULL AND size(isr) = min_insync_replicas)
+                SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, isr, min_insync_replicas, under_min_isr, at_min_isr
+                FROM {batch}
+                WHERE under_min_isr <> (leader IS NULL OR size(isr) < min_insync_replicas)
+                   OR at_min_isr <> (leader IS NOT NULL AND size(isr) = min_insync_replicas)
             """,
         ),
     ]

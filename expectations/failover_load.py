@@ -42,8 +42,10 @@ def expectations(limits: Limits) -> list[Expectation]:
             "survivors_gain",
             "No broker that fails gains a leader.",
             """
-                SELECT cluster_id, scenario_set, scenario_id, broker_id, brokers FROM {batch}
-                JOIN scenario USING (cluster_id, scenario_set, scenario_id) WHERE array_contains(brokers, broker_id)
+                SELECT cluster_id, scenario_set, scenario_id, broker_id, brokers
+                FROM {batch}
+                JOIN scenario USING (cluster_id, scenario_set, scenario_id)
+                WHERE array_contains(brokers, broker_id)
             """,
         ),
     ]

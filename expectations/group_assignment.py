@@ -22,23 +22,33 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, group_id, assignor, members_change",
                 said="""
-                    SELECT cluster_id, group_id, assignor, members_change, struct(CAST(members AS BIGINT) AS members,
-                        CAST(members - idle_members AS BIGINT) AS busy_members, CAST(partitions AS BIGINT) AS partitions,
-                        CAST(most_partitions AS BIGINT) AS most, CAST(fewest_partitions AS BIGINT) AS fewest,
+                    SELECT cluster_id, group_id, assignor, members_change, struct(
+                        CAST(members AS BIGINT) AS members,
+                        CAST(members - idle_members AS BIGINT) AS busy_members,
+                        CAST(partitions AS BIGINT) AS partitions,
+                        CAST(most_partitions AS BIGINT) AS most,
+                        CAST(fewest_partitions AS BIGINT) AS fewest,
                         CAST(spread AS BIGINT) AS spread) AS said
                     FROM {batch}
                 """,
                 found="""
+                    WITH held AS (
+                        SELECT cluster_id, group_id, assignor, members_change, member_id, count(*) AS held
+                        FROM consumer_assignment
+                        GROUP BY ALL
+                    ), busy AS (
+                        SELECT cluster_id, group_id, assignor, members_change,
+                            count(*) AS busy_members, sum(held) AS partitions, max(held) AS most, min(held) AS least
+                        FROM held
+                        GROUP BY ALL
+                    ), present AS (
+                        SELECT *, members + members_change AS present, if(busy_members < members + members_change, 0, least) AS fewest
+                        FROM busy
+                        JOIN (SELECT cluster_id, group_id, count(*) AS members FROM group_member GROUP BY ALL) USING (cluster_id, group_id)
+                    )
                     SELECT cluster_id, group_id, assignor, members_change,
-                        struct(members + members_change AS members, busy_members, partitions, most,
-                        if(busy_members < members + members_change, 0, fewest) AS fewest,
-                        most - if(busy_members < members + members_change, 0, fewest) AS spread) AS found
-                    FROM (SELECT cluster_id, group_id, assignor, members_change, count(*) AS busy_members,
-                        sum(held) AS partitions, max(held) AS most, min(held) AS fewest
-                    FROM (SELECT cluster_id, group_id, assignor, members_change, member_id, count(*) AS held
-                    FROM consumer_assignment GROUP BY ALL) GROUP BY ALL)
-                    JOIN (SELECT cluster_id, group_id, count(*) AS members FROM group_member
-                    GROUP BY ALL) USING (cluster_id, group_id)
+                        struct(present AS members, busy_members, partitions, most, fewest, most - fewest AS spread) AS found
+                    FROM present
                 """,
             ),
         ),
@@ -52,10 +62,10 @@ def expectations(limits: Limits) -> list[Expectation]:
                     FROM {batch}
                 """,
                 found="""
-                    SELECT cluster_id, group_id, assignor, changed.members_change,
-                        count_if(changed.member_id <> now.member_id) AS found
-                    FROM consumer_assignment AS changed JOIN (SELECT * FROM consumer_assignment
-                    WHERE members_change = 0) AS now USING (cluster_id, group_id, assignor, topic, partition)
+                    SELECT cluster_id, group_id, assignor, changed.members_change, count_if(changed.member_id <> now.member_id) AS found
+                    FROM consumer_assignment AS changed
+                    JOIN (SELECT * FROM consumer_assignment WHERE members_change = 0) AS now
+                    USING (cluster_id, group_id, assignor, topic, partition)
                     GROUP BY ALL
                 """,
             ),

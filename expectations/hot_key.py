@@ -6,9 +6,9 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import KEY_SAMPLE, TOPIC
+from jobs.tables import KEY_SAMPLE, PRODUCER_LOAD
 
-READS = (KEY_SAMPLE, TOPIC)
+READS = (KEY_SAMPLE, PRODUCER_LOAD)
 
 
 def expectations(limits: Limits) -> list[Expectation]:
@@ -24,8 +24,10 @@ def expectations(limits: Limits) -> list[Expectation]:
                 """,
                 found="""
                     SELECT cluster_id, topic, slice(sort_array(collect_list(records), false), 1, 10) AS found
-                    FROM key_sample SEMI JOIN topic USING (cluster_id, topic)
-                    WHERE key IS NOT NULL AND partition IS NULL GROUP BY ALL
+                    FROM key_sample
+                    SEMI JOIN (SELECT cluster_id, topic FROM producer_load WHERE records IS NOT NULL) USING (cluster_id, topic)
+                    WHERE key IS NOT NULL AND partition IS NULL
+                    GROUP BY ALL
                 """,
             ),
         ),

@@ -15,11 +15,12 @@ def expectations(limits: Limits) -> list[Expectation]:
     return [
         soft(
             "sampled_partitions_exist",
-            "Every sampled record goes to a topic, and to a partition if it names one, that the cluster has: load is predicted for no other.",
+            "Every sampled record goes to a topic, and a partition if it names one, that the cluster has: others get no load.",
             """
-                SELECT cluster_id, topic, partition, partitions, records FROM {batch} LEFT
-                JOIN topic USING (cluster_id, topic) WHERE partitions IS NULL
-                OR partition NOT BETWEEN 0 AND partitions - 1
+                SELECT cluster_id, topic, partition, partitions, records
+                FROM {batch}
+                LEFT JOIN topic USING (cluster_id, topic)
+                WHERE partitions IS NULL OR partition NOT BETWEEN 0 AND partitions - 1
             """,
             told="SELECT cluster_id FROM key_sample",
         ),

@@ -21,13 +21,19 @@ def expectations(limits: Limits) -> list[Expectation]:
                 said="""
                     SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(in_sync) AS in_sync,
                         bit_xor(xxhash64(partition, replica_index, broker_id, in_sync)) AS hash) AS said
-                    FROM {batch} WHERE replica_index IS NOT NULL GROUP BY ALL
+                    FROM {batch}
+                    WHERE replica_index IS NOT NULL
+                    GROUP BY ALL
                 """,
                 found="""
-                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(array_contains(isr,
-                        broker_id)) AS in_sync, bit_xor(xxhash64(partition, replica_index, broker_id, array_contains(isr,
-                        broker_id))) AS hash) AS found
-                    FROM partition LATERAL VIEW posexplode(replicas) AS replica_index, broker_id GROUP BY ALL
+                    WITH assigned AS (
+                        SELECT cluster_id, topic, partition, replica_index, broker_id, array_contains(isr, broker_id) AS in_sync
+                        FROM partition LATERAL VIEW posexplode(replicas) AS replica_index, broker_id
+                    )
+                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(in_sync) AS in_sync,
+                        bit_xor(xxhash64(partition, replica_index, broker_id, in_sync)) AS hash) AS found
+                    FROM assigned
+                    GROUP BY ALL
                 """,
             ),
         ),

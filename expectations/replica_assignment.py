@@ -19,15 +19,15 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, topic",
                 said="""
-                    SELECT cluster_id, topic, struct(count(*) AS partitions, bit_xor(xxhash64(partition,
-                        observed)) AS hash) AS said
-                    FROM {batch} GROUP BY ALL
+                    SELECT cluster_id, topic, struct(count(*) AS partitions, bit_xor(xxhash64(partition, observed)) AS hash) AS said
+                    FROM {batch}
+                    GROUP BY ALL
                 """,
                 found="""
-                    SELECT cluster_id, topic, struct(count(*) AS partitions, bit_xor(xxhash64(partition,
-                        replicas)) AS hash) AS found
-                    FROM partition SEMI JOIN (SELECT cluster_id, topic FROM topic_placement
-                    WHERE algorithm IS NOT NULL) USING (cluster_id, topic) GROUP BY ALL
+                    SELECT cluster_id, topic, struct(count(*) AS partitions, bit_xor(xxhash64(partition, replicas)) AS hash) AS found
+                    FROM partition
+                    SEMI JOIN (SELECT cluster_id, topic FROM topic_placement WHERE algorithm IS NOT NULL) USING (cluster_id, topic)
+                    GROUP BY ALL
                 """,
             ),
         ),
@@ -43,17 +43,18 @@ def expectations(limits: Limits) -> list[Expectation]:
             "placed_on_known_brokers",
             "Replicas are placed on brokers that are known.",
             """
-                SELECT DISTINCT cluster_id, broker_id FROM (SELECT cluster_id, explode(replicas) AS broker_id
-                FROM {batch}) ANTI JOIN broker USING (cluster_id, broker_id)
+                SELECT DISTINCT cluster_id, broker_id
+                FROM (SELECT cluster_id, explode(replicas) AS broker_id FROM {batch})
+                ANTI JOIN broker USING (cluster_id, broker_id)
             """,
         ),
         hard(
             "drift_as_shown",
             "A partition has drifted if it is not where it would be placed, by as many replicas as are on other brokers.",
             """
-                SELECT cluster_id, topic, partition, replicas, observed, drifted, misplaced_replicas FROM {batch}
-                WHERE drifted <> (replicas <> observed)
-                OR misplaced_replicas <> size(array_except(observed, replicas))
+                SELECT cluster_id, topic, partition, replicas, observed, drifted, misplaced_replicas
+                FROM {batch}
+                WHERE drifted <> (replicas <> observed) OR misplaced_replicas <> size(array_except(observed, replicas))
             """,
         ),
     ]

@@ -42,9 +42,10 @@ class BrokenRowsByCluster(QueryMetricProvider):
     ) -> list[dict[str, Any]]:
         batch, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE)
         query = cls._get_query_from_metric_value_kwargs(metric_value_kwargs)
-        # PySpark fills {batch} itself, with a view of its own name: GX's `tmp_view` is one for the session, so suites could not run side by side.
+        # PySpark fills {batch} itself, with a view of its own name; GX's is `tmp_view` for all, so suites could not be judged side by side.
         broken = batch.sparkSession.sql(
-            f"SELECT cluster_id, count(*) AS broken_rows, min(to_json(struct(*))) AS example FROM ({query}) GROUP BY cluster_id ORDER BY cluster_id",
+            f"SELECT cluster_id, count(*) AS broken_rows, min(to_json(struct(*))) AS example FROM ({query}) "
+            "GROUP BY cluster_id ORDER BY cluster_id",
             batch=batch,
         )
         return [row.asDict() for row in broken.collect()]
@@ -77,7 +78,7 @@ def soft(rule: str, sentence: str, query: str, *, told: str | None = None) -> Ex
 
 
 def equal(key: str, *, said: str, found: str) -> str:
-    """A query for the keys of which two queries say different things: `said` in one and `found` in the other, null where there is no row."""
+    """A query for the keys of which two queries do not say the same: `said` in one, `found` in the other; null where there is no row."""
     return f"SELECT * FROM ({said}) FULL JOIN ({found}) USING ({key}) WHERE said IS DISTINCT FROM found"
 
 

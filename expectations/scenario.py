@@ -19,12 +19,15 @@ def expectations(limits: Limits) -> list[Expectation]:
             "every_failure_played",
             "The loss of every live broker, and of every rack with one, has its scenario.",
             """
-                SELECT cluster_id, kind, name
-                FROM (SELECT cluster_id, 'broker' AS kind, CAST(broker_id AS STRING) AS name FROM broker WHERE live
-                UNION SELECT cluster_id, 'rack', rack FROM broker WHERE live AND rack IS NOT NULL) ANTI
-                JOIN (SELECT cluster_id, kind, explode(if(kind = 'rack', racks, transform(brokers,
-                    id -> CAST(id AS STRING)))) AS name
-                FROM {batch} WHERE scenario_set = 'nightly') USING (cluster_id, kind, name)
+                WITH failing AS (
+                    SELECT cluster_id, 'broker' AS kind, CAST(broker_id AS STRING) AS name FROM broker WHERE live
+                    UNION SELECT cluster_id, 'rack', rack FROM broker WHERE live AND rack IS NOT NULL
+                ), played AS (
+                    SELECT cluster_id, kind, explode(if(kind = 'rack', racks, transform(brokers, id -> CAST(id AS STRING)))) AS name
+                    FROM {batch}
+                    WHERE scenario_set = 'nightly'
+                )
+                SELECT cluster_id, kind, name FROM failing ANTI JOIN played USING (cluster_id, kind, name)
             """,
         ),
         hard(
@@ -33,21 +36,24 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, scenario_set, scenario_id",
                 said="""
-                    SELECT cluster_id, scenario_set, scenario_id, struct(partitions, moved_leaders, leaderless,
-                        newly_leaderless, under_min_isr, newly_under_min_isr, at_min_isr, unclean_leaders,
-                        no_replica_left) AS said
-                    FROM {batch} WHERE partitions > 0
+                    SELECT cluster_id, scenario_set, scenario_id, struct(partitions, moved_leaders, leaderless, newly_leaderless,
+                        under_min_isr, newly_under_min_isr, at_min_isr, unclean_leaders, no_replica_left) AS said
+                    FROM {batch}
+                    WHERE partitions > 0
                 """,
                 found="""
-                    SELECT cluster_id, scenario_set, scenario_id, struct(count(*) AS partitions,
-                        count_if(leader IS NOT NULL AND leader IS DISTINCT
-                    FROM leader_before) AS moved_leaders, count_if(leader IS NULL) AS leaderless,
+                    SELECT cluster_id, scenario_set, scenario_id, struct(
+                        count(*) AS partitions,
+                        count_if(leader IS NOT NULL AND leader IS DISTINCT FROM leader_before) AS moved_leaders,
+                        count_if(leader IS NULL) AS leaderless,
                         count_if(leader IS NULL AND leader_before IS NOT NULL) AS newly_leaderless,
-                        count_if(under_min_isr) AS under_min_isr, count_if(under_min_isr
-                    AND NOT under_min_isr_before) AS newly_under_min_isr, count_if(at_min_isr) AS at_min_isr,
+                        count_if(under_min_isr) AS under_min_isr,
+                        count_if(under_min_isr AND NOT under_min_isr_before) AS newly_under_min_isr,
+                        count_if(at_min_isr) AS at_min_isr,
                         count_if(unclean AND leader IS NOT NULL) AS unclean_leaders,
                         count_if(live_replicas = 0) AS no_replica_left) AS found
-                    FROM failover GROUP BY ALL
+                    FROM failover
+                    GROUP BY ALL
                 """,
             ),
         ),

@@ -25,8 +25,10 @@ def expectations(limits: Limits) -> list[Expectation]:
                 "cluster_id, topic",
                 said="SELECT cluster_id, topic, CAST(partitions AS BIGINT) AS said FROM {batch}",
                 found="""
-                    SELECT cluster_id, topic, count(*) AS found FROM partition SEMI
-                    JOIN {batch} USING (cluster_id, topic) GROUP BY ALL
+                    SELECT cluster_id, topic, count(*) AS found
+                    FROM partition
+                    SEMI JOIN {batch} USING (cluster_id, topic)
+                    GROUP BY ALL
                 """,
             ),
         ),

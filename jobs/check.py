@@ -123,7 +123,9 @@ def _context(docs: str | None) -> EphemeralDataContext:
     return gx.get_context(mode="ephemeral", project_config=config)
 
 
-def _ask(context: EphemeralDataContext, suite: str, rules: Iterable[Expectation], df: DataFrame, snapshot_id: str) -> ExpectationSuiteValidationResult:
+def _ask(
+    context: EphemeralDataContext, suite: str, rules: Iterable[Expectation], df: DataFrame, snapshot_id: str
+) -> ExpectationSuiteValidationResult:
     """What GX says of a suite's rules on its table."""
     import great_expectations as gx
     from great_expectations.core.run_identifier import RunIdentifier
@@ -170,7 +172,8 @@ def _verdicts(
             tells = not rule.meta.get("told") or cluster_id in told[rule.meta["told"]]
             success = False if rows["broken_rows"] else True if tells else None
             severity = "hard" if rule.severity == HARD else "soft"
-            yield snapshot_id, cluster_id, suite, rule.meta["rule"], severity, success, rows["broken_rows"], rows["example"], rule.description
+            name, count, example = rule.meta["rule"], rows["broken_rows"], rows["example"]
+            yield snapshot_id, cluster_id, suite, name, severity, success, count, example, rule.description
 
 
 def _raise_if_not_asked(rule: str, exception_info: Mapping[str, Any]) -> None:

@@ -53,7 +53,7 @@ def add(table: str, *values: Any) -> Edit:
 
 
 def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) -> Edit:
-    """Let the one group have so many members, who hold partitions 0 to 5 as told; spread and idle are those with the members as they are."""
+    """Let the group have so many members, who hold partitions 0 to 5 as told; spread and idle are those of the members as they are."""
 
     def change(tables: Tables) -> None:
         for table in ("group_member", "consumer_assignment", "group_assignment"):

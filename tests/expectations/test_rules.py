@@ -18,8 +18,18 @@ SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
 
 KILLED_0 = {"scenario_id": "broker 0"}
 RACK_A = {"scenario_id": "rack a"}
-SIGNS = ["leaderless", "under_replicated", "under_min_isr", "at_min_isr", "not_preferred", "isr_outside", "unknown_broker", "rack_unsafe",
-         "no_tolerance", "odd_replication_factor"]  # fmt: skip
+SIGNS = [
+    "leaderless",
+    "under_replicated",
+    "under_min_isr",
+    "at_min_isr",
+    "not_preferred",
+    "isr_outside",
+    "unknown_broker",
+    "rack_unsafe",
+    "no_tolerance",
+    "odd_replication_factor",
+]
 
 
 def amiss(*signs: str) -> Edit:
@@ -28,7 +38,14 @@ def amiss(*signs: str) -> Edit:
 
 def leaderless(scenario: dict[str, str]) -> list[Edit]:
     """Partition 0 was short of in-sync replicas before, and loses its leader."""
-    ends = {"leader": None, "state": "OfflinePartition", "isr": [], "under_min_isr_before": True, "under_min_isr": True, "at_min_isr": False}
+    ends = {
+        "leader": None,
+        "state": "OfflinePartition",
+        "isr": [],
+        "under_min_isr_before": True,
+        "under_min_isr": True,
+        "at_min_isr": False,
+    }
     counts = {"moved_leaders": 1, "leaderless": 1, "newly_leaderless": 1, "under_min_isr": 1, "at_min_isr": 5, "busiest_gained_leaders": 1}
     return [
         edit("failover", {**scenario, "partition": 0}, **ends),
