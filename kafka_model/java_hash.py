@@ -164,9 +164,6 @@ class HashTable(Generic[Key]):
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._nodes
-
     def __iter__(self) -> Iterator[Key]:
         """The keys as they stand now, so that the loop may remove them."""
         return iter([node.key for index in sorted(self._bins) for node in self._bins[index]])
@@ -201,19 +198,18 @@ class HashTable(Generic[Key]):
             if len(nodes) >= _TREEIFY_THRESHOLD:
                 self._treeify_bin(index)
 
-    def discard(self, key: Key) -> bool:
-        """HashMap.remove: whether the key was there; the table never shrinks. (Removal from a tree, which may bring another key to its
+    def discard(self, key: Key) -> None:
+        """HashMap.remove: the table never shrinks. (Removal from a tree, which may bring another key to its
         front, is not modelled.)
         """
         node = self._nodes.pop(key, None)
         if node is None:
-            return False
+            return
         index = node.spread & self.capacity - 1
         self._trees.pop(index, None)
         self._bins[index].remove(node)
         if not self._bins[index]:
             del self._bins[index]
-        return True
 
     def _new(self, key: Key) -> tuple[_Node[Key], int]:
         node = _Node(key, _spread(self._hash_of(key)))

@@ -156,6 +156,29 @@ def in_order(assignment: Assignment, key: Callable[[str], bytes]) -> Assignment:
     return {member: sorted(owned, key=lambda pair: (key(pair[0]), pair[1])) for member, owned in assignment.items()}
 
 
+def contested_group(rng: random.Random) -> dict[str, Any]:
+    """Few members hold nearly everything, others claim the same in older generations, and some claim what does not exist."""
+    topics: dict[str, Any] = {f"t{number}": [[None]] * rng.randint(1, 12) for number in range(rng.randint(2, 5))}
+    members = [_member(member_id) for member_id in names(rng, rng.randint(2, 7))]
+    for member in members:
+        member["topics"] = rng.sample(sorted(topics), rng.randint(0 if rng.random() < 0.2 else 1, len(topics)))
+        member["generation"] = member["subscription_generation"] = 5 if rng.random() < 0.6 else rng.choice([3, 4, None])
+    if rng.random() < 0.3:
+        _put_on_racks(rng, topics, members)
+    held = [[topic, partition] for topic, partitions in topics.items() for partition in range(len(partitions))]
+    holders = rng.sample(members, rng.randint(1, 2))
+    for pair in rng.sample(held, len(held)):
+        holder = rng.choice(holders if rng.random() < 0.8 else members)
+        if pair[0] in holder["topics"] or rng.random() < 0.1:
+            holder["owned"].append(pair)
+    beyond = rng.random() < 0.5
+    for member in members:
+        for topic in rng.choices(sorted(topics), k=rng.randint(1, 6) if beyond and rng.random() < 0.5 else 0):
+            member["owned"].append([topic, len(topics[topic]) + rng.randrange(4)])
+        member["owned"] += rng.choices(held, k=rng.randint(0, 4))
+    return {"topics": topics, "members": members}
+
+
 def modern_group(rng: random.Random) -> dict[str, Any]:
     """A group of the coordinator's: topics by id, members with the current target as what they own; deleted topics linger in both."""
     drawn = group(rng, claims=True)

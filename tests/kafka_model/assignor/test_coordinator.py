@@ -21,9 +21,10 @@ def test_uniform_takes_back_what_a_member_left_or_is_deleted():
     assert uniform.assign({"T": 2, "U": 1}, IDS, members) == {"A": _of_t(1), "B": _of_t(0)}
 
 
-def test_uniform_refuses_a_claim_beyond_the_topic():
+@pytest.mark.parametrize("other", [Member("B", ("T",), owned=(("T", 0),)), Member("B", ("U",))], ids=["subscribed alike", "differently"])
+def test_uniform_refuses_a_claim_beyond_the_topic(other):
     with pytest.raises(BrokenClaims):
-        uniform.assign({"T": 1, "U": 1}, IDS, [_holder("A", 4), Member("B", ("U",))])
+        uniform.assign({"T": 3, "U": 1}, IDS, [_holder("A", 4, 5, 6), other])
 
 
 @pytest.mark.parametrize("assignor", [uniform, share_simple])

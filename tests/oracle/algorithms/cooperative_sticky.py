@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_model.assignor import Assignment
 from kafka_model.assignor.cooperative_sticky import assign
-from tests.oracle.groups import as_members, counts, group, racks_of
+from tests.oracle.groups import as_members, contested_group, counts, group, racks_of
 
 PROGRAMS = {"3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
 RECORDED = 800
@@ -16,7 +16,7 @@ ERRORS = {"ArithmeticException": "EmptyGroup", "IllegalStateException": "BrokenC
 
 def case(rng: random.Random) -> dict[str, Any]:
     """A group of any kind."""
-    return {"assignor": "cooperative-sticky", **group(rng, claims=True)}
+    return {"assignor": "cooperative-sticky", **(contested_group(rng) if rng.random() < 0.3 else group(rng, claims=True))}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
