@@ -2,26 +2,28 @@
 
 **ZooKeeper's controller** (KafkaController.onBrokerFailure, Kafka 2.0.0 to 3.9.2), for a broker b that dies, `live_after` without it:
 
-1. If the leader is not live: OfflinePartition, and the offline election: the first replica of the assignment that is live and in the ISR. If there
-   is one it leads, the ISR keeps its live members, OnlinePartition. If there is none and unclean election is on, the first live replica leads, and
-   is the ISR alone. If there is none at all, leader and ISR stay as they are for the moment.
-2. OfflineReplica, if b is in the ISR still: b is leader no more (there is none then), and leaves the ISR, unless it is the last member, which stays.
+1. If the leader is not live: OfflinePartition, and the offline election: the first replica of the assignment that is live and in the ISR.
+   If there is one it leads, the ISR keeps its live members, OnlinePartition. If there is none and unclean election is on, the first live
+   replica leads, and is the ISR alone. If there is none at all, leader and ISR stay as they are for the moment.
+2. OfflineReplica, if b is in the ISR still: b is leader no more (there is none then), and leaves the ISR, unless it is the last member,
+   which stays.
 
-**KRaft's controller** (ReplicationControlManager.handleBrokerFenced, Kafka 3.9.2 and 4.3.1), for a broker b that is fenced: if b is in the ISR, it leaves,
-by the rules of `partition_change`. In short, for one death:
+**KRaft's controller** (ReplicationControlManager.handleBrokerFenced, Kafka 3.9.2 and 4.3.1), for a broker b that is fenced: if b is in
+the ISR, it leaves, by the rules of `partition_change`. In short, for one death:
 
 1. isr' = isr without b. With ELR: if isr' has min(min.insync.replicas, replicas) members or more, the ELR is cleared, else b joins it.
    Without ELR: if isr' is empty, the ISR stays as it is.
-2. The leader stays if it is not b. Else the first replica of the assignment that is live and in isr'. Else, with an empty isr' (ELR on), the first
-   that is live and in the ELR: it becomes the ISR. Else, if unclean election is on, the first live replica: it becomes the ISR, the ELR and the last
-   known leader are cleared. Else none.
+2. The leader stays if it is not b. Else the first replica of the assignment that is live and in isr'. Else, with an empty isr' (ELR on),
+   the first that is live and in the ELR: it becomes the ISR. Else, if unclean election is on, the first live replica: it becomes the ISR,
+   the ELR and the last known leader are cleared. Else none.
 3. With ELR, a leader lost without another is noted as the last known leader, if none is noted yet; a new leader clears the note.
 
-A controlled shutdown is to KRaft what a death is. ZooKeeper's controller first holds the controlled-shutdown election for partitions of two or more
-replicas that b leads (the first replica that is live, in the ISR and not b; the ISR loses b), or takes b out of the ISR where it follows; then b is
-gone, as above.
+A controlled shutdown is to KRaft what a death is. ZooKeeper's controller first holds the controlled-shutdown election for partitions of
+two or more replicas that b leads (the first replica that is live, in the ISR and not b; the ISR loses b), or takes b out of the ISR where
+it follows; then b is gone, as above.
 
-Brokers that die together are taken one by one in the order given: the later ones still count as live until their turn, as they do to the controller.
+Brokers that die together are taken one by one in the order given: the later ones still count as live until their turn, as they do to the
+controller.
 
     >>> orders = Partition(replicas=(1, 2, 3), leader=1, isr=(1, 2, 3))
     >>> fail(orders, 1, {2, 3}, controller="zookeeper", elr=False, unclean=False).leader
@@ -43,7 +45,7 @@ from kafka_model.leader_and_isr import controlled_shutdown_election, leave_isr, 
 from kafka_model.partition import Partition
 from kafka_model.partition_state import PartitionState, Transition
 
-__all__ = ["Controller", "Election", "Outcome", "Partition", "fail", "fail_in_order", "outcome", "shut_down", "state"]
+__all__ = ["Controller", "Election", "Outcome", "Partition", "come_back", "fail", "fail_in_order", "outcome", "shut_down", "state"]
 
 Controller = Literal["zookeeper", "kraft"]
 
@@ -72,9 +74,7 @@ def state(partition: Partition, live: Collection[int]) -> PartitionState:
     return PartitionState.ONLINE if partition.leader in live else PartitionState.OFFLINE
 
 
-def fail(
-    partition: Partition, broker: int, live_after: Collection[int], *, controller: Controller, elr: bool, unclean: bool
-) -> Partition:
+def fail(partition: Partition, broker: int, live_after: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Partition:
     """The partition after one broker was killed."""
     return _killed(partition, broker, live_after, controller=controller, elr=elr, unclean=unclean).partition
 
@@ -103,7 +103,9 @@ def outcome(
     unclean: bool,
     controlled_shutdown: bool = False,
 ) -> Outcome:
-    """What becomes of a partition when these brokers are killed (or stopped in order), one after the other; `live` are those that live before."""
+    """What becomes of a partition when these brokers are killed (or stopped in order), one after the other; `live` are those that live
+    before.
+    """
     lost = _stopped if controlled_shutdown else _killed
     came = Outcome(partition)
     left = set(live)
@@ -115,24 +117,55 @@ def outcome(
     return came
 
 
-def _killed(
-    partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool
+def come_back(
+    partition: Partition, broker: int, live_after: Collection[int], *, controller: Controller, elr: bool, unclean: bool, clean_stop: bool
 ) -> Outcome:
+    """What the return of a broker does: without a leader, an election is held anew. Who joins the ISR is the leader's to say, later.
+
+    With ELR, a broker that was not stopped in order first leaves ISR and ELR, since it may have lost what it had. The last known leader
+    leads only once both are empty: that may be the moment at which another comes back.
+    """
+    if controller == "zookeeper":
+        return Outcome(partition) if partition.leader in live_after else _offline_elected(partition, live_after, unclean=unclean)
+    election = partition_change.Election.UNCLEAN if unclean else partition_change.Election.ONLINE
+    after = partition
+    trusted = {*partition.isr, *partition.elr}
+    if elr and not clean_stop and broker in trusted:
+        trusted.remove(broker)
+        kept = [replica for replica in partition.isr if replica != broker]
+        others = [replica for replica in live_after if replica != broker]
+        after = partition_change.change(after, isr=kept, acceptable=others, elr=elr, election=election, unclean_shutdown=[broker])
+    if after.leader is None:
+        after = partition_change.change(after, isr=after.isr, acceptable=live_after, elr=elr, election=election)
+    if partition.leader is not None:
+        return Outcome(after)
+    if after.leader is None:
+        return Outcome(after, Election.OFFLINE, ((PartitionState.OFFLINE, PartitionState.OFFLINE),))
+    if after.leader in trusted:
+        held = Election.OFFLINE
+    else:
+        held = Election.LAST_KNOWN_LEADER if (after.leader,) == partition.last_known_elr else Election.UNCLEAN
+    return Outcome(after, held, ((PartitionState.OFFLINE, PartitionState.ONLINE),))
+
+
+def _killed(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
     if controller == "kraft":
         return _fenced(partition, broker, live, elr=elr, unclean=unclean)
-    if partition.leader in live:
-        return Outcome(leave_isr(partition, broker))
+    led = Outcome(partition) if partition.leader in live else _offline_elected(partition, live, unclean=unclean)
+    return Outcome(leave_isr(led.partition, broker), led.election, led.transitions)
+
+
+def _offline_elected(partition: Partition, live: Collection[int], *, unclean: bool) -> Outcome:
+    """Without a live leader, the partition goes offline, and online again if the offline election finds one."""
     offline = (PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE, PartitionState.OFFLINE)
     led = offline_election(partition, live, unclean=unclean)
     if led is None:
-        return Outcome(leave_isr(partition, broker), Election.OFFLINE, (offline,))
+        return Outcome(partition, Election.OFFLINE, (offline,))
     election = Election.OFFLINE if led.leader in partition.isr else Election.UNCLEAN
-    return Outcome(leave_isr(led, broker), election, (offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
+    return Outcome(led, election, (offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
 
 
-def _stopped(
-    partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool
-) -> Outcome:
+def _stopped(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
     if controller == "kraft":
         return _fenced(partition, broker, live, elr=elr, unclean=unclean)
     handed = Outcome(partition)

@@ -1,12 +1,14 @@
 """Which partition a record goes to by the clients that are not Java: librdkafka (C, and with it Python, Go, .NET ...) and Sarama (Go).
 
-Where a key decides, the answer is exact; where chance does, it is None. The clients disagree about most keys unless they are told to agree:
+Where a key decides, the answer is exact; where chance does, it is None. The clients disagree about most keys unless they are told to
+agree:
 
     >>> [librdkafka_partition(name, b"user-2", 6) for name in ("consistent", "murmur2", "fnv1a")], sarama_partition("hash", b"user-2", 6)
     ([4, 2, 3], 3)
 
-librdkafka's default, `consistent_random`, takes CRC-32 and leaves null and empty keys to chance. Of its others only `murmur2_random` does all that the
-Java client does: null to chance, the empty key hashed. Without `_random`, null is hashed as the empty key is. Sarama's default is `hash`.
+librdkafka's default, `consistent_random`, takes CRC-32 and leaves null and empty keys to chance. Of its others only `murmur2_random` does
+all that the Java client does: null to chance, the empty key hashed. Without `_random`, null is hashed as the empty key is. Sarama's
+default is `hash`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ Sarama = Literal["random", "hash", "reference_hash", "unsigned_hash", "consisten
 
 def librdkafka_partition(partitioner: Librdkafka, key: bytes | None, partitions: int) -> int | None:
     """The partition by librdkafka's `partitioner` property (1.x to 2.x); None: at random."""
-    chance = partitioner == "random" or (partitioner.endswith("_random") and key is None) or (partitioner == "consistent_random" and not key)
+    chance = (
+        partitioner == "random" or (partitioner.endswith("_random") and key is None) or (partitioner == "consistent_random" and not key)
+    )
     if chance:
         return None
     if partitioner.startswith("murmur2"):

@@ -1,8 +1,8 @@
 """The order in which a java.util.HashMap is walked, where Kafka's answer hangs on it.
 
 Keys lie in buckets by `spread(hashCode)` modulo a power of two: 16 at first, doubled once more than three quarters as many keys are in.
-Within a bucket they keep the order in which they came. (Java turns a bucket of nine into a tree; names do not collide like that unless made to.)
-`spread` stirs the high half of a hash code into the low:
+Within a bucket they keep the order in which they came. (Java turns a bucket of nine into a tree; names do not collide like that unless
+made to.) `spread` stirs the high half of a hash code into the low:
 
     >>> hash_map_order([("b", spread(98)), ("a", spread(97))])
     ['a', 'b']
@@ -23,14 +23,18 @@ def spread(hash_code: int) -> int:
 
 
 def hash_map_order(keys: Sequence[tuple[K, int]], *, capacity: int = 16) -> list[K]:
-    """The distinct keys, given with their spread hashes in the order in which they were put, as a HashMap of that first capacity is walked."""
+    """The distinct keys, given with their spread hashes in the order in which they were put, as a HashMap of that first capacity is
+    walked.
+    """
     while len(keys) > capacity * 3 // 4:
         capacity *= 2
     return [key for key, _ in sorted(keys, key=lambda entry: entry[1] & (capacity - 1))]
 
 
 def scala_hash_map_order(keys: Sequence[int]) -> list[int]:
-    """The distinct numbers as an immutable.HashMap of Scala 2.13 is walked: a trie of 5 bits of the improved hash a level, leaves before branches."""
+    """The distinct numbers as an immutable.HashMap of Scala 2.13 is walked: a trie of 5 bits of the improved hash a level, leaves before
+    branches.
+    """
     return _walk(sorted((_improved(key), key) for key in keys), level=0)
 
 

@@ -5,8 +5,8 @@
     >>> to_positive(-2)
     2147483646
 
-Batches hash keys where Arrow keeps them. numpy does it at some 85 ns a key from the first key on; numba's loop takes 20 ns, but 1.7 s to load
-(measured on 2 shared cores), so that it serves only where a single batch makes up for that, or it is loaded already.
+Batches hash keys where Arrow keeps them. numpy does it at some 85 ns a key from the first key on; numba's loop takes 20 ns, but 1.7 s to
+load (measured on 2 shared cores), so that it serves only where a single batch makes up for that, or it is loaded already.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ def first_leader(partition: Partition, live: Collection[int]) -> Partition | Non
 
 
 def offline_election(partition: Partition, live: Collection[int], *, unclean: bool) -> Partition | None:
-    """Led by a live member of the ISR, which keeps its live members; or, unclean, by one that is not and is the ISR alone; None: there is no leader."""
+    """Led by a live member of the ISR, which keeps its live members; or, unclean, by one that is not and is the ISR alone; None: there
+    is no leader.
+    """
     leader = elect_offline(partition.replicas, partition.isr, live, unclean=unclean)
     if leader is None:
         return None
@@ -58,10 +60,14 @@ def leave_isr(partition: Partition, broker: int) -> Partition:
         return partition
     isr = tuple(other for other in partition.isr if other != broker) if len(partition.isr) > 1 else partition.isr
     leader = None if partition.leader == broker else partition.leader
-    return replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1, partition_epoch=partition.partition_epoch + 1)
+    return replace(
+        partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1, partition_epoch=partition.partition_epoch + 1
+    )
 
 
 def _written(partition: Partition, leader: int | None, isr: tuple[int, ...]) -> Partition | None:
     if leader is None:
         return None
-    return replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1, partition_epoch=partition.partition_epoch + 1)
+    return replace(
+        partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1, partition_epoch=partition.partition_epoch + 1
+    )

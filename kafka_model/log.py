@@ -1,8 +1,9 @@
-"""How a partition lies on disk: segments, their sparse indexes, lookup and retention (LogSegment, OffsetIndex, TimeIndex, UnifiedLog; Kafka 2.0 to 4.3).
+"""How a partition lies on disk: segments, their sparse indexes, lookup and retention (LogSegment, OffsetIndex, TimeIndex, UnifiedLog;
+Kafka 2.0 to 4.3).
 
-A segment is a file named by its first offset. Its offset index has an entry (offset relative to the base, position) for every so many bytes of
-log. A lookup bisects the segments, then the index for the greatest entry not above the target, and scans from there. The entry (3, 348) in the
-segment with base 170410 is offset 170413, in the batch at byte 348:
+A segment is a file named by its first offset. Its offset index has an entry (offset relative to the base, position) for every so many
+bytes of log. A lookup bisects the segments, then the index for the greatest entry not above the target, and scans from there. The entry
+(3, 348) in the segment with base 170410 is offset 170413, in the batch at byte 348:
 
     >>> segment = Segment(170410, 1_000, (IndexEntry(0, 0), IndexEntry(3, 348), IndexEntry(6, 701)))
     >>> segment.name
@@ -87,7 +88,9 @@ class RecordBatchTooLarge(ValueError):
 
 # ---------------------------------------------------------------- growth
 def append(log: Sequence[Segment], batch: Batch, config: LogConfig, *, now_ms: int) -> tuple[Segment, ...]:
-    """The log with one batch more, in a new segment if the active one is full or old. (Before 4.1, batches that came in one request counted as one.)"""
+    """The log with one batch more, in a new segment if the active one is full or old. (Before 4.1, batches that came in one request
+    counted as one.)
+    """
     if batch.size_bytes > config.segment_bytes:
         raise RecordBatchTooLarge(f"a batch of {batch.size_bytes} bytes does not fit a segment of {config.segment_bytes}")
     *closed, active = log
@@ -107,7 +110,9 @@ def append(log: Sequence[Segment], batch: Batch, config: LogConfig, *, now_ms: i
 
 
 def should_roll(segment: Segment, batch: Batch, config: LogConfig, *, now_ms: int) -> bool:
-    """Whether a batch needs a new segment: by size, by the age of the first batch (by its timestamp, if it has one), by a full index, by its offset."""
+    """Whether a batch needs a new segment: by size, by the age of the first batch (by its timestamp, if it has one), by a full index, by
+    its offset.
+    """
     if segment.first_timestamp_ms is not None and segment.first_timestamp_ms >= 0:
         waited_ms = batch.max_timestamp_ms - segment.first_timestamp_ms
     else:
@@ -155,7 +160,9 @@ def lookup_time(log: Sequence[Segment], timestamp_ms: int) -> tuple[int, int] | 
 
 # ---------------------------------------------------------------- retention
 def deletable_by_size(log: Sequence[Segment], retention_bytes: int, *, high_watermark: int | None = None) -> int:
-    """How many of the oldest segments go: each that leaves retention_bytes or more behind; -1 keeps all. None: all records are below the HW."""
+    """How many of the oldest segments go: each that leaves retention_bytes or more behind; -1 keeps all. None: all records are below the
+    HW.
+    """
     excess = sum(segment.size_bytes for segment in log) - retention_bytes
     if retention_bytes < 0:
         return 0
@@ -169,7 +176,9 @@ def deletable_by_size(log: Sequence[Segment], retention_bytes: int, *, high_wate
 
 
 def deletable_by_time(log: Sequence[Segment], retention_ms: int, now_ms: int, *, high_watermark: int | None = None) -> int:
-    """How many of the oldest segments go: each whose newest record is older than retention_ms, up to the first that is not; -1 keeps all."""
+    """How many of the oldest segments go: each whose newest record is older than retention_ms, up to the first that is not; -1 keeps
+    all.
+    """
     if retention_ms < 0:
         return 0
     count = 0
@@ -181,7 +190,8 @@ def deletable_by_time(log: Sequence[Segment], retention_ms: int, now_ms: int, *,
 
 
 def _deletable(log: Sequence[Segment], high_watermark: int | None) -> Sequence[Segment]:
-    """All segments that lie below the high watermark, but not an empty active one: a full one is rolled before it goes, and so active no more.
+    """All segments that lie below the high watermark, but not an empty active one: a full one is rolled before it goes, and so active no
+    more.
 
     The last segment's end is the log's, which is below the HW only if all is.
     """
@@ -198,7 +208,8 @@ def segments(size_bytes: int, segment_bytes: int = SEGMENT_BYTES) -> int:
 
 
 def index_entries(size_bytes: int, index_interval_bytes: int = INDEX_INTERVAL_BYTES) -> int:
-    """The most entries that the offset index of so many bytes of log has: one for each batch that finds more than an interval behind the last.
+    """The most entries that the offset index of so many bytes of log has: one for each batch that finds more than an interval behind the
+    last.
 
     The time index has at most one more, which closes its segment.
     """

@@ -1,7 +1,8 @@
-"""The files of a partition's folder, as they lie on disk: record batches, indexes, checkpoints (Kafka 0.11 to 4.3, record batch version 2).
+"""The files of a partition's folder, as they lie on disk: record batches, indexes, checkpoints (Kafka 0.11 to 4.3, record batch version
+2).
 
-A `.log` is record batches end to end, a `.index` pairs of 4-byte numbers, a `.timeindex` pairs of an 8-byte and a 4-byte one; those of the active
-segment are allocated ahead and end in zeros. Checkpoints are text: a version, a count, and that many lines.
+A `.log` is record batches end to end, a `.index` pairs of 4-byte numbers, a `.timeindex` pairs of an 8-byte and a 4-byte one; those of
+the active segment are allocated ahead and end in zeros. Checkpoints are text: a version, a count, and that many lines.
 
     >>> read_offset_index(bytes.fromhex("00000003 0000015c 00000000 00000000"))
     (IndexEntry(relative_offset=3, position=348),)
@@ -106,7 +107,9 @@ def read_time_index(index: bytes) -> tuple[TimeIndexEntry, ...]:
 
 
 def read_offset_checkpoint(text: str) -> dict[tuple[str, int], int]:
-    """An offset of each partition: `replication-offset-checkpoint` (high watermarks), `recovery-point-...`, `log-start-...`, `cleaner-...`."""
+    """An offset of each partition: `replication-offset-checkpoint` (high watermarks), `recovery-point-...`, `log-start-...`,
+    `cleaner-...`.
+    """
     offsets: dict[tuple[str, int], int] = {}
     for topic, partition, offset in _lines(text, fields=3):
         offsets[topic, _number(partition)] = _number(offset)

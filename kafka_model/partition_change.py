@@ -2,16 +2,19 @@
 
 A change states the ISR to be; the rest follows. With eligible leader replicas (KIP-966), in this order:
 
-1. An ISR of min.insync.replicas or more clears the ELR. A smaller one adds to the ELR all that leave the ISR (but who shut down uncleanly).
-2. The leader stays if it is in the ISR and acceptable. Else the first replica, in the order of the assignment, that is; the ELR stands in for the
-   ISR when that is empty. Else, with ISR and ELR both empty, the last known leader, if acceptable. Else, if the election is unclean, the first
-   acceptable replica. Else none. A preferred election looks at the first replica before the leader.
-3. A leader from the ELR becomes the ISR, and the others stay in the ELR. An unclean leader becomes the ISR, empties the ELR, and recovers.
+1. An ISR of min.insync.replicas or more clears the ELR. A smaller one adds to the ELR all that leave the ISR (but who shut down
+   uncleanly).
+2. The leader stays if it is in the ISR and acceptable. Else the first replica, in the order of the assignment, that is; the ELR stands in
+   for the ISR when that is empty. Else, with ISR and ELR both empty, the last known leader, if acceptable. Else, if the election is
+   unclean, the first acceptable replica. Else none. A preferred election looks at the first replica before the leader.
+3. A leader from the ELR becomes the ISR, and the others stay in the ELR. An unclean leader becomes the ISR, empties the ELR, and
+   recovers.
 4. A leader lost is noted as the last known one, if none is noted yet; a new leader clears the note.
-5. A new leader, a leader lost, and (until metadata version 3.6) an ISR that shrinks raise the leader epoch; every change raises the partition's.
+5. A new leader, a leader lost, and (until metadata version 3.6) an ISR that shrinks raise the leader epoch; every change raises the
+   partition's.
 
-Without ELR the ISR never becomes empty: its last member stays recorded. In version 3.9, where ELR was a preview, the last known leader is elected
-dead or alive, is noted when the ISR becomes empty, and is cleared by any change that leaves a leader.
+Without ELR the ISR never becomes empty: its last member stays recorded. In version 3.9, where ELR was a preview, the last known leader is
+elected dead or alive, is noted when the ISR becomes empty, and is cleared by any change that leaves a leader.
 
     >>> led = Partition(replicas=(11, 21, 31), leader=11, isr=(11, 21, 31), min_insync_replicas=2)
     >>> two = change(led, isr=(21, 31), acceptable={21, 31}, elr=True)
@@ -66,8 +69,8 @@ def change(
 ) -> Partition:
     """The partition with that ISR, led by whom it must be; the very same value if nothing is to be recorded.
 
-    A reassignment (the one under way, if none is given) ends once the ISR has all the replicas that come (in 3.9, or where fewer come than go:
-    all that stay). `recovering` overrides what follows from the election.
+    A reassignment (the one under way, if none is given) ends once the ISR has all the replicas that come (in 3.9, or where fewer come
+    than go: all that stay). `recovering` overrides what follows from the election.
     """
     moving = reassignment or Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
     moving, isr = _completed(moving, tuple(isr), version=version)
@@ -104,7 +107,11 @@ def _completed(moving: Reassignment, isr: tuple[int, ...], *, version: Version) 
     """The reassignment, ended if it can be, and the ISR without those who then go."""
     staying = tuple(replica for replica in moving.replicas if replica not in moving.removing)
     in_sync = tuple(replica for replica in isr if replica not in moving.removing)
-    enough = set(moving.adding) <= set(in_sync) if version == "4.3" and len(moving.adding) >= len(moving.removing) else set(staying) <= set(in_sync)
+    enough = (
+        set(moving.adding) <= set(in_sync)
+        if version == "4.3" and len(moving.adding) >= len(moving.removing)
+        else set(staying) <= set(in_sync)
+    )
     possible = not moving.removing or (staying and in_sync)
     if (moving.adding or moving.removing) and enough and possible:
         return Reassignment(staying), in_sync

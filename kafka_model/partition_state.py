@@ -1,6 +1,7 @@
 """The life of a partition and of a replica, as the ZooKeeper controller's state machines allow it (Kafka 2.0.0 to 3.9.2).
 
-A partition is created (New), led (Online), without a leader (Offline), and gone (NonExistent). Online may follow Online: a new leader is elected.
+A partition is created (New), led (Online), without a leader (Offline), and gone (NonExistent). Online may follow Online: a new leader is
+elected.
 
     >>> may_enter(PartitionState.ONLINE, PartitionState.ONLINE), may_enter(PartitionState.ONLINE, PartitionState.NON_EXISTENT)
     (True, False)

@@ -1,11 +1,14 @@
 """Which partition a record goes to: the Java producer's partitioners, by version. (Other clients' are in `foreign_partitioner`.)
 
-An explicit partition always wins. A record with a key goes to toPositive(murmur2(key)) modulo *all* partitions, in every version. Without one:
+An explicit partition always wins. A record with a key goes to toPositive(murmur2(key)) modulo *all* partitions, in every version. Without
+one:
 
-* DefaultPartitioner, 2.0 to 2.3: the next number of the topic's counter (which starts anywhere) modulo the *available* partitions, those with a leader.
-* DefaultPartitioner, 2.4 to 3.2 (KIP-480), and UniformStickyPartitioner, which ignores keys: one partition until a batch is full, then another, at random.
-* BuiltInPartitioner, 3.3 and later (KIP-794): one partition until so many bytes are in, then one at random, the emptier queues more often; since 4.4
-  (KIP-1123) in the producer's rack, if leaders are there.
+* DefaultPartitioner, 2.0 to 2.3: the next number of the topic's counter (which starts anywhere) modulo the *available* partitions, those
+  with a leader.
+* DefaultPartitioner, 2.4 to 3.2 (KIP-480), and UniformStickyPartitioner, which ignores keys: one partition until a batch is full, then
+  another, at random.
+* BuiltInPartitioner, 3.3 and later (KIP-794): one partition until so many bytes are in, then one at random, the emptier queues more
+  often; since 4.4 (KIP-1123) in the producer's rack, if leaders are there.
 * RoundRobinPartitioner, 2.4 and later: as the counter of 2.0, from 0, and for records with a key too.
 
 Chance is an argument: `draw` gives what ThreadLocalRandom.nextInt() would, any signed 32-bit number.
@@ -98,7 +101,9 @@ def _at(number: int, partitions: int, available: Sequence[int]) -> int:
 
 # ---------------------------------------------------------------- StickyPartitionCache, Kafka 2.4 to 3.9
 def next_sticky(sticky: int | None, previous: int | None, *, partitions: int, available: Sequence[int], draw: Draw) -> int:
-    """The topic's sticky partition once there is none yet, or a batch for `previous` was full: another one than before, if others are available."""
+    """The topic's sticky partition once there is none yet, or a batch for `previous` was full: another one than before, if others are
+    available.
+    """
     if sticky is not None and sticky != previous:
         return sticky  # another thread has moved on already
     if len(available) == 1:
@@ -120,7 +125,9 @@ class LoadStats:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A topic's partitioner: the sticky partition and the bytes that it got; what is known of the queues, of all racks and of the producer's."""
+    """A topic's partitioner: the sticky partition and the bytes that it got; what is known of the queues, of all racks and of the
+    producer's.
+    """
 
     sticky_batch_size: int
     partition: int | None = None
@@ -130,7 +137,9 @@ class BuiltIn:
 
 
 def load_stats(queue_sizes: Sequence[int], partitions: Sequence[int], length: int | None = None) -> LoadStats | None:
-    """The weights of the first `length` partitions, those that answer in time; None: uniform, since there is nothing to choose or all queues are equal."""
+    """The weights of the first `length` partitions, those that answer in time; None: uniform, since there is nothing to choose or all
+    queues are equal.
+    """
     length = len(queue_sizes) if length is None else length
     if length < 1 or len(queue_sizes) < 2:
         return None

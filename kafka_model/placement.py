@@ -48,7 +48,9 @@ def place(
     shift: int,
     start_partition: int = 0,
 ) -> list[tuple[int, ...]]:
-    """The replicas of each partition in turn: rack-aware if the brokers have racks, rack-unaware if none has; brokers in the order given."""
+    """The replicas of each partition in turn: rack-aware if the brokers have racks, rack-unaware if none has; brokers in the order
+    given.
+    """
     _check(partitions, replication_factor, len(brokers))
     racks = {broker: rack for broker, rack in brokers.items() if rack is not None}
     if not racks:
@@ -92,7 +94,9 @@ def replicas_rack_unaware(brokers: Sequence[int], first_index: int, shift: int, 
 def replicas_rack_aware(
     racks: Mapping[int, str], arranged: Sequence[int], first_index: int, shift: int, replication_factor: int
 ) -> tuple[int, ...]:
-    """The replicas of one partition over the brokers as `alternate_racks` arranges them; first_index and shift matter as they do without racks."""
+    """The replicas of one partition over the brokers as `alternate_racks` arranges them; first_index and shift matter as they do without
+    racks.
+    """
     rack_count = len(set(racks.values()))
     replicas = [arranged[first_index % len(arranged)]]
     held = {racks[replicas[0]]}
@@ -117,7 +121,9 @@ def alternate_racks(racks: Mapping[int, str]) -> list[int]:
 
 
 def added_partitions_start_index(brokers: Sequence[int], first_replica: int) -> int:
-    """Where AdminZkClient starts when it adds partitions to a topic: at the first broker, in the given order, not below the first replica of partition 0."""
+    """Where AdminZkClient starts when it adds partitions to a topic: at the first broker, in the given order, not below the first
+    replica of partition 0.
+    """
     return next((index for index, broker in enumerate(brokers) if broker >= first_replica), 0)
 
 
@@ -131,7 +137,9 @@ def _check(partitions: int, replication_factor: int, brokers: int) -> None:
 
 
 def _firsts(brokers: int, partitions: int, start_index: int, shift: int, start_partition: int) -> list[tuple[int, int]]:
-    """For each partition, the index of its first replica and the shift of its followers, grown once for each multiple of the brokers passed."""
+    """For each partition, the index of its first replica and the shift of its followers, grown once for each multiple of the brokers
+    passed.
+    """
     start_partition = max(0, start_partition)
     passed = max(0, start_partition - 1) // brokers
     return [
@@ -157,7 +165,9 @@ class UsableBroker:
 def place_striped(
     brokers: Sequence[UsableBroker], partitions: int, replication_factor: int, *, random: JavaRandom
 ) -> list[tuple[int, ...]]:
-    """The replicas of each partition in turn as the KRaft controller places them; `random` is drawn from, even if the placement is refused."""
+    """The replicas of each partition in turn as the KRaft controller places them; `random` is drawn from, even if the placement is
+    refused.
+    """
     racks = _RackList(brokers, random)
     if replication_factor <= 0:
         raise InvalidReplicationFactor(f"replication factor {replication_factor}: it must be positive")

@@ -1,8 +1,8 @@
 """How followers keep up: LEO, high watermark, ISR, truncation (Partition, ReplicaManager, ReplicaFetcherThread; Kafka 2.0 to 4.3).
 
-The log end offset (LEO) is the offset that the next record will get; the high watermark (HW) is the least LEO of the ISR, and consumers read below it.
-Broker 1 leads and has records 1 to 6, broker 2 has followed up to 5, broker 3 up to 3. The HW stands behind record 3; once broker 3 is out of the
-ISR, behind 5:
+The log end offset (LEO) is the offset that the next record will get; the high watermark (HW) is the least LEO of the ISR, and consumers
+read below it. Broker 1 leads and has records 1 to 6, broker 2 has followed up to 5, broker 3 up to 3. The HW stands behind record 3; once
+broker 3 is out of the ISR, behind 5:
 
     >>> leader = Leader.of(1, {1: 4, 2: 4, 3: 4}).append(2, now_ms=0).fetch(2, 4, now_ms=20_000)
     >>> leader = leader.append(1, now_ms=20_000).fetch(2, 6, now_ms=20_500)
@@ -29,7 +29,9 @@ class Follower:
     last_fetch_ms: int = 0
 
     def fetched(self, offset: int, leader_log_end_offset: int, *, now_ms: int) -> Follower:
-        """The follower after a fetch from that offset: it is caught up if it asks for what is not there yet, or has all that was at its fetch before."""
+        """The follower after a fetch from that offset: it is caught up if it asks for what is not there yet, or has all that was at its
+        fetch before.
+        """
         caught_up_ms = self.last_caught_up_ms
         if offset >= leader_log_end_offset:
             caught_up_ms = max(caught_up_ms, now_ms)
@@ -67,7 +69,9 @@ class Leader:
         return replace(self, log_end_offset=self.log_end_offset + records)._advanced(now_ms)
 
     def fetch(self, follower: int, offset: int, *, now_ms: int) -> Leader:
-        """The leader after a fetch from that offset, which tells it the follower's LEO; at the HW, and in the leader's epoch, it joins the ISR."""
+        """The leader after a fetch from that offset, which tells it the follower's LEO; at the HW, and in the leader's epoch, it joins
+        the ISR.
+        """
         known = self.followers[follower]
         fetched = known.fetched(offset, self.log_end_offset, now_ms=now_ms)
         joins = {follower} if offset >= max(self.high_watermark, self.epoch_start_offset) else set()
@@ -114,7 +118,8 @@ def truncate_to_high_watermark(log_end_offset: int, high_watermark: int) -> int:
 
 
 def end_offset_for(epochs: Sequence[EpochEntry], log_end_offset: int, epoch: int) -> tuple[int, int] | None:
-    """What a leader answers to OffsetsForLeaderEpoch: the greatest of its epochs up to the one asked, and where it ended; None: it knows none.
+    """What a leader answers to OffsetsForLeaderEpoch: the greatest of its epochs up to the one asked, and where it ended; None: it knows
+    none.
 
     An epoch before the first that it knows ends where that one begins.
     """

@@ -1,9 +1,10 @@
 """The ZooKeeper controller: its two state machines at work, whom it tells, and what it does when brokers come and go (Kafka 3.9.2).
 
-KafkaController, ZkPartitionStateMachine, ZkReplicaStateMachine and ControllerBrokerRequestBatch. Only the broker that is the controller runs the
-machines: the new one starts them up from what ZooKeeper holds and which brokers live, the old one shuts them down, which forgets all that it knew.
-`handle_state_changes` makes the legal transitions, leaves the others as they are, and tells the brokers concerned: LeaderAndIsr goes to replicas,
-UpdateMetadata to all live brokers, StopReplica to replicas that go offline. Each batch of changes is one batch of requests.
+KafkaController, ZkPartitionStateMachine, ZkReplicaStateMachine and ControllerBrokerRequestBatch. Only the broker that is the controller
+runs the machines: the new one starts them up from what ZooKeeper holds and which brokers live, the old one shuts them down, which forgets
+all that it knew. `handle_state_changes` makes the legal transitions, leaves the others as they are, and tells the brokers concerned:
+LeaderAndIsr goes to replicas, UpdateMetadata to all live brokers, StopReplica to replicas that go offline. Each batch of changes is one
+batch of requests.
 
     >>> orders = ("orders", 0)
     >>> recorded = {orders: Partition(replicas=(1, 2, 3), leader=1, isr=(1, 2, 3))}
@@ -69,7 +70,9 @@ class Requests:
     """One batch, by broker: only live brokers are told."""
 
     leader_and_isr: Mapping[int, Mapping[TopicPartition, tuple[Partition, bool]]] = field(default_factory=dict)  # and whether it is new
-    update_metadata: Mapping[int, Mapping[TopicPartition, tuple[Partition, tuple[int, ...]]]] = field(default_factory=dict)  # and offline replicas
+    update_metadata: Mapping[int, Mapping[TopicPartition, tuple[Partition, tuple[int, ...]]]] = field(
+        default_factory=dict
+    )  # and offline replicas
     stop_replica: Mapping[int, Mapping[TopicPartition, bool]] = field(default_factory=dict)  # and whether to delete it
 
 
@@ -112,7 +115,9 @@ def shut_down(context: Context) -> Context:
 
 
 def on_broker_failure(context: Context, dead: Collection[int]) -> Changed:
-    """Brokers died: partitions that they led go offline and online again if the offline election finds a leader, then they leave each ISR."""
+    """Brokers died: partitions that they led go offline and online again if the offline election finds a leader, then they leave each
+    ISR.
+    """
     context = replace(context, live=context.live.difference(dead), shutting_down=context.shutting_down.difference(dead))
     leaderless = [partition for partition, known in context.partitions.items() if known.isr and known.leader not in context.online]
     changed = handle_state_changes(context, leaderless, PartitionState.OFFLINE)
@@ -136,9 +141,13 @@ def on_broker_startup(context: Context, started: Collection[int]) -> Changed:
 
 
 def on_controlled_shutdown(context: Context, broker: int) -> Changed:
-    """A broker asks to stop: what it leads is handed over where that is possible, and it leaves the other ISRs; partitions of one replica stay."""
+    """A broker asks to stop: what it leads is handed over where that is possible, and it leaves the other ISRs; partitions of one
+    replica stay.
+    """
     context = replace(context, shutting_down=context.shutting_down | {broker})
-    held = [partition for partition, known in context.partitions.items() if broker in known.replicas and len(known.replicas) > 1 and known.isr]
+    held = [
+        partition for partition, known in context.partitions.items() if broker in known.replicas and len(known.replicas) > 1 and known.isr
+    ]
     led = [partition for partition in held if context.partitions[partition].leader == broker]
     followed = [partition for partition in held if partition not in led]
     changed = handle_state_changes(context, led, PartitionState.ONLINE, Strategy.CONTROLLED_SHUTDOWN)
@@ -162,13 +171,17 @@ def on_new_partitions(context: Context, created: Mapping[TopicPartition, tuple[i
 
 
 def balance_leaders(context: Context, *, imbalance_percentage: int = 10) -> Changed:
-    """The automatic balance (auto.leader.rebalance.enable): where a broker leads too few of those it is preferred for, it gets those that it can lead."""
+    """The automatic balance (auto.leader.rebalance.enable): where a broker leads too few of those it is preferred for, it gets those
+    that it can lead.
+    """
     preferred: dict[int, list[TopicPartition]] = {}
     for partition, known in context.partitions.items():
         preferred.setdefault(known.replicas[0], []).append(partition)
     changed = Changed(context)
     for broker, partitions in preferred.items():
-        elsewhere = [partition for partition in partitions if context.partitions[partition].isr and context.partitions[partition].leader != broker]
+        elsewhere = [
+            partition for partition in partitions if context.partitions[partition].isr and context.partitions[partition].leader != broker
+        ]
         if len(elsewhere) / len(partitions) > imbalance_percentage / 100:
             able = [partition for partition in elsewhere if preferred_election(context.partitions[partition], context.online)]
             changed = changed.then(handle_state_changes(changed.context, able, PartitionState.ONLINE, Strategy.PREFERRED))
@@ -200,7 +213,9 @@ def handle_state_changes(
         if not may_enter(before, target):
             continue
         if target is PartitionState.ONLINE and strategy is not None:
-            after = first_leader(known[partition], context.online) if before is PartitionState.NEW else _elected(context, partition, strategy)
+            after = (
+                first_leader(known[partition], context.online) if before is PartitionState.NEW else _elected(context, partition, strategy)
+            )
             if after is None:
                 failed |= set() if before is PartitionState.NEW else {partition}
                 continue

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_model import zookeeper_controller
-from kafka_model.failover import Controller, Election, Partition, fail, fail_in_order, outcome, shut_down, state
+from kafka_model.failover import Controller, Election, Outcome, Partition, come_back, fail, fail_in_order, outcome, shut_down, state
 from kafka_model.partition_state import ENTERED_FROM, PartitionState
 
 ONLINE, OFFLINE = PartitionState.ONLINE, PartitionState.OFFLINE
@@ -141,6 +141,44 @@ def test_zookeepers_failover_is_what_its_controller_does(partition: Partition, o
         if controlled:
             context = zookeeper_controller.on_controlled_shutdown(context, broker).context
         context = zookeeper_controller.on_broker_failure(context, [broker]).context
-        came = outcome(came, [broker], left | {broker}, controller="zookeeper", elr=False, unclean=unclean, controlled_shutdown=controlled).partition
+        came = outcome(
+            came, [broker], left | {broker}, controller="zookeeper", elr=False, unclean=unclean, controlled_shutdown=controlled
+        ).partition
         assert came == context.partitions[name]
         assert state(came, left) is context.partition_states[name]
+
+
+def returned(partition: Partition, broker: int, live_after: set[int], *, clean_stop: bool, unclean: bool = False) -> Outcome:
+    return come_back(partition, broker, live_after, controller="kraft", elr=True, unclean=unclean, clean_stop=clean_stop)
+
+
+def test_a_killed_member_of_the_elr_never_leads_by_it_and_the_last_known_leader_waits_until_it_is_empty() -> None:
+    # min 2, all three killed: 31 is in the ELR with 21, and was the last leader
+    down = fail_in_order(led(2), [11, 21, 31], LIVE, controller="kraft", elr=True, unclean=False)
+    assert (down.leader, down.isr, set(down.elr), down.last_known_elr) == (None, (), {21, 31}, (31,))
+    alone = returned(down, 31, {31}, clean_stop=False).partition
+    assert (alone.leader, alone.elr) == (None, (21,))
+    both = returned(alone, 21, {21, 31}, clean_stop=False)
+    assert (both.partition.leader, both.partition.isr, both.partition.recovering) == (31, (31,), True)
+    assert both.election is Election.LAST_KNOWN_LEADER
+
+
+def test_after_a_stop_in_order_the_first_of_the_elr_to_come_back_leads_and_the_others_stay_in_it() -> None:
+    down = fail_in_order(led(2), [11, 21, 31], LIVE, controller="kraft", elr=True, unclean=False)
+    back = returned(down, 21, {21}, clean_stop=True)
+    assert (back.partition.leader, back.partition.isr, back.partition.elr) == (21, (21,), (31,))
+    assert (back.election, back.partition.recovering) == (Election.OFFLINE, False)
+
+
+def test_with_unclean_election_any_replica_leads_the_moment_it_is_back() -> None:
+    down = fail_in_order(led(2), [11, 21, 31], LIVE, controller="kraft", elr=True, unclean=True)
+    back = returned(down, 11, {11}, clean_stop=False, unclean=True)
+    assert (back.partition.leader, back.partition.isr, back.partition.elr, back.partition.last_known_elr) == (11, (11,), (), ())
+    assert back.election is Election.UNCLEAN
+
+
+def test_in_zookeeper_the_last_member_of_the_isr_leads_again_once_it_is_back() -> None:
+    down = fail(led(1, 11), 11, set(), controller="zookeeper", elr=False, unclean=False)
+    back = come_back(down, 11, {11}, controller="zookeeper", elr=False, unclean=False, clean_stop=False)
+    assert (back.partition.leader, back.partition.isr) == (11, (11,))
+    assert back.transitions == ((OFFLINE, OFFLINE), (OFFLINE, ONLINE))

@@ -47,7 +47,9 @@ def test_racks_are_ordered_by_utf_16_code_unit_as_java_does() -> None:
 
 def test_partitions_added_later_stand_where_they_would_have_stood_with_the_shift_counted_from_the_first_added() -> None:
     whole = place_rack_unaware([3, 1, 2], 7, 2, start_index=1, shift=0)
-    assert place_rack_unaware([3, 1, 2], 4, 2, start_index=1, shift=0, start_partition=3) == whole[3:]  # 3 is a multiple of 3: it grows the shift
+    assert (
+        place_rack_unaware([3, 1, 2], 4, 2, start_index=1, shift=0, start_partition=3) == whole[3:]
+    )  # 3 is a multiple of 3: it grows the shift
     assert place_rack_unaware([3, 1, 2], 3, 2, start_index=1, shift=0, start_partition=4) != whole[4:]
 
 
@@ -91,7 +93,9 @@ def test_aware_placement_spreads_over_as_many_racks_as_there_can_be(racks: dict[
         assert len({racks[broker] for broker in replicas}) == min(replication_factor, len(set(racks.values())))
 
 
-@given(st.dictionaries(st.integers(0, 50), st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=12), st.integers(0, 2**48), st.data())
+@given(
+    st.dictionaries(st.integers(0, 50), st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=12), st.integers(0, 2**48), st.data()
+)
 def test_striped_placement_is_distinct_and_led_by_unfenced_brokers(racks: dict[int, str | None], seed: int, data: st.DataObject) -> None:
     brokers = [UsableBroker(broker, rack, data.draw(st.booleans())) for broker, rack in racks.items()]
     replication_factor = data.draw(st.integers(1, len(brokers)))

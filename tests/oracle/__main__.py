@@ -50,7 +50,8 @@ def _run(names: list[str], *, cases: int, seed: str) -> int:
                 broken += 1
                 if broken <= SHOWN:
                     kafka, said = differs
-                    print(f"  {name}: {json.dumps(recorded.case)}\n    Kafka {kafka}: {json.dumps(recorded.said)}\n    model: {json.dumps(said)}")
+                    print(f"  {name}: {json.dumps(recorded.case)}")
+                    print(f"    Kafka {kafka}: {json.dumps(recorded.said)}\n    model: {json.dumps(said)}")
         print(f"{name:32} {' '.join(algorithm.programs):22} {share:>8,} {broken:>10,} {time.monotonic() - began:>8.1f}", flush=True)
         total, wrong = total + share, wrong + broken
     print(f"{'in all':32} {'':22} {total:>8,} {wrong:>10,}")

@@ -56,7 +56,9 @@ def load(name: str) -> Algorithm:
 def asked(algorithm: Algorithm, *, seed: str, cases: int) -> Iterator[Recorded]:
     """Fresh cases with Kafka's answers: each case is asked of every version, and versions that agree share a line."""
     for start in range(0, cases, BATCH):
-        batch = [_plain(algorithm.case(random.Random(f"{seed}/{algorithm.name}/{number}"))) for number in range(start, min(start + BATCH, cases))]
+        batch = [
+            _plain(algorithm.case(random.Random(f"{seed}/{algorithm.name}/{number}"))) for number in range(start, min(start + BATCH, cases))
+        ]
         said = {kafka: algorithm.ask(program, kafka, batch) for kafka, program in algorithm.programs.items()}
         for number, case in enumerate(batch):
             by_answer: dict[str, list[str]] = {}

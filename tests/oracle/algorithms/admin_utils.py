@@ -21,7 +21,11 @@ def case(rng: random.Random) -> dict[str, Any]:
     lacking = rng.choice([0, 0, 0, 1, 1, 0.1])  # the share of brokers without a rack
     brokers = [[broker, None if rng.random() < lacking else rng.choice(racks)] for broker in ids]
     replication_factor = rng.choice([1, 2, 3, len(ids), len(ids), rng.randint(1, len(ids)), len(ids) + 1, 0, -1])
-    asked = {"brokers": brokers, "partitions": rng.choice([1, 2, rng.randint(1, 40), rng.randint(1, 40), 0]), "replication_factor": replication_factor}
+    asked = {
+        "brokers": brokers,
+        "partitions": rng.choice([1, 2, rng.randint(1, 40), rng.randint(1, 40), 0]),
+        "replication_factor": replication_factor,
+    }
     asked["start_partition"] = rng.choice([-1, -1, 0, 1, len(ids), rng.randint(0, 50)])
     if rng.random() < 0.5:
         return {**asked, "seed": rng.randrange(2**48)}

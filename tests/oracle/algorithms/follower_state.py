@@ -21,7 +21,10 @@ def case(rng: random.Random) -> dict[str, Any]:
         offset = rng.choice([leader, leader, min(leader, offset + rng.randint(0, 20)), max(0, offset - 5), leader + 2])
         now += rng.choice([0, 1, 500, 10_000])
         fetches.append([offset, leader, now])
-    asked = [[rng.choice([offset, leader, leader + 1]), now + rng.choice([0, 1, 29_999, 30_000, 30_001, 99_999]), rng.choice([30_000, 1])] for _ in range(6)]
+    asked = [
+        [rng.choice([offset, leader, leader + 1]), now + rng.choice([0, 1, 29_999, 30_000, 30_001, 99_999]), rng.choice([30_000, 1])]
+        for _ in range(6)
+    ]
     return {"fetches": fetches, "asked": asked}
 
 
@@ -31,5 +34,7 @@ def answer(case: dict[str, Any], kafka: str) -> list[Any]:
     states = []
     for offset, leader, now in case["fetches"]:
         follower = follower.fetched(offset, leader, now_ms=now)
-        states.append([follower.log_end_offset, follower.last_caught_up_ms, follower.last_fetch_leader_log_end_offset, follower.last_fetch_ms])
+        states.append(
+            [follower.log_end_offset, follower.last_caught_up_ms, follower.last_fetch_leader_log_end_offset, follower.last_fetch_ms]
+        )
     return [states, [follower.caught_up(leader, now_ms=now, lag_time_max_ms=lag) for leader, now, lag in case["asked"]]]

@@ -31,7 +31,9 @@ def ask(program: str, version: str, cases: list[dict[str, Any]]) -> list[dict[st
     """What the library says, with a producer that never connects; uv installs it into the cache."""
     folder = jars.CACHE / "oracle" / version.replace(" ", "-")
     if not folder.exists():
-        subprocess.run(["uv", "pip", "install", "--no-deps", "--target", str(folder), version.replace(" ", "==")], check=True, capture_output=True)
+        subprocess.run(
+            ["uv", "pip", "install", "--no-deps", "--target", str(folder), version.replace(" ", "==")], check=True, capture_output=True
+        )
     library = ctypes.CDLL(str(next(folder.glob("confluent_kafka.libs/librdkafka-*"))))
     library.rd_kafka_new.restype = library.rd_kafka_topic_new.restype = ctypes.c_void_p
     producer = ctypes.c_void_p(library.rd_kafka_new(PRODUCER, None, ctypes.create_string_buffer(512), 512))

@@ -17,7 +17,9 @@ def case(rng: random.Random) -> dict[str, Any]:
     batches = []
     for _ in range(rng.randint(0, 60)):
         now += rng.choice([0, 1, 10, 1_000])
-        batches.append([rng.choice([1, 1, 2, 50]), rng.choice([0, 10, 50, rng.randint(0, 300)]), max(0, now + rng.choice([0, 0, 0, -50, 40])), now])
+        batches.append(
+            [rng.choice([1, 1, 2, 50]), rng.choice([0, 10, 50, rng.randint(0, 300)]), max(0, now + rng.choice([0, 0, 0, -50, 40])), now]
+        )
     config = {
         "internal.segment.bytes": rng.choice([20_000, 30_000, 40_000]),
         "segment.ms": rng.choice([10, 2_000, 604_800_000]),

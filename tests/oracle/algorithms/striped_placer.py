@@ -20,7 +20,12 @@ def case(rng: random.Random) -> dict[str, Any]:
     fenced = rng.choice([0, 0, 0.2, 0.5, 0.9, 1])
     brokers = [[broker, rng.choice(racks), rng.random() < fenced] for broker in ids]
     replication_factor = rng.choice([1, 2, 3, rng.randint(1, len(ids)), rng.randint(1, len(ids)), len(ids), len(ids) + 1, 0])
-    return {"brokers": brokers, "partitions": rng.choice([1, 3, rng.randint(1, 60)]), "replication_factor": replication_factor, "seed": rng.randrange(2**48)}
+    return {
+        "brokers": brokers,
+        "partitions": rng.choice([1, 3, rng.randint(1, 60)]),
+        "replication_factor": replication_factor,
+        "seed": rng.randrange(2**48),
+    }
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:

@@ -1,4 +1,6 @@
-"""KafkaController as brokers die, come and stop, partitions are created, leaders balanced: states, elections, epochs, and who is told what."""
+"""KafkaController as brokers die, come and stop, partitions are created, leaders balanced: states, elections, epochs, and who is told
+what.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,18 @@ RECORDED = 500
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """1 to 8 brokers, up to 6 partitions (led, leaderless, or new), then start-up and up to 5 events, often with several brokers at once."""
+    """1 to 8 brokers, up to 6 partitions (led, leaderless, or new), then start-up and up to 5 events, often with several brokers at
+    once.
+    """
     brokers = rng.sample(range(rng.choice([9, 32])), rng.randint(1, 8))
     partitions = [_partition(rng, brokers, "ab"[number % 2], number // 2) for number in range(rng.randint(1, 6))]
     live = set(rng.sample(brokers, rng.choice([len(brokers), len(brokers), rng.randint(1, len(brokers))])))
-    asked = {"partitions": partitions, "live": sorted(live), "unclean_topics": rng.choice([[], [], ["a"]]), "imbalance_percentage": rng.choice([0, 10, 40])}
+    asked = {
+        "partitions": partitions,
+        "live": sorted(live),
+        "unclean_topics": rng.choice([[], [], ["a"]]),
+        "imbalance_percentage": rng.choice([0, 10, 40]),
+    }
     events: list[list[Any]] = [["start_up"]]
     stopping: set[int] = set()
     for number in range(rng.randint(0, 5)):
@@ -91,7 +100,13 @@ def _partitions(context: Context) -> dict[str, Any]:
     for (topic, number), state in context.partition_states.items():
         at = context.partitions[topic, number]
         told[f"{topic}-{number}"] = {"state": state.value} | (
-            {"leader": at.leader, "isr": at.isr, "leader_epoch": at.leader_epoch, "partition_epoch": at.partition_epoch, "recovering": at.recovering}
+            {
+                "leader": at.leader,
+                "isr": at.isr,
+                "leader_epoch": at.leader_epoch,
+                "partition_epoch": at.partition_epoch,
+                "recovering": at.recovering,
+            }
             if at.isr
             else {}
         )
@@ -108,7 +123,12 @@ def _told(changed: Changed) -> dict[str, list[str]]:
         for broker, states in requests.leader_and_isr.items():
             _put(told, broker, "LEADER_AND_ISR", {at: [*_state(state), state.replicas, new] for at, (state, new) in states.items()})
         for broker, metadata in requests.update_metadata.items():
-            _put(told, broker, "UPDATE_METADATA", {at: [*_state(state), state.replicas, offline] for at, (state, offline) in metadata.items()})
+            _put(
+                told,
+                broker,
+                "UPDATE_METADATA",
+                {at: [*_state(state), state.replicas, offline] for at, (state, offline) in metadata.items()},
+            )
         for broker, stops in requests.stop_replica.items():
             _put(told, broker, "STOP_REPLICA", dict(stops))
     return {broker: sorted(requests) for broker, requests in told.items()}

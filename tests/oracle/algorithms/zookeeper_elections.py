@@ -1,12 +1,23 @@
-"""PartitionLeaderElectionAlgorithms: the four elections of the ZooKeeper controller; and, now and then, the tables of legal previous states."""
+"""PartitionLeaderElectionAlgorithms: the four elections of the ZooKeeper controller; and, now and then, the tables of legal previous
+states.
+"""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-from kafka_model.election import elect_controlled_shutdown, elect_offline, elect_preferred, elect_reassign
-from kafka_model.partition_state import ENTERED_FROM, REPLICA_ENTERED_FROM, REPLICA_ENTERED_FROM_2_0
+from kafka_model.election import (
+    elect_controlled_shutdown,
+    elect_offline,
+    elect_preferred,
+    elect_reassign,
+)
+from kafka_model.partition_state import (
+    ENTERED_FROM,
+    REPLICA_ENTERED_FROM,
+    REPLICA_ENTERED_FROM_2_0,
+)
 
 PROGRAMS = {"2.0.0": "Elections", "3.9.2": "Elections"}
 RECORDED = 600
