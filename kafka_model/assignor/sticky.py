@@ -270,15 +270,12 @@ def _fill(
     *,
     quota: int,
 ) -> None:
-    """Deal partitions in rounds to the members under the quota, then one each to those at it."""
+    """Deal partitions in rounds to the members under the quota (there are enough for these), then one each to those at it."""
     rest = iter(unassigned)
     while under:
         still_under: list[str] = []
-        for position, consumer in enumerate(under):
-            partition = next(rest, None)
-            if partition is None:
-                short = len(under) - position + len(still_under)
-                raise BrokenClaims(f"{short} members would stay under the quota of {quota}: some claim partitions that do not exist")
+        for consumer in under:
+            partition = next(rest)
             assignment[consumer].append(partition)
             given.append((partition, consumer))
             if len(assignment[consumer]) < quota:
