@@ -169,8 +169,9 @@ def _fail(state: Column, broker: Column) -> Column:
         shrunk = F.when(dropped, F.array_intersect(state["isr"], now["live"])).when(kept | (F.size(now["isr"]) > 0), now["isr"]).otherwise(state["isr"])
         isr = F.when(now["alone"], F.array(now["leader"])).otherwise(shrunk)
         unclean = now["elected"].isNotNull() & now["clean"].isNull()
-        emptied = (F.size(isr) == 0) & (F.size(state["isr"]) > 0) & state["leader"].isNotNull()
-        known = F.when(~kept, state["last_known_elr"]).when(emptied, F.array(state["leader"])).when(now["leader"].isNotNull(), none)
+        # A leader lost is noted, if none is noted yet; a new one clears the note.
+        noted = ~kept | now["leader"].eqNullSafe(state["leader"]) | (now["leader"].isNull() & (F.size(state["last_known_elr"]) > 0))
+        known = F.when(noted, state["last_known_elr"]).when(now["leader"].isNull(), F.array(state["leader"])).otherwise(none)
         lossy = unclean & ~F.array_contains(F.array_union(state["isr"], state["elr"]), now["leader"])
         fell = F.when(state["leader"].isNull(), "OfflinePartition -> OfflinePartition").otherwise("OnlinePartition -> OfflinePartition")
         rose = F.when(now["elected"].isNotNull(), "OfflinePartition -> OnlinePartition")
@@ -180,7 +181,7 @@ def _fail(state: Column, broker: Column) -> Column:
             now["leader"].alias("leader"),
             isr.alias("isr"),
             F.when(unclean, none).when(now["alone"], F.array_remove(now["elr"], now["leader"])).otherwise(now["elr"]).alias("elr"),
-            known.otherwise(state["last_known_elr"]).alias("last_known_elr"),
+            known.alias("last_known_elr"),
             now["live"].alias("live"),
             F.when(now["stays"], state["transitions"]).otherwise(F.concat(state["transitions"], steps)).alias("transitions"),
             F.when(now["stays"], state["election"]).otherwise(election).alias("election"),
