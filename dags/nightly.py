@@ -9,8 +9,8 @@ tables of the lake (Variable `topology_lake`), judges those tables, and publishe
 A night becomes visible in one go, when `publish` is green. Until then readers keep the last published night.
 
 #### When a task is red
-The last line of its log says what is wrong and what to do. Then clear that task *and those downstream of it*: a rerun replaces its own
-rows, so nothing doubles.
+The report's tab, and the last line of the log, say what is wrong and what to do. Then clear that task *and those downstream of it*: a rerun
+replaces its own rows, so nothing doubles.
 
 * **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
 * **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **broker_balance**: the job or Spark

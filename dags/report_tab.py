@@ -22,11 +22,14 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from dags.tasks import FAILURES
+
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>{refresh}
 <style>
 :root {{ color-scheme: light dark }}
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 4rem auto; padding: 0 1rem }}
+pre {{ white-space: pre-wrap }}
 </style></head><body><h1>{title}</h1>{text}</body></html>
 """
 # Dumps name groups, clients and keys freely: no page of ours needs a script, so none runs. Data Docs do.
@@ -48,7 +51,7 @@ def show(dag_id: str, run_id: str, file: str, session: SessionDep) -> Response:
     if folder.parent != (Path(reports) / dag_id).resolve() or not page.is_relative_to(folder):
         raise HTTPException(404, "no such page")
     if not file and not _is_answer(page, run):
-        return HTMLResponse(_status(run, session, earlier=page.exists()), headers={"Cache-Control": "no-store"})
+        return HTMLResponse(_status(run, session, folder), headers={"Cache-Control": "no-store"})
     if not page.is_file():
         raise HTTPException(404, f"no page {file} in this report")
     trusted = page.is_relative_to(folder / "validation")
@@ -62,22 +65,25 @@ def _is_answer(page: Path, run: DagRun) -> bool:
     return page.is_file() and page.stat().st_mtime >= run.start_date.timestamp()
 
 
-def _status(run: DagRun, session: Session, *, earlier: bool) -> str:
+def _status(run: DagRun, session: Session, folder: Path) -> str:
     """What to say while there is no answer."""
     ended = run.state in State.finished_dr_states
     of_run = select(TaskInstance.task_id).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
     failed = session.scalars(of_run.where(TaskInstance.state == "failed").order_by(TaskInstance.task_id)).all()
-    if failed:
-        tasks = " and ".join(f"<b>{escape(task)}</b>" for task in failed)
-        text = f"<p>{tasks} failed. The last line of the log says what is wrong. Mend it, then clear the task: the report follows.</p>"
-    elif ended:
+    text = "".join(f"<p><b>{escape(task)}</b> failed.</p><pre>{escape(_why(folder, task))}</pre>" for task in failed)
+    if not failed and ended:
         text = "<p>The run has ended and left no report.</p>"
-    else:
+    elif not failed:
         text = "<p>The report comes with the last task. This page turns into it by itself.</p>"
-    if earlier:
+    if (folder / "index.html").exists():
         text += '<p>An earlier try of this run left <a href="index.html">its report</a>.</p>'
     title = "No report" if ended else "No report yet"
     return _PAGE.format(title=title, text=text, refresh="" if ended else '<meta http-equiv="refresh" content="5">')
+
+
+def _why(folder: Path, task: str) -> str:
+    text = folder / FAILURES / f"{task}.txt"
+    return text.read_text(encoding="utf-8") if text.exists() else "Its log says why."
 
 
 class ReportTab(AirflowPlugin):

@@ -15,6 +15,7 @@ from jobs.views import ANSWERS
 
 LAKE = "{{ var.value.topology_lake }}"
 REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
+FAILURES = "failures"  # in it, a text for each task that failed
 # Not `ds`: a run that a person triggered may have no logical date.
 SNAPSHOT = "{{ params.snapshot or (dag_run.run_after | ds) }}"
 # What `topology-audit` takes for a snapshot's name: it becomes part of paths, and later nights must sort later.
@@ -66,12 +67,17 @@ def submit(task_id: str, arguments: list[str] | str, **options: Any) -> SparkSub
 
 
 def says(consequence: str) -> Callable[[dict[str, Any]], None]:
-    """On failure: end the task's log with what went wrong, in the job's own words, and what that means to readers."""
+    """On failure: say in the log and in the report's tab what went wrong, in the job's own words, and what that means to readers."""
 
     def explain(context: dict[str, Any]) -> None:
         run, task = context["dag_run"], context["task"]
         said = [line.strip() for line in str(context.get("exception") or "").splitlines() if line.strip()]
         why = said[-1] if said else "it ended without a word"
-        logging.getLogger("airflow.task").error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, why, consequence)
+        log = logging.getLogger("airflow.task")
+        log.info("::endgroup::")  # of Airflow's own "Post Execute", which the UI shows folded up
+        log.error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, why, consequence)
+        failures = Path(task.render_template(REPORT, context)) / FAILURES
+        failures.mkdir(parents=True, exist_ok=True)
+        (failures / f"{task.task_id}.txt").write_text(f"{why}\n({consequence})\n", encoding="utf-8")
 
     return explain

@@ -6,8 +6,8 @@ partitions lose their leader, stop taking writes or lose records, and who takes 
 `failover_load` too, under the run's id. It reads a published night and changes none of its rows.
 
 #### When the task is red
-The last line of its log says why: most often a cluster, broker or rack that the snapshot does not know, beside those that it does.
-Trigger a new run with what it does know.
+The tab, and the last line of the log, say why: most often a cluster, broker or rack that the snapshot does not know, beside those that it
+does. Trigger a new run with what it does know.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from dags.tasks import SNAPSHOT_PATTERN, says, submit
 
 
 def question(form: Mapping[str, Any]) -> list[str]:
-    """The form as options of `topology-audit what-if`; what was left empty is left out."""
+    """The form as options of `topology-audit what-if`; what was left empty is left out, as are empty lines."""
     options = ["--cluster", form["cluster"]]
     options += ["--snapshot", form["snapshot"]] if form["snapshot"] else []
-    for broker in form["brokers"] or []:
-        options += ["--broker", broker]
-    for rack in form["racks"] or []:
-        options += ["--rack", rack]
+    for option, lines in (("--broker", form["brokers"]), ("--rack", form["racks"])):
+        for line in lines or []:
+            options += [option, line.strip()] if line.strip() else []
     options += ["--unclean", form["unclean"]]
     return options + (["--controlled-shutdown"] if form["controlled_shutdown"] else [])
 
@@ -48,14 +47,14 @@ with DAG(
         "brokers": Param(
             [],
             type=["array", "null"],
-            items={"type": "string", "pattern": r"^\d{1,9}$"},
+            items={"type": "string", "pattern": r"^\s*\d{0,9}\s*$"},
             title="Brokers that fail",
             description="Broker ids, one a line, in the order in which they fail.",
         ),
         "racks": Param(
             [],
             type=["array", "null"],
-            items={"type": "string", "minLength": 1},
+            items={"type": "string"},
             title="Racks that fail",
             description="Racks, one a line: their brokers fail after those named above, in the order of their ids.",
         ),

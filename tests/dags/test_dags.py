@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
     from airflow.sdk import DAG
 
-pytestmark = pytest.mark.airflow
 DAGS = Path(__file__).parents[2] / "dags"
 RUN_ID = "manual__2026-01-31T02:00:00+00:00"
 
@@ -100,7 +99,7 @@ def test_a_named_snapshot_takes_the_place_of_the_day(bag: DagBag) -> None:
     ("form", "options"),
     [
         ({}, ["--unclean", "topic"]),
-        ({"brokers": ["3", "1"], "unclean": "no"}, ["--broker", "3", "--broker", "1", "--unclean", "no"]),
+        ({"brokers": ["3", " 1", ""], "racks": [""], "unclean": "no"}, ["--broker", "3", "--broker", "1", "--unclean", "no"]),
         ({"racks": ["rack a", "[1]"], "brokers": None}, ["--rack", "rack a", "--rack", "[1]", "--unclean", "topic"]),
         ({"snapshot": "a", "controlled_shutdown": True}, ["--snapshot", "a", "--unclean", "topic", "--controlled-shutdown"]),
     ],
@@ -120,7 +119,6 @@ def test_a_question_is_asked_in_these_words(bag: DagBag, form: dict[str, Any], o
         ("what_if", {"cluster": ""}),
         ("what_if", {"cluster": "east", "brokers": ["one"]}),
         ("what_if", {"cluster": "east", "brokers": [1]}),
-        ("what_if", {"cluster": "east", "racks": [""]}),
         ("what_if", {"cluster": "east", "unclean": "perhaps"}),
         ("what_if", {"cluster": "east", "controlled_shutdown": "no"}),
     ],
@@ -173,18 +171,6 @@ def test_each_dag_tells_the_person_on_call_what_a_red_task_means(bag: DagBag) ->
         assert dag.catchup is False
     assert bag.dags["nightly"].max_active_runs == 1
     assert [name for name in JOBS if f"**{name}**" not in bag.dags["nightly"].doc_md] == []
-
-
-def test_a_red_task_ends_its_log_with_what_is_wrong(bag: DagBag, caplog: pytest.LogCaptureFixture) -> None:
-    task = bag.dags["nightly"].get_task("failover")
-    error = RuntimeError("Cannot execute: spark-submit ...\nLast spark-submit output:\n\ntopology-audit: lake /lake holds no cluster\n")
-    run = SimpleNamespace(dag_id="nightly", run_id=RUN_ID)
-    (callback,) = task.on_failure_callback
-    callback({"task": task, "dag_run": run, "exception": error})
-    assert caplog.messages[-1] == (
-        f"failover of nightly, run {RUN_ID}, failed: topology-audit: lake /lake holds no cluster "
-        "(this night is not published; readers keep the last published one)"
-    )
 
 
 def test_only_publishing_sets_off_the_dags_that_wait(bag: DagBag) -> None:

@@ -1,0 +1,14 @@
+"""A DAG of somebody else's, that waits for two of the published tables."""
+
+from datetime import datetime
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, Asset
+
+with DAG(
+    "downstream",
+    schedule=[Asset("topology.failover"), Asset("topology.verdict")],
+    start_date=datetime(2026, 1, 1),
+    is_paused_upon_creation=False,
+) as dag:
+    EmptyOperator(task_id="read")
