@@ -52,7 +52,7 @@ def expectations(limits: Limits) -> list[Expectation]:
         _amiss("odd_replication_factor", "replicas_as_told", "A partition has as many replicas as its topic tells."),
         soft(
             "preferred_leaders",
-            f"At most {limits.not_preferred_share_most} of the partitions that prefer a broker are led by another, as Kafka's balance allows.",
+            f"At most {limits.not_preferred_share_most} of the partitions that prefer a broker are led by another, as Kafka allows.",
             f"""
                 WITH led_by_others AS (
                     SELECT cluster_id, get(replicas, 0) AS broker_id, count(*) AS not_preferred
