@@ -106,19 +106,28 @@ def _loop_loaded() -> Callable[[Bytes, Offsets], Hashes]:
 def _murmur2_loop(data: Bytes, offsets: Offsets) -> Hashes:
     hashes = np.empty(len(offsets) - 1, dtype=np.int32)
     m = np.uint32(_M)
+    one, two, three, four = (
+        np.uint64(1),
+        np.uint64(2),
+        np.uint64(3),
+        np.uint64(4),
+    )  # unsigned: numba asks of a signed index if it is negative
     for i in range(len(hashes)):
-        at, end = offsets[i], offsets[i + 1]
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
         h = np.uint32(_SEED) ^ np.uint32(end - at)
-        while at + 4 <= end:
-            k = np.uint32(data[at]) | np.uint32(data[at + 1]) << np.uint32(8)
-            k |= np.uint32(data[at + 2]) << np.uint32(16) | np.uint32(data[at + 3]) << np.uint32(24)
+        while at + four <= end:
+            k = np.uint32(data[at]) | np.uint32(data[at + one]) << np.uint32(8)
+            k |= np.uint32(data[at + two]) << np.uint32(16) | np.uint32(data[at + three]) << np.uint32(24)
             k = np.uint32(k * m)
             k = np.uint32((k ^ k >> np.uint32(24)) * m)
             h = np.uint32(h * m) ^ k
-            at += 4
+            at += four
         if at < end:
-            for byte in range(end - at):
-                h ^= np.uint32(data[at + byte]) << np.uint32(8 * byte)
+            shift = np.uint32(0)
+            while at < end:
+                h ^= np.uint32(data[at]) << shift
+                shift += np.uint32(8)
+                at += one
             h = np.uint32(h * m)
         h = np.uint32((h ^ h >> np.uint32(13)) * m)
         hashes[i] = np.int32(h ^ h >> np.uint32(15))
