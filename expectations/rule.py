@@ -44,11 +44,10 @@ class BrokenRowsByCluster(QueryMetricProvider):
         query = cls._get_query_from_metric_value_kwargs(metric_value_kwargs)
         # PySpark fills {batch} itself, with a view of its own name; GX's is `tmp_view` for all, so suites could not be judged side by side.
         broken = batch.sparkSession.sql(
-            f"SELECT cluster_id, count(*) AS broken_rows, min(to_json(struct(*))) AS example FROM ({query}) "
-            "GROUP BY cluster_id ORDER BY cluster_id",
+            f"SELECT cluster_id, count(*) AS broken_rows, min(to_json(struct(*))) AS example FROM ({query}) GROUP BY cluster_id",
             batch=batch,
         )
-        return [row.asDict() for row in broken.collect()]
+        return sorted((row.asDict() for row in broken.collect()), key=lambda row: row["cluster_id"])
 
 
 class ExpectNoBrokenRows(gxe.UnexpectedRowsExpectation):

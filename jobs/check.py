@@ -29,8 +29,7 @@ if TYPE_CHECKING:  # importing GX takes seconds, and most commands do not judge
 # A table of up to so many rows is fetched once and asked in memory: on Delta, each question would read it anew.
 _SMALL = 100_000
 _THREADS = 4
-# Nulls in an example row are worth seeing. A plan over few rows costs more to adapt and to compile than to run: measured, 105 rules take
-# 20 s of CPU with code generation and 12 s without; with adaptive execution half as much again.
+# Nulls in an example row are worth seeing. A plan over few rows costs more to adapt and to compile than to run.
 _SETTINGS = {"spark.sql.jsonGenerator.ignoreNullFields": "false", "spark.sql.adaptive.enabled": "false"}
 _UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
@@ -97,9 +96,10 @@ def _reads(suite: str) -> tuple[Table, ...]:
 def _fetch(spark: SparkSession, table: Table, lake: str, snapshot_id: str) -> tuple[DataFrame, bool]:
     """The rows of the snapshot, and whether they are few: then they are here, and read no more."""
     df = table.read(spark, lake, snapshot_id=snapshot_id)
-    some = df.limit(_SMALL + 1).toArrow()
+    some = df.coalesce(1).limit(_SMALL + 1).toArrow()  # one task, which stops once it has so many
     small = some.num_rows <= _SMALL
-    return (spark.createDataFrame(some, df.schema) if small else df), small
+    # In one partition, joins and groups need no shuffle.
+    return (spark.createDataFrame(some, df.schema).coalesce(1) if small else df), small
 
 
 def _context(docs: str | None) -> EphemeralDataContext:
