@@ -6,9 +6,9 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import REPLICA_ASSIGNMENT, TOPIC
+from jobs.tables import CLUSTER, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
 
-READS = (REPLICA_ASSIGNMENT, TOPIC)
+READS = (CLUSTER, TOPIC, REPLICA_ASSIGNMENT, TOPIC_PLACEMENT)
 
 
 def expectations(limits: Limits) -> list[Expectation]:

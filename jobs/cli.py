@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -163,7 +163,7 @@ def what_if(
 ) -> None:
     """Fail any brokers or racks of a published cluster, and see what breaks."""
     from jobs.views import open_in_duckdb
-    from jobs.what_if import Question, answer, newest
+    from jobs.what_if import Question, answer
 
     if not broker and not rack:
         raise AuditError("a what-if needs at least one --broker or --rack that fails")

@@ -27,10 +27,10 @@ pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; l
 
 def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequence[str]) -> list[RenderableType]:
     """A line per cluster, then the rules that are broken."""
-    table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("cluster", "brokers\nlive", "survives any\none broker?", "survives any\none rack?"):
+    table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for name in ("cluster", "live", "survives\nany broker?", "survives\nany rack?"):
         table.add_column(name, no_wrap=True)
-    for name in ("leader\nskew", "byte\nskew", "producer\nskew", "consumer\nspread", "rules\nbroken"):
+    for name in ("lead.\nskew", "byte\nskew", "prod.\nskew", "cons.\nspread", "broken\nrules"):
         table.add_column(name, justify="right", no_wrap=True)
     rows = connection.execute(
         "SELECT cluster_id, live_brokers, brokers, any_broker_reads, any_broker_writes, worst_broker, broker_leaderless, broker_under_min_isr, "
@@ -47,7 +47,7 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
         table.add_row(cluster, Text("withheld", "red"))
     notes = Text(
         "Skew: the most loaded over the mean (leaders and bytes over brokers, producers over the partitions of the worst topic). "
-        "Spread: the most partitions of a group's member less the fewest. -: not told by the dumps.\n",
+        "Spread: the most partitions of a group's member less the fewest. Read-only: acks=all is refused. -: not told by the dumps.\n",
         "dim",
     )
     offences = _rows(
@@ -118,7 +118,7 @@ def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dic
 
 
 def _rows(connection: DuckDBPyConnection, title: str, columns: dict[str, str], query: str, values: Sequence[object]) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name, side in columns.items():
         table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
     for row in connection.execute(query, list(values)).fetchall():
@@ -131,8 +131,8 @@ def _survives(reads: bool | None, writes: bool | None, worst: str | None, leader
         return Text("-", "yellow")
     if reads and writes:
         return Text("yes", "green")
-    harm = f"{leaderless} offline" if not reads else f"{under} refuse acks=all"
-    return Text(f"NO: {worst}\n{harm}", "red")
+    harm = f"NO: {leaderless} offline" if not reads else f"NO: {under} read-only"
+    return Text(f"{harm}\nif {worst}", "red")
 
 
 def _number(value: float | None) -> str:

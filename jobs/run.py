@@ -24,7 +24,7 @@ from expectations.limits import Limits
 from jobs import broker_balance, consumer_assignment, failover, ingest, log_storage, producer_load, publish, replica_assignment
 from jobs.check import check
 from jobs.errors import AuditError
-from jobs.tables import BY_NAME, CLUSTER, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 
 JOBS: dict[str, ModuleType] = {
     "replica_assignment": replica_assignment,
@@ -55,6 +55,7 @@ NIGHT = (
     ("check", "balance"),
     ("publish", ""),
 )
+_LARGE = 64 << 20  # bytes of dumps
 # What a run may be asked, each a whole number.
 PARAMETERS = {
     "start_index": "the broker index that AdminUtils starts at, in place of the one recovered for each topic",
@@ -91,7 +92,7 @@ class Night:
     def step(self, name: str) -> None:
         """Run a job: from the tables that it reads to those that it writes."""
         job = JOBS[name]
-        self.require(CLUSTER, f"run `step ingest --snapshot {self.snapshot_id}` first")
+        self._fit_to_size()
         frames = [self.read(table) for table in job.READS] + [self._previous(table) for table in getattr(job, "READS_PREVIOUS", ())]
         parameters = {row.name: row.value for row in self.read(PARAMETER).collect()}
         results = job.transform(*frames, parameters=parameters)
@@ -101,7 +102,7 @@ class Night:
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""
-        self.require(CLUSTER, f"run `step ingest --snapshot {self.snapshot_id}` first")
+        self._fit_to_size()
         suites = [table.name for table in GATES[gate]]
         verdicts = check(self.spark, self.lake, self.snapshot_id, suites, limits=limits, docs=docs).persist()
         self.replace(VALIDATION, verdicts, suite=suites)
@@ -110,7 +111,8 @@ class Night:
 
     def publish(self) -> list[str]:
         """Make the sound clusters visible; returns the ids of those withheld."""
-        cluster = self.require(CLUSTER, f"run `step ingest --snapshot {self.snapshot_id}` first")
+        self._fit_to_size()
+        cluster = self.read(CLUSTER)
         suites = frozenset(table.name for gate in GATES.values() for table in gate)
         sound = publish.publishable(cluster, self.read(VALIDATION), suites).persist()
         earlier = publish.previous(SNAPSHOT.read(self.spark, self.lake), self.snapshot_id)
@@ -120,18 +122,23 @@ class Night:
         self.replace(SNAPSHOT, row)
         return [row.cluster_id for row in cluster.join(sound, on="cluster_id", how="left_anti").orderBy("cluster_id").collect()]
 
-    def require(self, table: Table, remedy: str) -> DataFrame:
-        """The snapshot's rows of a table; an error that says what to do if there are none."""
-        if not table.exists(self.spark, self.lake) or self.read(table).isEmpty():
-            raise AuditError(f"lake {self.lake} holds no {table.name} of snapshot {self.snapshot_id}: {remedy}")
-        return self.read(table)
-
     def create_tables(self) -> None:
         missing = [table for table in TABLES if not table.exists(self.spark, self.lake)]
         _together(lambda table: table.create(self.spark, self.lake), missing)
 
     def _replace_all(self, written: Sequence[tuple[Table, DataFrame]], **slice: str) -> None:
         _together(lambda pair: self.replace(*pair, **{name: slice[name] for name in pair[0].slice if name in slice}), written)
+
+    def _fit_to_size(self) -> None:
+        """Spark's settings for the size of what was ingested: on a few rows, to plan and compile costs more than all the work."""
+        read = self.read(INPUT_FILE).agg(F.sum("size_bytes")).first() if INPUT_FILE.exists(self.spark, self.lake) else None
+        if read is None or read[0] is None:
+            raise AuditError(f"lake {self.lake} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first")
+        large = read[0] > _LARGE
+        self.spark.conf.set("spark.sql.adaptive.enabled", large)
+        self.spark.conf.set("spark.sql.codegen.wholeStage", large)
+        self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if large else "NO_CODEGEN")
+        self.spark.conf.set("spark.sql.shuffle.partitions", 4 * self.spark.sparkContext.defaultParallelism if large else 2)
 
     def _empty(self, table: Table) -> DataFrame:
         return self.spark.createDataFrame([], table.columns)

@@ -53,7 +53,10 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.shuffle.partitions": "2",  # adaptive execution only ever makes them fewer; a fleet-size run sets its own
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.shuffle.partitions": "2",  # these four are for a few rows: jobs.run sets others for a large snapshot
         "spark.databricks.delta.snapshotPartitions": "1",
         # A slice is a set of Delta partitions: replacing it needs no rewrite of files, so the path that can rewrite is not taken.
         "spark.databricks.delta.replaceWhere.dataColumns.enabled": "false",

@@ -106,6 +106,7 @@ BROKEN: dict[str, list[Edit]] = {
     "topic_placement.every_topic_judged": [drop("topic_placement"), drop("replica_assignment")],
     "topic_placement.matches_as_placed": [edit("topic_placement", matching_partitions=5)],
     "topic_placement.placement_explained": [
+        edit("cluster", controller="zookeeper"),
         edit("replica_assignment", {"partition": 0}, replicas=[0, 2, 1], drifted=True),
         edit("topic_placement", matching_partitions=5, explained=False),
     ],

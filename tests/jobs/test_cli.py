@@ -1,0 +1,81 @@
+"""The command as a person meets it: help on every level, one clear line and a non-zero exit when something is wrong."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "query", "views", "generate", "airflow"]
+
+
+def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("topology-audit")), *arguments]
+    return subprocess.run(command, cwd=cwd, env={**os.environ, "COLUMNS": "200", **environment}, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(tmp_path: Path, command: str) -> None:
+    done = run(command, "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Usage: topology-audit" in done.stdout
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    said = run("--help", cwd=tmp_path).stdout
+    assert [command for command in COMMANDS if command not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["step", "failovr"], "no step failovr: there are ingest, replica_assignment"),
+        (["check", "everything"], "no gate everything: there are ingest, computed"),
+        (["what-if", "--cluster", "c"], "needs at least one --broker or --rack"),
+        (["query", "SELECT 1"], "no audit lies in lake"),
+        (["report"], "no audit lies in lake"),
+        (["nightly", "--snapshot", "../up"], "no name for one"),
+        (["nightly", "--set", "start_index"], "must be NAME=VALUE"),
+        (["generate", "."], "holds something already"),
+        (["nightly", "no-such-folder"], "no-such-folder"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "there").touch()
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not list(tmp_path.glob("lake/*"))
+
+
+def test_a_wrong_option_is_refused(tmp_path: Path) -> None:
+    done = run("what-if", "--broker", "three", "--cluster", "c", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "three" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("environment", [{"PATH": "/nowhere", "JAVA_HOME": ""}, {"JAVA_HOME": "/nowhere"}])
+def test_a_missing_java_is_told_in_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = run("nightly", cwd=tmp_path, **environment)
+    assert done.returncode == 1
+    assert re.fullmatch(r"topology-audit: no java .*: install Java 17 or 21, or set JAVA_HOME to one\n", done.stderr)
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_made_up_fleet_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert run("generate", name, "--clusters", "2", "--seed", "5", cwd=tmp_path).returncode == 0
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    assert len(files) == 14
+    assert [file for file in files if (tmp_path / "one" / file).read_bytes() != (tmp_path / "two" / file).read_bytes()] == []
+
+
+def test_views_are_printed_for_a_session_of_ones_own(tmp_path: Path) -> None:
+    done = run("views", "--engine", "duckdb", cwd=tmp_path)
+    assert done.returncode == 0
+    assert 'CREATE OR REPLACE VIEW "verdict"' in done.stdout

@@ -1,0 +1,217 @@
+"""Two nights of real clusters, end to end: from dumps to published answers, killed and run again, withheld and asked."""
+
+import json
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from expectations.limits import limits
+from jobs import ingest, views
+from jobs.errors import AuditError
+from jobs.run import JOBS, NIGHT, Night, sole_writer
+from jobs.tables import BROKER, FAILOVER, INPUT_FILE, PARTITION, REPLICA_ASSIGNMENT, SNAPSHOT, TABLES, VALIDATION
+from jobs.what_if import Question, answer
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+FIRST, SECOND = "2026-01-01", "2026-01-02"
+
+
+def run(night: Night, source: str, docs: str | None = None) -> list[str]:
+    withheld: list[str] = []
+    for kind, name in NIGHT:
+        if (kind, name) == ("step", "ingest"):
+            night.ingest(str(SNAPSHOTS / source), {})
+        elif kind == "step":
+            night.step(name)
+        elif kind == "check":
+            assert night.check(name, limits(), docs) == []
+        else:
+            withheld = night.publish()
+    return withheld
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two published nights of the same clusters; one of them loses a broker in the second."""
+    lake = str(tmp_path_factory.mktemp("lake"))
+    assert run(Night(spark, lake, FIRST), "night-before") == []
+    assert run(Night(spark, lake, SECOND), "bundled", docs=f"{lake}/docs") == []
+    return lake
+
+
+@pytest.fixture(scope="module")
+def night(spark: SparkSession, lake: str) -> Night:
+    return Night(spark, lake, SECOND)
+
+
+def contents(night: Night, *, but: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Every table's rows of the night, as text."""
+    return {
+        table.name: sorted(json.dumps(row.asDict(recursive=True), default=str, sort_keys=True) for row in night.read(table).collect())
+        for table in TABLES
+        if table.name not in but
+    }
+
+
+def ask(lake: str, sql: str) -> list[tuple[object, ...]]:
+    return views.open_in_duckdb(lake).execute(sql).fetchall()
+
+
+def test_every_line_of_every_dump_is_accepted_or_rejected(night: Night) -> None:
+    files = night.read(INPUT_FILE)
+    assert files.count() == len([path for path in (SNAPSHOTS / "bundled").rglob("*") if path.is_file()])
+    assert files.where("entries <> accepted + rejected OR format IS NULL OR rejected > 0").collect() == []
+
+
+def test_both_nights_are_published_and_the_second_names_the_first(lake: str) -> None:
+    rows = ask(lake, "SELECT snapshot_id, cluster_id, previous_snapshot_id, latest FROM snapshot ORDER BY 1, 2")
+    assert rows == [
+        (FIRST, "orders-eu", None, False),
+        (FIRST, "payments-us", None, False),
+        (SECOND, "orders-eu", FIRST, True),
+        (SECOND, "payments-us", FIRST, True),
+    ]
+
+
+def test_keyed_and_explicit_records_are_predicted_where_the_java_producer_put_them(lake: str) -> None:
+    rows = ask(
+        lake,
+        "SELECT cluster_id, topic, partition, records, observed_records FROM producer_load p WHERE latest AND NOT EXISTS "
+        "(SELECT 1 FROM producer_load u WHERE u.snapshot_id = p.snapshot_id AND u.cluster_id = p.cluster_id AND u.topic = p.topic AND u.unkeyed_records > 0) "
+        "AND records IS NOT NULL AND observed_records IS NOT NULL",
+    )
+    assert len(rows) > 20
+    assert [row for row in rows if row[3] != row[4]] == []
+
+
+def test_the_verdicts_tell_the_healthy_cluster_from_the_one_that_lost_a_broker(lake: str) -> None:
+    now = {row[0]: row[1:] for row in ask(lake, "SELECT cluster_id, live_brokers, brokers, any_broker_reads, leaderless_now > 0 FROM verdict WHERE latest")}
+    assert now == {"orders-eu": (3, 3, True, None), "payments-us": (2, 3, False, True)}
+    then = ask(lake, f"SELECT live_brokers FROM verdict WHERE cluster_id = 'payments-us' AND snapshot_id = '{FIRST}'")
+    assert then == [(3,)]
+
+
+def test_a_rerun_changes_no_row(night: Night) -> None:
+    before = contents(night, but=("snapshot",))
+    assert run(night, "bundled", docs=f"{night.lake}/docs") == []
+    assert contents(night, but=("snapshot",)) == before
+
+
+def test_data_docs_show_every_suite_of_the_night(lake: str) -> None:
+    index = Path(lake, "docs", "index.html").read_text()
+    assert [table.name for table in TABLES if table not in (SNAPSHOT, VALIDATION) and table.name != "parameter" and f">{table.name}<" not in
+            index.replace(" ", "").replace("\n", "")] == []  # fmt: skip
+
+
+@pytest.mark.parametrize("view", views.ANSWERS)
+def test_spark_and_duckdb_answer_a_view_alike(spark: SparkSession, lake: str, view: str) -> None:
+    def rows(answer: tuple[list[str], list[tuple[object, ...]]]) -> tuple[list[str], list[str]]:
+        return answer[0], sorted(str([round(value, 9) if isinstance(value, float) else value for value in row]) for row in answer[1])
+
+    sql = f"SELECT * FROM {view}"
+    of_spark, of_duckdb = rows(views.ask_spark(spark, lake, sql, 10_000)), rows(views.ask_duckdb(lake, sql, 10_000))
+    assert of_spark == of_duckdb
+    assert of_duckdb[1]
+
+
+def test_a_table_is_read_by_delta_rs_with_its_comments(lake: str) -> None:
+    table = DeltaTable(f"{lake}/failover")
+    fields = {field.name: field for field in table.schema().fields}
+    assert fields["state_before"].metadata["comment"] == "OnlinePartition or OfflinePartition"
+    assert not fields["topic"].nullable
+
+
+def test_what_if_of_a_broker_is_what_the_night_says_of_it(night: Night) -> None:
+    assert answer(night.spark, night.lake, None, Question("asked", "payments-us", brokers=[12])) == SECOND
+    columns = [name for name in night.read(FAILOVER).columns if name not in ("scenario_set", "scenario_id")]
+    of = night.read(FAILOVER).where("cluster_id = 'payments-us'").select(*columns, "scenario_set", "scenario_id")
+    nightly, asked = of.where("scenario_id = 'broker 12' AND scenario_set = 'nightly'"), of.where("scenario_set = 'asked'")
+    assert sorted(map(str, nightly.select(columns).collect())) == sorted(map(str, asked.select(columns).collect()))
+    assert asked.count() > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (Question("x", "payments-us", brokers=[11]), "cluster payments-us has no live broker 11: it has 12, 13"),
+        (Question("x", "payments-us", racks=["rack-z"]), "cluster payments-us has no live broker on rack rack-z: its racks are rack-b, rack-c"),
+        (Question("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
+    ],
+)
+def test_a_what_if_about_what_is_not_there_says_what_is(night: Night, question: Question, said: str) -> None:
+    with pytest.raises(AuditError, match=said):
+        answer(night.spark, night.lake, None, question)
+    assert night.read(FAILOVER).where("scenario_set = 'x'").isEmpty()
+
+
+def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answers(spark: SparkSession, lake: str) -> None:
+    third = Night(spark, lake, "2026-01-03")
+    third.ingest(str(SNAPSHOTS / "bundled"), {})
+    third.step("replica_assignment")
+    assert third.publish() == ["orders-eu", "payments-us"]  # nothing was judged
+    assert ask(lake, "SELECT DISTINCT snapshot_id FROM snapshot WHERE latest") == [(SECOND,)]
+    assert ask(lake, "SELECT count(*) FROM replica_assignment WHERE snapshot_id = '2026-01-03'") == [(0,)]
+
+
+def test_an_unsound_answer_withholds_its_cluster_alone(spark: SparkSession, lake: str) -> None:
+    night = Night(spark, lake, SECOND)
+    sound = night.read(REPLICA_ASSIGNMENT).localCheckpoint()
+    broken = sound.withColumn("replicas", F.when(F.col("cluster_id") == "payments-us", F.array(F.lit(12), F.lit(12))).otherwise(F.col("replicas")))
+    night.replace(REPLICA_ASSIGNMENT, broken)
+    told = night.check("computed", limits(), None)
+    assert any("payments-us" in line and "replica_assignment" in line for line in told)
+    assert not any("orders-eu" in line for line in told)
+    assert night.publish() == ["payments-us"]
+    assert ask(lake, "SELECT cluster_id, snapshot_id FROM snapshot WHERE latest ORDER BY 1") == [("orders-eu", SECOND), ("payments-us", FIRST)]
+    night.replace(REPLICA_ASSIGNMENT, sound)
+    assert night.check("computed", limits(), None) == []
+    assert night.publish() == []
+
+
+def test_parameters_are_rows_and_unknown_ones_are_refused(night: Night) -> None:
+    with pytest.raises(AuditError, match="unknown parameter startindex"):
+        night.ingest(str(SNAPSHOTS / "bundled"), {"startindex": "1"})
+    with pytest.raises(AuditError, match="must be a whole number"):
+        night.ingest(str(SNAPSHOTS / "bundled"), {"start_index": "-1"})
+    assert ask(night.lake, f"SELECT count(*) FROM snapshot WHERE snapshot_id = '{SECOND}'") == [(2,)]
+
+
+def test_a_step_without_its_ingest_says_so(spark: SparkSession, lake: str) -> None:
+    with pytest.raises(AuditError, match="run `step ingest --snapshot 1999-01-01` first"):
+        Night(spark, lake, "1999-01-01").step("failover")
+
+
+def test_a_source_that_cannot_be_read_leaves_what_is_published(night: Night) -> None:
+    with pytest.raises(AuditError):
+        night.ingest(str(SNAPSHOTS / "no-such-folder"), {})
+    assert ask(night.lake, f"SELECT count(*) FROM snapshot WHERE snapshot_id = '{SECOND}'") == [(2,)]
+
+
+def test_delta_refuses_a_null_where_the_table_allows_none(night: Night) -> None:
+    nameless = night.read(BROKER).withColumn("live", F.lit(None).cast("boolean"))
+    with pytest.raises(Exception, match="NOT NULL|DELTA_NOT_NULL"):
+        night.replace(BROKER, nameless)
+    assert night.read(BROKER).where("live IS NULL").isEmpty()
+
+
+def test_rows_of_another_night_cannot_be_written(spark: SparkSession, lake: str, night: Night) -> None:
+    before = Night(spark, lake, FIRST).read(PARTITION).count()
+    night.replace(PARTITION, night.read(PARTITION).localCheckpoint().withColumn("snapshot_id", F.lit(FIRST)))
+    assert Night(spark, lake, FIRST).read(PARTITION).count() == before
+
+
+def test_two_at_once_on_a_lake_are_one_too_many(tmp_path: Path) -> None:
+    with sole_writer(str(tmp_path)), pytest.raises(AuditError, match="another run is writing to the lake"), sole_writer(str(tmp_path)):
+        pass
+
+
+def test_steps_come_after_the_steps_whose_tables_they_read() -> None:
+    written = {table.name for table in ingest.WRITES}
+    for kind, name in NIGHT[1:]:
+        if kind == "step":
+            job = JOBS[name]
+            assert {table.name for table in job.READS} <= written, name
+            written |= {table.name for table in job.WRITES}
