@@ -107,4 +107,4 @@ def test_the_cluster_writes_the_same_rows_as_one_process(lakes: tuple[Path, Path
     there, here = (rows(lake, table) for lake in lakes)
     assert there.except_(here).fetchall() == []
     assert here.except_(there).fetchall() == []
-    assert there.count("*").fetchone() == here.count("*").fetchone()
+    assert len(there) == len(here)
