@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -57,13 +59,21 @@ DEFAULT_LAKE = "lake"
 
 
 @app.command()
-def nightly(source: Source = str(BUNDLED), lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None, parameters: Parameters = None, limits: LimitsFile = None, report: Report = None) -> None:
+def nightly(
+    source: Source = str(BUNDLED),
+    lake: Lake = DEFAULT_LAKE,
+    snapshot: Snapshot = None,
+    parameters: Parameters = None,
+    limits: LimitsFile = None,
+    report: Report = None,
+) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
     from jobs.run import NIGHT, sole_writer
 
     started = time.monotonic()
-    night = _night(lake, snapshot)
     asked, allowed = _pairs(parameters), _limits(limits)
+    _import_meanwhile("expectations.rule")
+    night = _night(lake, snapshot)
     folder = _pages(lake, night.snapshot_id, report)
     with sole_writer(lake):
         for kind, name in NIGHT:
@@ -118,7 +128,9 @@ def check(
 
     if gate not in GATES:
         raise AuditError(f"no gate {gate}: there are {', '.join(GATES)}")
-    allowed, night = _limits(limits), _night(lake, snapshot)
+    allowed = _limits(limits)
+    _import_meanwhile("expectations.rule")
+    night = _night(lake, snapshot)
     with _telling(f"check {gate}"):
         broken = night.check(gate, allowed, _docs(_pages(lake, night.snapshot_id, report)))
     for line in broken:
@@ -246,7 +258,9 @@ def _conclude(lake: str, snapshot_id: str, folder: Path | None, withheld: list[s
     parts = pages.verdicts(open_in_duckdb(lake), snapshot_id, withheld)
     pages.show(parts)
     if folder:
-        docs = {"Great Expectations' Data Docs": "validation/index.html"} if (folder / "validation" / "index.html").exists() else {}
+        found = ["validation/index.html", *sorted(str(page.relative_to(folder)) for page in folder.glob("validation/validations/*/*/*/*.html"))]
+        # The docs' own index draws its list by scripts from the network; these links need none.
+        docs = {Path(page).parts[2] if "validations" in page else "Great Expectations' Data Docs": page for page in found if (folder / page).exists()}
         pages.write(parts, folder / "index.html", title=f"Kafka topology audit, {snapshot_id}", links=docs)
 
 
@@ -258,7 +272,8 @@ def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:
 def _night(lake: str, snapshot: str | None) -> Night:
     from jobs.run import Night
 
-    return Night(_spark(), lake, _snapshot_id(snapshot))
+    name = _snapshot_id(snapshot)
+    return Night(_spark(), lake, name)
 
 
 def _spark() -> SparkSession:
@@ -287,6 +302,12 @@ def _pages(lake: str, name: str, asked: Path | None) -> Path | None:
     """The folder of a night's pages; none for a lake on other storage, unless one is named."""
     local = urlparse(lake).scheme in ("", "file")
     return asked or (Path(urlparse(lake).path) / "reports" / name if local else None)
+
+
+def _import_meanwhile(*modules: str) -> None:
+    """Great Expectations takes seconds to import, and Spark's JVM to start: side by side."""
+    for module in modules:
+        threading.Thread(target=importlib.import_module, args=(module,), daemon=True).start()
 
 
 def _docs(folder: Path | None) -> str | None:

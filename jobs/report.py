@@ -111,7 +111,8 @@ def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dic
     console = Console(record=True, width=160, file=StringIO(), color_system="truecolor", force_terminal=True, highlight=False)
     for part in parts:
         console.print(part)
-    anchors = "".join(f'<p><a href="{href}">{text}</a></p>' for text, href in links.items())
+    joined = ' · '.join('<a href="' + href + '">' + text + '</a>' for text, href in links.items())
+    anchors = f'<p>{joined}</p>'
     frame = _PAGE.replace("{title}", title).replace("{links}", anchors)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(console.export_html(code_format=frame), encoding="utf-8")
