@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -75,17 +76,19 @@ def nightly(
     _import_meanwhile("expectations.rule")
     night = _night(lake, snapshot)
     folder = _pages(lake, night.snapshot_id, report)
-    with sole_writer(lake):
+    judged: list[Future[None]] = []
+    # The gates bind at publishing alone, so they are judged while the steps after them run.
+    with sole_writer(lake), ThreadPoolExecutor(1) as judging:
         for kind, name in NIGHT:
-            with _telling(f"{kind} {name}".strip()):
-                if name == "ingest" and kind == "step":
-                    night.ingest(source, asked)
-                elif kind == "step":
-                    night.step(name)
-                elif kind == "check":
-                    for line in night.check(name, allowed, _docs(folder)):
-                        _say(f"[red]withheld[/] {line}")
-                else:
+            if kind == "check":
+                judged.append(judging.submit(_judge, night, name, allowed, folder))
+            elif kind == "step":
+                with _telling(f"step {name}"):
+                    night.ingest(source, asked) if name == "ingest" else night.step(name)
+            else:
+                for gate in judged:
+                    gate.result()
+                with _telling("publish"):
                     withheld = night.publish()
     _conclude(lake, night.snapshot_id, folder, withheld)
     place = Path(lake).resolve() if urlparse(lake).scheme == "" else lake
@@ -131,10 +134,7 @@ def check(
     allowed = _limits(limits)
     _import_meanwhile("expectations.rule")
     night = _night(lake, snapshot)
-    with _telling(f"check {gate}"):
-        broken = night.check(gate, allowed, _docs(_pages(lake, night.snapshot_id, report)))
-    for line in broken:
-        _say(f"[red]withheld[/] {line}")
+    _judge(night, gate, allowed, _pages(lake, night.snapshot_id, report))
 
 
 @app.command()
@@ -304,14 +304,17 @@ def _pages(lake: str, name: str, asked: Path | None) -> Path | None:
     return asked or (Path(urlparse(lake).path) / "reports" / name if local else None)
 
 
+def _judge(night: Night, gate: str, limits: Limits, folder: Path | None) -> None:
+    with _telling(f"check {gate}"):
+        broken = night.check(gate, limits, str(folder / "validation") if folder else None)
+    for line in broken:
+        _say(f"[red]withheld[/] {line}")
+
+
 def _import_meanwhile(*modules: str) -> None:
     """Great Expectations takes seconds to import, and Spark's JVM to start: side by side."""
     for module in modules:
         threading.Thread(target=importlib.import_module, args=(module,), daemon=True).start()
-
-
-def _docs(folder: Path | None) -> str | None:
-    return str(folder / "validation") if folder else None
 
 
 def _limits(path: Path | None) -> Limits:
@@ -327,10 +330,9 @@ def _say(text: str) -> None:
 @contextmanager
 def _telling(what: str) -> Iterator[None]:
     """Say what is being done, and how long it took."""
-    console, started = Console(highlight=False), time.monotonic()
-    with console.status(what):
-        yield
-    console.print(f"[green]✓[/] {what:<28} {time.monotonic() - started:5.1f} s")
+    started = time.monotonic()
+    yield
+    Console(highlight=False).print(f"[green]✓[/] {what:<28} {time.monotonic() - started:5.1f} s")
 
 
 def main() -> None:

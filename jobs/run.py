@@ -123,8 +123,7 @@ class Night:
         return [row.cluster_id for row in cluster.join(sound, on="cluster_id", how="left_anti").orderBy("cluster_id").collect()]
 
     def create_tables(self) -> None:
-        missing = [table for table in TABLES if not table.exists(self.spark, self.lake)]
-        _together(lambda table: table.create(self.spark, self.lake), missing)
+        _together(lambda table: table.create(self.spark, self.lake), TABLES)
 
     def _replace_all(self, written: Sequence[tuple[Table, DataFrame]], **slice: str) -> None:
         _together(lambda pair: self.replace(*pair, **{name: slice[name] for name in pair[0].slice if name in slice}), written)

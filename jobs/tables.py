@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlparse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +39,14 @@ class Table:
         return f"{lake.rstrip('/')}/{self.name}"
 
     def create(self, spark: SparkSession, lake: str) -> None:
-        """Create the table if it is not there: from the DDL, since a plain write would lose NOT NULL and the comments."""
+        """Create the table if it is not there, from the DDL, since a plain write would lose NOT NULL and the comments."""
+        if urlparse(lake).scheme in ("", "file"):  # on this machine's disks delta-rs makes the same table in a tenth of the time
+            from deltalake import DeltaTable, Schema
+            from pyspark.sql.types import StructType
+
+            schema = Schema.from_json(StructType.fromDDL(self.columns).json())
+            DeltaTable.create(self.path(lake), schema, mode="ignore", partition_by=list(self.slice), description=self.comment)
+            return
         spark.sql(
             f"CREATE TABLE IF NOT EXISTS delta.`{self.path(lake)}` ({self.columns}) USING delta "
             f"PARTITIONED BY ({', '.join(self.slice)}) COMMENT '{_quoted(self.comment)}'"
