@@ -25,8 +25,10 @@ ANSWERS: dict[str, tuple[str, str]] = {
                sum(CASE WHEN newly_under_min_isr > 0 THEN 1 ELSE 0 END) = 0 AS writes_survive,
                max(newly_leaderless) AS most_leaderless,
                max(newly_under_min_isr) AS most_under_min_isr,
-               max_by(scenario_id, newly_leaderless * 1000000000 + newly_under_min_isr) AS worst_scenario
-        FROM scenario WHERE scenario_set = 'nightly'
+               min(CASE WHEN harm = most_harm AND harm > 0 THEN scenario_id END) AS worst_scenario
+        FROM (SELECT *, newly_leaderless * 1000000000 + newly_under_min_isr AS harm,
+                     max(newly_leaderless * 1000000000 + newly_under_min_isr) OVER (PARTITION BY snapshot_id, cluster_id, kind) AS most_harm
+              FROM scenario WHERE scenario_set = 'nightly') AS lost
         GROUP BY snapshot_id, cluster_id, kind, latest
         """,
     ),
