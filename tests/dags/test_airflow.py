@@ -176,6 +176,7 @@ def picture(browser: Chrome, name: str) -> None:
 
 
 @in_a_browser
+@pytest.mark.browser
 def test_a_question_put_in_the_form_is_answered_on_the_runs_page(airflow: Airflow, night: Night, browser: Chrome) -> None:
     from selenium.webdriver.common.by import By
 
@@ -202,6 +203,7 @@ def test_a_question_put_in_the_form_is_answered_on_the_runs_page(airflow: Airflo
 
 
 @in_a_browser
+@pytest.mark.browser
 def test_the_nights_report_and_data_docs_are_read_on_the_runs_page(airflow: Airflow, night: Night, browser: Chrome) -> None:
     from selenium.webdriver.common.by import By
 
