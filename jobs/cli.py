@@ -301,7 +301,8 @@ def _pairs(given: list[str] | None) -> dict[str, str]:
 def _pages(lake: str, name: str, asked: Path | None) -> Path | None:
     """The folder of a night's pages; none for a lake on other storage, unless one is named."""
     local = urlparse(lake).scheme in ("", "file")
-    return asked or (Path(urlparse(lake).path) / "reports" / name if local else None)
+    folder = asked or (Path(urlparse(lake).path) / "reports" / name if local else None)
+    return folder.resolve() if folder else None  # Great Expectations takes no relative one
 
 
 def _judge(night: Night, gate: str, limits: Limits, folder: Path | None) -> None:
