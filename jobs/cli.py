@@ -344,7 +344,7 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception as error:  # noqa: BLE001  a person reads one line; the trace is kept for whoever mends it
+    except Exception as error:  # a person reads one line; the trace is kept for whoever mends it
         _explain(error)
         sys.exit(1)
 
