@@ -10,7 +10,7 @@ from jobs.tables import BROKER, BROKER_BALANCE, PARTITION
 
 READS = (BROKER, BROKER_BALANCE, PARTITION)
 
-_RACKED = "SELECT cluster_id FROM broker GROUP BY cluster_id HAVING every(rack IS NOT NULL)"
+_RACKED = "SELECT cluster_id FROM broker GROUP BY cluster_id HAVING bool_and(rack IS NOT NULL)"
 
 
 def expectations(limits: Limits) -> list[Expectation]:

@@ -10,11 +10,12 @@ A query names its own table `{batch}` and other tables of the snapshot by their 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
 import great_expectations.expectations as gxe
-from great_expectations.core.metric_domain_types import MetricDomainTypes
-from great_expectations.execution_engine import ExecutionEngine, SparkDFExecutionEngine
+from great_expectations.execution_engine import ExecutionEngine, PandasExecutionEngine, SparkDFExecutionEngine
 from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.query_metric_provider import QueryMetricProvider
@@ -24,6 +25,10 @@ from jobs.tables import Table
 HARD, SOFT = "critical", "warning"
 
 
+# Who answers a query with how many rows of each cluster it returns, and the first of them as JSON: Spark, or where rows are few, DuckDB.
+ASKING: ContextVar[Callable[[str], list[dict[str, Any]]]] = ContextVar("ASKING")
+
+
 class BrokenRowsByCluster(QueryMetricProvider):
     """How many rows of each cluster a query returns, and the first of them as JSON."""
 
@@ -31,23 +36,13 @@ class BrokenRowsByCluster(QueryMetricProvider):
     value_keys = ("unexpected_rows_query",)
     query_param_name: ClassVar[str] = "unexpected_rows_query"
 
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(cls, metric_value_kwargs: dict[str, Any], **_: Any) -> list[dict[str, Any]]:
+        return ASKING.get()(cls._get_query_from_metric_value_kwargs(metric_value_kwargs))
+
     @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(
-        cls,
-        execution_engine: SparkDFExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any],
-    ) -> list[dict[str, Any]]:
-        batch, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE)
-        query = cls._get_query_from_metric_value_kwargs(metric_value_kwargs)
-        # PySpark fills {batch} itself, with a view of its own name; GX's is `tmp_view` for all, so suites could not be judged side by side.
-        broken = batch.sparkSession.sql(
-            f"SELECT cluster_id, count(*) AS broken_rows, min(to_json(struct(*))) AS example FROM ({query}) GROUP BY cluster_id",
-            batch=batch,
-        )
-        return sorted((row.asDict() for row in broken.collect()), key=lambda row: row["cluster_id"])
+    def _spark(cls, metric_value_kwargs: dict[str, Any], **_: Any) -> list[dict[str, Any]]:
+        return ASKING.get()(cls._get_query_from_metric_value_kwargs(metric_value_kwargs))
 
 
 class ExpectNoBrokenRows(gxe.UnexpectedRowsExpectation):

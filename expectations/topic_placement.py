@@ -30,7 +30,7 @@ def expectations(limits: Limits) -> list[Expectation]:
                 """,
                 found="""
                     SELECT cluster_id, topic, struct(count(*) AS partitions, count_if(NOT drifted) AS matching,
-                        every(NOT drifted) AS explained) AS found
+                        bool_and(NOT drifted) AS explained) AS found
                     FROM replica_assignment GROUP BY ALL
                 """,
             ),

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlparse
 
 import typer
 from rich.console import Console
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from expectations.limits import Limits
+    from jobs.lake import Lake
     from jobs.run import Night
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -50,7 +49,7 @@ class Engine(StrEnum):
     spark = "spark"
 
 
-Lake = Annotated[str, typer.Option(help="Where the Delta tables lie: a folder, or any Hadoop-compatible URI.", envvar="TOPOLOGY_LAKE")]
+LakeUri = Annotated[str, typer.Option(help="Where the Delta tables lie: a folder, or any Hadoop-compatible URI.", envvar="TOPOLOGY_LAKE")]
 Snapshot = Annotated[str | None, typer.Option(help="The night's name; later nights must sort later.", show_default="today, as 2026-01-31")]
 Report = Annotated[Path | None, typer.Option(help="Folder for the pages.", show_default="LAKE/reports/SNAPSHOT, where the lake is a folder")]
 LimitsFile = Annotated[Path | None, typer.Option(help="A TOML file of limits that differ from expectations/limits.toml.", exists=True, dir_okay=False)]
@@ -62,23 +61,24 @@ DEFAULT_LAKE = "lake"
 @app.command()
 def nightly(
     source: Source = str(BUNDLED),
-    lake: Lake = DEFAULT_LAKE,
+    lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
     parameters: Parameters = None,
     limits: LimitsFile = None,
     report: Report = None,
 ) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
-    from jobs.run import NIGHT, sole_writer
+    from jobs.jars import java
+    from jobs.run import NIGHT, Night
 
     started = time.monotonic()
     asked, allowed = _pairs(parameters), _limits(limits)
-    _import_meanwhile("expectations.rule")
-    night = _night(lake, snapshot)
-    folder = _pages(lake, night.snapshot_id, report)
+    java()
     judged: list[Future[None]] = []
-    # The gates bind at publishing alone, so they are judged while the steps after them run.
-    with sole_writer(lake), ThreadPoolExecutor(1) as judging:
+    # Spark starts while the dumps are read. The gates bind at publishing alone, so they are judged while the steps after them run.
+    with ThreadPoolExecutor(1) as starting, ThreadPoolExecutor(1) as judging, (place := _lake(lake)).sole_writer():
+        night = Night(replace(place, spark=starting.submit(_spark).result), _snapshot_id(snapshot))
+        folder = _pages(place, night.snapshot_id, report)
         for kind, name in NIGHT:
             if kind == "check":
                 judged.append(judging.submit(_judge, night, name, allowed, folder))
@@ -90,9 +90,9 @@ def nightly(
                     gate.result()
                 with _telling("publish"):
                     withheld = night.publish()
-    _conclude(lake, night.snapshot_id, folder, withheld)
-    place = Path(lake).resolve() if urlparse(lake).scheme == "" else lake
-    _say(f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{place}[/]" + (f", the pages in [bold]{folder}[/]." if folder else "."))
+    _conclude(place, night.snapshot_id, folder, withheld)
+    where = place.folder or lake
+    _say(f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{where}[/]" + (f", the pages in [bold]{folder}[/]." if folder else "."))
     _say(f'Next: [bold]topology-audit query --lake {lake} "SELECT * FROM offender WHERE latest"[/]')
     _fail_if_withheld(withheld, night.snapshot_id)
 
@@ -100,7 +100,7 @@ def nightly(
 @app.command()
 def step(
     name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover or broker_balance.")],
-    lake: Lake = DEFAULT_LAKE,
+    lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
     source: Annotated[str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = str(BUNDLED),
     parameters: Parameters = None,
@@ -121,7 +121,7 @@ def step(
 @app.command()
 def check(
     gate: Annotated[str, typer.Argument(help="ingest, computed, failover or balance.")],
-    lake: Lake = DEFAULT_LAKE,
+    lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
     limits: LimitsFile = None,
     report: Report = None,
@@ -132,13 +132,12 @@ def check(
     if gate not in GATES:
         raise AuditError(f"no gate {gate}: there are {', '.join(GATES)}")
     allowed = _limits(limits)
-    _import_meanwhile("expectations.rule")
     night = _night(lake, snapshot)
-    _judge(night, gate, allowed, _pages(lake, night.snapshot_id, report))
+    _judge(night, gate, allowed, _pages(night.lake, night.snapshot_id, report))
 
 
 @app.command()
-def publish(lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None) -> None:
+def publish(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None) -> None:
     """Make the snapshot visible to readers, but for the clusters that break a hard rule."""
     night = _night(lake, snapshot)
     with _telling("publish"):
@@ -148,16 +147,16 @@ def publish(lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None) -> None:
 
 
 @app.command()
-def report(lake: Lake = DEFAULT_LAKE, snapshot: Snapshot = None, report: Report = None) -> None:
+def report(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None, report: Report = None) -> None:
     """Show the verdicts of a published snapshot, and write its page; an error if a cluster was withheld."""
     from jobs.views import open_in_duckdb
 
-    id = _snapshot_id(snapshot)
-    connection = open_in_duckdb(lake)
+    id, place = _snapshot_id(snapshot), _lake(lake)
+    connection = open_in_duckdb(place)
     withheld = connection.execute(
         "SELECT cluster_id FROM _cluster WHERE snapshot_id = ? EXCEPT SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [id, id]
     ).fetchall()
-    _conclude(lake, id, _pages(lake, id, report), [cluster for (cluster,) in withheld])
+    _conclude(place, id, _pages(place, id, report), [cluster for (cluster,) in withheld])
     _fail_if_withheld([cluster for (cluster,) in withheld], id)
 
 
@@ -169,7 +168,7 @@ def what_if(
     unclean: Annotated[Unclean, typer.Option(help="Unclean leader election: everywhere, nowhere, or as each topic's config says.")] = Unclean.topic,
     controlled_shutdown: Annotated[bool, typer.Option("--controlled-shutdown", help="The brokers are stopped in order, not killed.")] = False,
     id: Annotated[str | None, typer.Option(help="The answer's scenario_set.", show_default="what-if and the time")] = None,
-    lake: Lake = DEFAULT_LAKE,
+    lake: LakeUri = DEFAULT_LAKE,
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
     report: Report = None,
 ) -> None:
@@ -181,11 +180,12 @@ def what_if(
         raise AuditError("a what-if needs at least one --broker or --rack that fails")
     id = id or f"what-if-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     question = Question(id, cluster, broker or (), rack or (), {"yes": True, "no": False, "topic": None}[unclean], controlled_shutdown)
+    place = _lake(lake)
     with _telling(f"what if, on {cluster}"):
-        found = answer(_spark(), lake, _snapshot_id(snapshot) if snapshot else None, question)
-    parts = pages.what_if(open_in_duckdb(lake), found, id)
+        found = answer(place, _snapshot_id(snapshot) if snapshot else None, question)
+    parts = pages.what_if(open_in_duckdb(place), found, id)
     pages.show(parts)
-    if folder := _pages(lake, f"{found}/{id}", report):
+    if folder := _pages(place, f"{found}/{id}", report):
         pages.write(parts, folder / "index.html", title=f"What if, on {cluster}", links={})
         _say(f"The page lies in [bold]{folder}[/].")
     _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM offender WHERE scenario_set = '{id}'\"[/]")
@@ -194,14 +194,14 @@ def what_if(
 @app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="One SELECT on the published views, such as: SELECT * FROM verdict WHERE latest")],
-    lake: Lake = DEFAULT_LAKE,
+    lake: LakeUri = DEFAULT_LAKE,
     engine: Annotated[Engine, typer.Option(help="DuckDB answers at once; Spark reads any storage that it is set up for.")] = Engine.duckdb,
     rows: Annotated[int, typer.Option(help="Show at most so many rows.", min=1)] = 100,
 ) -> None:
     """Ask the published tables in SQL."""
     from jobs.views import ask_duckdb, ask_spark
 
-    names, found = ask_duckdb(lake, sql, rows) if engine == Engine.duckdb else ask_spark(_spark(), lake, sql, rows)
+    names, found = (ask_duckdb if engine == Engine.duckdb else ask_spark)(_lake(lake), sql, rows)
     table = RichTable(*names)
     for row in found:
         table.add_row(*(Text("" if value is None else str(value)) for value in row))
@@ -210,11 +210,12 @@ def query(
 
 
 @app.command()
-def views(lake: Lake = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(help="Whose SQL.")] = Engine.spark) -> None:
+def views(lake: LakeUri = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(help="Whose SQL.")] = Engine.spark) -> None:
     """Print the SQL that makes the published views in a session of your own."""
     from jobs.views import script
 
-    print(script(str(Path(lake).resolve()) if urlparse(lake).scheme == "" else lake, engine), end="")
+    place = _lake(lake)
+    print(script(_lake(str(place.folder)) if place.folder else place, engine), end="")
 
 
 @app.command()
@@ -251,7 +252,7 @@ def airflow(
     os.execve(Path(sys.executable).with_name("airflow"), ["airflow", "standalone"], os.environ | wired)
 
 
-def _conclude(lake: str, snapshot_id: str, folder: Path | None, withheld: list[str]) -> None:
+def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[str]) -> None:
     """The verdicts, on the terminal and as a page beside the Data Docs."""
     from jobs.views import open_in_duckdb
 
@@ -272,15 +273,19 @@ def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:
 def _night(lake: str, snapshot: str | None) -> Night:
     from jobs.run import Night
 
-    name = _snapshot_id(snapshot)
-    return Night(_spark(), lake, name)
+    return Night(_lake(lake), _snapshot_id(snapshot))
+
+
+def _lake(uri: str) -> Lake:
+    from jobs.lake import Lake
+
+    return Lake(uri, _spark)
 
 
 def _spark() -> SparkSession:
     from jobs.session import session
 
-    with _telling("starting Spark"):
-        return session()
+    return session()
 
 
 def _snapshot_id(text: str | None) -> str:
@@ -298,10 +303,9 @@ def _pairs(given: list[str] | None) -> dict[str, str]:
     return pairs
 
 
-def _pages(lake: str, name: str, asked: Path | None) -> Path | None:
+def _pages(lake: Lake, name: str, asked: Path | None) -> Path | None:
     """The folder of a night's pages; none for a lake on other storage, unless one is named."""
-    local = urlparse(lake).scheme in ("", "file")
-    folder = asked or (Path(urlparse(lake).path) / "reports" / name if local else None)
+    folder = asked or (lake.folder / "reports" / name if lake.folder else None)
     return folder.resolve() if folder else None  # Great Expectations takes no relative one
 
 
@@ -310,12 +314,6 @@ def _judge(night: Night, gate: str, limits: Limits, folder: Path | None) -> None
         broken = night.check(gate, limits, str(folder / "validation") if folder else None)
     for line in broken:
         _say(f"[red]withheld[/] {line}")
-
-
-def _import_meanwhile(*modules: str) -> None:
-    """Great Expectations takes seconds to import, and Spark's JVM to start: side by side."""
-    for module in modules:
-        threading.Thread(target=importlib.import_module, args=(module,), daemon=True).start()
 
 
 def _limits(path: Path | None) -> Limits:

@@ -25,7 +25,12 @@ _STATE = (
     "struct<leader: int, isr: array<int>, elr: array<int>, last_known_elr: array<int>, live: array<int>, "
     "transitions: array<string>, election: string, unclean: boolean>"
 )
-_ASKED = [*_SCENARIO, "kind", "brokers", "racks", "unclean", "controlled_shutdown"]
+# What a scenario asks: the first columns of the table.
+ASKED = (
+    "snapshot_id STRING, cluster_id STRING, scenario_set STRING, scenario_id STRING, kind STRING, brokers ARRAY<INT>, racks ARRAY<STRING>, "
+    "unclean BOOLEAN, controlled_shutdown BOOLEAN"
+)
+_ASKED = SCENARIO.schema.names[:9]
 
 
 def transform(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-_CLUSTER = ["snapshot_id", "cluster_id"]
+Rows = Iterable[Mapping[str, Any]]
 
 
-def publishable(cluster: DataFrame, validation: DataFrame, suites: frozenset[str]) -> DataFrame:
+def sound(validation: Rows, suites: frozenset[str]) -> set[str]:
     """The clusters that every suite has judged, with no hard rule broken."""
-    judged = validation.where(F.col("suite").isin(*suites)).groupBy(_CLUSTER).agg(
-        F.count_distinct("suite").alias("suites"), F.count_if(F.expr("severity = 'hard' AND NOT success")).alias("broken")
-    )
-    return cluster.join(judged.where((F.col("suites") == len(suites)) & (F.col("broken") == 0)), on=_CLUSTER, how="left_semi").select(*_CLUSTER)
+    judged: dict[str, set[str]] = defaultdict(set)
+    broken = set()
+    for row in validation:
+        judged[row["cluster_id"]].add(row["suite"])
+        if row["severity"] == "hard" and row["success"] is False:
+            broken.add(row["cluster_id"])
+    return {cluster_id for cluster_id, by in judged.items() if suites <= by and cluster_id not in broken}
 
 
-def previous(snapshot: DataFrame, snapshot_id: str) -> DataFrame:
-    """For each cluster, the newest published snapshot before this one."""
-    return snapshot.where(F.col("snapshot_id") < snapshot_id).groupBy("cluster_id").agg(F.max("snapshot_id").alias("previous_snapshot_id"))
+def newest(snapshot: Rows, *, before: str) -> dict[str, str]:
+    """Of each cluster, the newest published snapshot before this one."""
+    earlier = [(row["cluster_id"], row["snapshot_id"]) for row in snapshot if row["snapshot_id"] < before]
+    return dict(sorted(earlier))

@@ -7,16 +7,15 @@ command (all steps in one Spark session) and Airflow (a spark-submit a step).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import cached_property
 from types import ModuleType
-from urllib.parse import urlparse
+from typing import Any
 
-from filelock import FileLock, Timeout
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -24,6 +23,7 @@ from expectations.limits import Limits
 from jobs import broker_balance, consumer_assignment, failover, ingest, log_storage, producer_load, publish, replica_assignment
 from jobs.check import check
 from jobs.errors import AuditError
+from jobs.lake import Lake, Slice, frame
 from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 
 JOBS: dict[str, ModuleType] = {
@@ -55,7 +55,6 @@ NIGHT = (
     ("check", "balance"),
     ("publish", ""),
 )
-_LARGE = 64 << 20  # bytes of dumps
 # What a run may be asked, each a whole number.
 PARAMETERS = {
     "start_index": "the broker index that AdminUtils starts at, in place of the one recovered for each topic",
@@ -64,98 +63,100 @@ PARAMETERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Night:
-    """A snapshot in a lake, and the session that works on it."""
+    """A snapshot in a lake."""
 
-    spark: SparkSession
-    lake: str
+    lake: Lake
     snapshot_id: str
 
     def read(self, table: Table) -> DataFrame:
-        return table.read(self.spark, self.lake, snapshot_id=self.snapshot_id)
+        return self.lake.read(table, snapshot_id=self.snapshot_id)
 
-    def replace(self, table: Table, df: DataFrame, **slice: str | Sequence[str]) -> None:
-        table.replace(df, self.lake, snapshot_id=self.snapshot_id, **slice)
+    def replace(self, table: Table, rows: pa.Table | DataFrame, **slice: Slice) -> None:
+        self.lake.replace(table, rows, few=self.small, snapshot_id=self.snapshot_id, **slice)
+
+    def _rows(self, table: Table) -> list[dict[str, Any]]:
+        return self.lake.rows(table, snapshot_id=self.snapshot_id)
 
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster; what was published or judged of this snapshot before is withdrawn first."""
-        known = self._known(parameters)
-        frames = ingest.read(self.spark, source, self.snapshot_id)
-        self.create_tables()
+        asked = list(_known(parameters).items())
+        tables = ingest.read(self.lake.spark, source, self.snapshot_id)
+        _together(self.lake.create, TABLES)
         for table in (SNAPSHOT, VALIDATION):
-            self.replace(table, self._empty(table))
-        rows = [(self.snapshot_id, name, value) for name, value in known.items()]
-        asked = self.spark.createDataFrame(rows, PARAMETER.columns) if rows else self._empty(PARAMETER)
-        self._replace_all([(PARAMETER, asked), *zip(ingest.WRITES, frames, strict=True)])
+            self.lake.replace(table, table.schema.empty_table(), few=True, snapshot_id=self.snapshot_id)
+        parameter = pa.table(list(zip(*asked, strict=True)) or [[], []], schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")]))
+        few = isinstance(tables[0], pa.Table)
+        written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
+        _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
 
     def step(self, name: str) -> None:
         """Run a job: from the tables that it reads to those that it writes."""
-        job = JOBS[name]
-        self._fit_to_size()
+        job, spark = JOBS[name], self._session()
         frames = [self.read(table) for table in job.READS] + [self._previous(table) for table in getattr(job, "READS_PREVIOUS", ())]
-        parameters = {row.name: row.value for row in self.read(PARAMETER).collect()}
+        parameters = {row["name"]: row["value"] for row in self._rows(PARAMETER)}
         results = job.transform(*frames, parameters=parameters)
         more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
-        self._replace_all(list(zip(job.WRITES, results, strict=True)), **more)
-        self.spark.catalog.clearCache()
+        _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
+        spark.catalog.clearCache()
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""
-        self._fit_to_size()
         suites = [table.name for table in GATES[gate]]
-        verdicts = check(self.spark, self.lake, self.snapshot_id, suites, limits=limits, docs=docs).persist()
-        self.replace(VALIDATION, verdicts, suite=suites)
-        broken = verdicts.where("severity = 'hard' AND NOT success").collect()
-        return [f"{row.cluster_id}: {row.suite}.{row.rule}: {row.sentence} {row.broken_rows} rows break it, such as {row.example}" for row in broken]
+        verdicts = check(self.lake, self.snapshot_id, suites, limits=limits, docs=docs)
+        self.lake.replace(VALIDATION, verdicts, few=True, snapshot_id=self.snapshot_id, suite=suites)
+        broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
+        return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
 
     def publish(self) -> list[str]:
         """Make the sound clusters visible; returns the ids of those withheld."""
-        self._fit_to_size()
-        cluster = self.read(CLUSTER)
+        clusters = sorted(row["cluster_id"] for row in self._rows(CLUSTER))
         suites = frozenset(table.name for gate in GATES.values() for table in gate)
-        sound = publish.publishable(cluster, self.read(VALIDATION), suites).persist()
-        earlier = publish.previous(SNAPSHOT.read(self.spark, self.lake), self.snapshot_id)
-        row = sound.join(earlier, on="cluster_id", how="left").select(
-            "snapshot_id", "cluster_id", "previous_snapshot_id", F.lit(datetime.now(UTC)).alias("published_at")
-        )
-        self.replace(SNAPSHOT, row)
-        return [row.cluster_id for row in cluster.join(sound, on="cluster_id", how="left_anti").orderBy("cluster_id").collect()]
+        sound = publish.sound(self._rows(VALIDATION), suites)
+        earlier, now = self._earlier(), datetime.now(UTC)
+        rows = [{"snapshot_id": self.snapshot_id, "cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now} for id in clusters if id in sound]
+        self.lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=self.snapshot_id)
+        return [id for id in clusters if id not in sound]
 
-    def create_tables(self) -> None:
-        _together(lambda table: table.create(self.spark, self.lake), TABLES)
+    @cached_property
+    def small(self) -> bool:
+        """Whether its dumps are a few, told by what ingest read."""
+        files = self._rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
+        if not files:
+            raise AuditError(f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first")
+        return sum(file["size_bytes"] for file in files) <= ingest.FEW_BYTES
 
-    def _replace_all(self, written: Sequence[tuple[Table, DataFrame]], **slice: str) -> None:
-        _together(lambda pair: self.replace(*pair, **{name: slice[name] for name in pair[0].slice if name in slice}), written)
+    def _session(self) -> SparkSession:
+        """Spark, set for the size of what was ingested: on a few rows, to plan and compile costs more than all the work."""
+        spark = self.lake.spark()
+        spark.conf.set("spark.sql.adaptive.enabled", not self.small)
+        spark.conf.set("spark.sql.codegen.wholeStage", not self.small)
+        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if self.small else "FALLBACK")
+        spark.conf.set("spark.sql.shuffle.partitions", 2 if self.small else 4 * spark.sparkContext.defaultParallelism)
+        return spark
 
-    def _fit_to_size(self) -> None:
-        """Spark's settings for the size of what was ingested: on a few rows, to plan and compile costs more than all the work."""
-        read = self.read(INPUT_FILE).agg(F.sum("size_bytes")).first() if INPUT_FILE.exists(self.spark, self.lake) else None
-        if read is None or read[0] is None:
-            raise AuditError(f"lake {self.lake} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first")
-        large = read[0] > _LARGE
-        self.spark.conf.set("spark.sql.adaptive.enabled", large)
-        self.spark.conf.set("spark.sql.codegen.wholeStage", large)
-        self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if large else "NO_CODEGEN")
-        self.spark.conf.set("spark.sql.shuffle.partitions", 4 * self.spark.sparkContext.defaultParallelism if large else 2)
-
-    def _empty(self, table: Table) -> DataFrame:
-        return self.spark.createDataFrame([], table.columns)
+    def _earlier(self) -> dict[str, str]:
+        """Of each cluster, the newest published snapshot before this one."""
+        return publish.newest(self.lake.rows(SNAPSHOT), before=self.snapshot_id)
 
     def _previous(self, table: Table) -> DataFrame:
         """Each cluster's rows in the snapshot published before this one."""
-        earlier = publish.previous(SNAPSHOT.read(self.spark, self.lake), self.snapshot_id)
-        rows = table.read(self.spark, self.lake).where(F.col("snapshot_id") < self.snapshot_id)
-        of_earlier = rows.join(F.broadcast(earlier), on="cluster_id", how="inner").where("snapshot_id = previous_snapshot_id")
-        return of_earlier.select(*rows.columns)
+        earlier = self._earlier()
+        if not earlier:
+            return frame(self.lake.spark(), table, table.schema.empty_table())
+        rows = self.lake.read(table, snapshot_id=sorted(set(earlier.values())))
+        pairs = F.broadcast(self.lake.spark().createDataFrame(list(earlier.items()), "cluster_id STRING, snapshot_id STRING"))
+        return rows.join(pairs, on=["cluster_id", "snapshot_id"], how="left_semi").select(*rows.columns)
 
-    def _known(self, parameters: Mapping[str, str]) -> dict[str, str]:
-        for name, value in parameters.items():
-            if name not in PARAMETERS:
-                raise AuditError(f"unknown parameter {name}: a run may be asked {', '.join(PARAMETERS)}")
-            if not re.fullmatch(r"\d{1,9}", value):
-                raise AuditError(f"parameter {name} is {value!r}: it must be a whole number, 0 or more")
-        return dict(parameters)
+
+def _known(parameters: Mapping[str, str]) -> dict[str, str]:
+    for name, value in parameters.items():
+        if name not in PARAMETERS:
+            raise AuditError(f"unknown parameter {name}: a run may be asked {', '.join(PARAMETERS)}")
+        if not re.fullmatch(r"\d{1,9}", value):
+            raise AuditError(f"parameter {name} is {value!r}: it must be a whole number, 0 or more")
+    return dict(parameters)
 
 
 def _together(do: Callable[..., None], these: Sequence[object]) -> None:
@@ -163,20 +164,3 @@ def _together(do: Callable[..., None], these: Sequence[object]) -> None:
     with ThreadPoolExecutor(4) as pool:
         for _ in pool.map(do, these):
             pass
-
-
-@contextmanager
-def sole_writer(lake: str) -> Iterator[None]:
-    """Nobody else writes to a lake on this machine's disks meanwhile; on other storage Airflow's max_active_runs sees to it."""
-    if urlparse(lake).scheme not in ("", "file"):
-        yield
-        return
-    folder = Path(urlparse(lake).path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".writer.lock", timeout=0):
-            yield
-    except Timeout:
-        raise AuditError(f"another run is writing to the lake {lake}: wait for it to end, then run again") from None
-    except OSError as error:
-        raise AuditError(f"cannot write to the lake {lake}: {error.strerror or error}") from None

@@ -7,13 +7,11 @@ once the row of `snapshot` stands (jobs/views.py). Words are Kafka's own; ids en
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from urllib.parse import urlparse
+from functools import cache
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
 
 _SNAPSHOT = "snapshot_id STRING NOT NULL COMMENT 'the night that the row belongs to; later nights sort later'"
 _CLUSTER = f"""{_SNAPSHOT},
@@ -34,65 +32,38 @@ class Table:
     columns: str
     slice: tuple[str, ...] = ("snapshot_id",)
 
-    def path(self, lake: str) -> str:
-        """Where the table lies in the lake, a folder or any Hadoop-compatible URI."""
-        return f"{lake.rstrip('/')}/{self.name}"
-
-    def create(self, spark: SparkSession, lake: str) -> None:
-        """Create the table if it is not there, from the DDL, since a plain write would lose NOT NULL and the comments."""
-        if urlparse(lake).scheme in ("", "file"):  # on this machine's disks delta-rs makes the same table in a tenth of the time
-            from deltalake import DeltaTable, Schema
-            from pyspark.sql.types import StructType
-
-            schema = Schema.from_json(StructType.fromDDL(self.columns).json())
-            DeltaTable.create(self.path(lake), schema, mode="ignore", partition_by=list(self.slice), description=self.comment)
-            return
-        spark.sql(
-            f"CREATE TABLE IF NOT EXISTS delta.`{self.path(lake)}` ({self.columns}) USING delta "
-            f"PARTITIONED BY ({', '.join(self.slice)}) COMMENT '{_quoted(self.comment)}'"
-        )
-
-    def exists(self, spark: SparkSession, lake: str) -> bool:
-        """Whether the lake has the table."""
-        from delta.tables import DeltaTable
-
-        return DeltaTable.isDeltaTable(spark, self.path(lake))
-
-    def read(self, spark: SparkSession, lake: str, **slice: str | Sequence[str]) -> DataFrame:
-        """The rows of a slice (of the whole table, if none is named)."""
-        df = spark.read.format("delta").load(self.path(lake))
-        return df.where(_predicate(slice)) if slice else df
-
-    def replace(self, df: DataFrame, lake: str, snapshot_id: str, **slice: str | Sequence[str]) -> None:
-        """Make df the whole of the slice's rows. Delta refuses a null where none may be, and an unknown column."""
-        from pyspark.sql import functions as F
-
-        slice = {"snapshot_id": snapshot_id, **slice}
-        own = df.withColumns({name: F.lit(value) for name, value in slice.items() if isinstance(value, str)})
-        writer = own.write.format("delta")
-        if self._is_new(df.sparkSession, lake, snapshot_id):
-            writer.mode("append").save(self.path(lake))
-        else:
-            writer.mode("overwrite").option("replaceWhere", _predicate(slice)).save(self.path(lake))
-
-    def _is_new(self, spark: SparkSession, lake: str, snapshot_id: str) -> bool:
-        """No folder, no rows: to append costs a fifth of what it does to replace, for which Delta must work out its files first."""
-        folder = spark._jvm.org.apache.hadoop.fs.Path(f"{self.path(lake)}/snapshot_id={snapshot_id.replace(':', '%3A')}")
-        return not folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder)
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as Arrow has them, comments in their metadata. It needs no JVM, which Spark's parser of DDL does."""
+        return _schema(self.columns)
 
 
-def _predicate(slice: Mapping[str, str | Sequence[str]]) -> str:
-    """That each column has its value, or one of its values."""
-    terms = []
-    for column, value in slice.items():
-        values = [value] if isinstance(value, str) else value
-        literals = ", ".join(f"'{_quoted(each)}'" for each in values)
-        terms.append(f"{column} IN ({literals})")
-    return " AND ".join(terms)
+_COLUMN = re.compile(r"(?P<name>\w+) +(?P<type>ARRAY<\w+>|MAP<\w+, \w+>|\w+)(?P<required> +NOT NULL)?(?: +COMMENT '(?P<comment>(?:[^']|'')*)')?,?")
+_TYPES = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "BINARY": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+}
 
 
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
+@cache
+def _schema(columns: str) -> pa.Schema:
+    return pa.schema([_field(line.strip()) for line in columns.strip().splitlines()])
+
+
+def _field(declared: str) -> pa.Field:
+    column = _COLUMN.fullmatch(declared)
+    if column is None:
+        raise ValueError(f"no column, each on a line of its own: {declared}")
+    outer, *inner = re.split("[<>, ]+", column["type"].rstrip(">"))
+    known = [_TYPES[name] for name in inner or [outer]]
+    type = {"ARRAY": pa.list_, "MAP": pa.map_}[outer](*known) if inner else known[0]
+    comment = (column["comment"] or "").replace("''", "'")
+    return pa.field(column["name"], type, nullable=column["required"] is None, metadata={"comment": comment} if comment else None)
 
 
 # ---------------------------------------------------------------- what the dumps say (written by ingest)

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
+from jobs.lake import Lake
 from jobs.tables import PARAMETER, SNAPSHOT, TABLES, Table
 
 if TYPE_CHECKING:
     import duckdb
-    from pyspark.sql import SparkSession
 
 ANSWERS: dict[str, tuple[str, str]] = {
     "survival": (
@@ -109,18 +109,19 @@ def statements(raw: Callable[[Table], str]) -> dict[str, str]:
     return views | {name: query for name, (_, query) in ANSWERS.items()}
 
 
-def script(lake: str, engine: str) -> str:
+def script(lake: Lake, engine: str) -> str:
     """A script that makes the views in any session of the engine: spark-sql with Delta, or DuckDB with its delta extension."""
     if engine == "spark":
         return "".join(f"{statement};\n" for statement in _in_spark(lake))
-    views = statements(lambda table: f"delta_scan('{table.path(lake)}')")
+    views = statements(lambda table: f"delta_scan('{lake.path(table)}')")
     return "".join(f'CREATE OR REPLACE VIEW "{name}" AS {query.strip()};\n' for name, query in views.items())
 
 
-def ask_spark(spark: SparkSession, lake: str, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
+def ask_spark(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
     """The columns and first rows of a query on the views, by Spark."""
     from pyspark.errors import AnalysisException, ParseException
 
+    spark = lake.spark()
     for statement in _in_spark(lake):
         spark.sql(statement)
     try:
@@ -130,7 +131,7 @@ def ask_spark(spark: SparkSession, lake: str, sql: str, rows: int) -> tuple[list
         raise AuditError(f"Spark cannot answer it: {str(error).strip().splitlines()[0]}") from None
 
 
-def ask_duckdb(lake: str, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
+def ask_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
     """The columns and first rows of a query on the views, by DuckDB."""
     import duckdb
 
@@ -142,24 +143,19 @@ def ask_duckdb(lake: str, sql: str, rows: int) -> tuple[list[str], list[tuple[ob
         raise AuditError(f"DuckDB cannot answer it: {' '.join(str(error).split())}") from None
 
 
-def open_in_duckdb(lake: str) -> duckdb.DuckDBPyConnection:
+def open_in_duckdb(lake: Lake) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection with the views, over the Delta tables as delta-rs reads them: no Spark, no Java."""
     import duckdb
-    from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
 
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for table in TABLES:
-        try:
-            connection.register(f"_{table.name}", DeltaTable(table.path(lake)).to_pyarrow_dataset())
-        except TableNotFoundError:
-            raise AuditError(f"no audit lies in {lake} (table {table.name} is missing): run `topology-audit nightly --lake {lake}` first") from None
+        connection.register(f"_{table.name}", lake.dataset(table))
     for name, query in statements(lambda table: f'"_{table.name}"').items():
         connection.execute(f'CREATE VIEW "{name}" AS {query}')
     return connection
 
 
-def _in_spark(lake: str) -> list[str]:
-    views = statements(lambda table: f"delta.`{table.path(lake)}`")
+def _in_spark(lake: Lake) -> list[str]:
+    views = statements(lambda table: f"delta.`{lake.path(table)}`")
     return [f"CREATE OR REPLACE TEMPORARY VIEW `{name}` AS {query.strip()}" for name, query in views.items()]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs import failover
 from jobs.errors import AuditError
+from jobs.lake import Lake
 from jobs.run import Night
 from jobs.tables import SNAPSHOT
 
@@ -26,29 +27,27 @@ class Question:
     controlled_shutdown: bool = False
 
 
-def answer(spark: SparkSession, lake: str, snapshot_id: str | None, question: Question) -> str:
+def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     """Work the question out on a published snapshot, by default the cluster's newest, and store the answer; returns the snapshot's id."""
-    night = Night(spark, lake, _published(spark, lake, snapshot_id, question.cluster_id))
+    night = Night(lake, _published(lake, snapshot_id, question.cluster_id))
     in_cluster = F.col("cluster_id") == question.cluster_id
     cluster, broker, *others = (night.read(table).where(in_cluster) for table in failover.READS)
     results = failover.outcome(_scenario(night, question, broker), cluster, broker, *others)
     for table, df in zip(failover.WRITES, results, strict=True):
         night.replace(table, df, scenario_set=question.id)
-    spark.catalog.clearCache()
+    lake.spark().catalog.clearCache()
     return night.snapshot_id
 
 
-def _published(spark: SparkSession, lake: str, snapshot_id: str | None, cluster_id: str) -> str:
-    if not SNAPSHOT.exists(spark, lake):
-        raise AuditError(f"no audit lies in {lake}: run `topology-audit nightly --lake {lake}` first")
-    published = {(row.cluster_id, row.snapshot_id) for row in SNAPSHOT.read(spark, lake).collect()}
+def _published(lake: Lake, snapshot_id: str | None, cluster_id: str) -> str:
+    published = {(row["cluster_id"], row["snapshot_id"]) for row in lake.rows(SNAPSHOT)}
     nights = [night for cluster, night in published if cluster == cluster_id]
     if not nights:
-        raise AuditError(f"no published snapshot of cluster {cluster_id} in {lake}: it has {_list({cluster for cluster, _ in published})}")
+        raise AuditError(f"no published snapshot of cluster {cluster_id} in {lake.uri}: it has {_list({cluster for cluster, _ in published})}")
     if snapshot_id is None:
         return max(nights)
     if snapshot_id not in nights:
-        raise AuditError(f"snapshot {snapshot_id} of cluster {cluster_id} is not published in {lake}: there are {_list(nights)}")
+        raise AuditError(f"snapshot {snapshot_id} of cluster {cluster_id} is not published in {lake.uri}: there are {_list(nights)}")
     return snapshot_id
 
 
@@ -62,11 +61,7 @@ def _scenario(night: Night, question: Question, broker: DataFrame) -> DataFrame:
         raise AuditError("a what-if needs at least one broker or rack that fails")
     fail = [*question.brokers, *(id for rack in question.racks for id, of in rack_of.items() if of == rack)]
     row = (night.snapshot_id, question.cluster_id, question.id, question.id, "what-if", list(dict.fromkeys(fail)), list(question.racks))
-    columns = (
-        "snapshot_id STRING, cluster_id STRING, scenario_set STRING, scenario_id STRING, kind STRING, brokers ARRAY<INT>, racks ARRAY<STRING>, "
-        "unclean BOOLEAN, controlled_shutdown BOOLEAN"
-    )
-    return night.spark.createDataFrame([(*row, question.unclean, question.controlled_shutdown)], columns)
+    return night.lake.spark().createDataFrame([(*row, question.unclean, question.controlled_shutdown)], failover.ASKED)
 
 
 def _list(names: Collection[object]) -> str:

@@ -11,7 +11,7 @@ rows of one cluster at a time is held in memory. A cluster of which nothing was 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -40,44 +40,29 @@ from jobs.tables import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 WRITES: tuple[Table, ...] = (
     CLUSTER, INPUT_FILE, REJECTED_INPUT, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT,
     COMMITTED_OFFSET, KEY_SAMPLE,
 )
-_SMALL = 8 << 20  # bytes that the driver reads in less time than it takes to start a worker
+FEW_BYTES = 8 << 20  # of dumps: what the driver reads in less time than it takes to start a worker
 _PACKED = 1 << 20  # rows that are handed over at once, well below the 2 GiB that a value may have
 _BATCH = 10_000  # rows that Spark takes up at once
 
 
-def read(spark: SparkSession, source: str, snapshot_id: str, *, small: int = _SMALL) -> tuple[DataFrame, ...]:
-    """The tables of WRITES, of all clusters of a source; a source of more than `small` bytes is read by Spark's workers."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType
-
+def read(
+    spark: Callable[[], SparkSession], source: str, snapshot_id: str, *, few_bytes: int = FEW_BYTES
+) -> tuple[pa.Table, ...] | tuple[DataFrame, ...]:
+    """The tables of WRITES, of all clusters of a source; a source of more than `few_bytes` is read by Spark's workers."""
     found = clusters(source)
-    structs = [StructType.fromDDL(table.columns) for table in WRITES]
-    schemas = [to_arrow_schema(struct) for struct in structs]
-    if sum(file.size_bytes for cluster in found for file in cluster.files) > small:
-        return _spread(spark, source, found, snapshot_id, structs, schemas)
+    if sum(file.size_bytes for cluster in found for file in cluster.files) > few_bytes:
+        return _spread(spark(), source, found, snapshot_id)
     system, _ = filesystem(source)
-    parts = [_tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id, schemas) for cluster in found]
-    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it.
-    return tuple(
-        spark.createDataFrame(pa.concat_tables(of_clusters).combine_chunks(), struct)
-        for of_clusters, struct in zip(zip(*parts, strict=True), structs, strict=True)
-    )
+    parts = [_tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id) for cluster in found]
+    return tuple(pa.concat_tables(of_clusters) for of_clusters in zip(*parts, strict=True))
 
 
-def _spread(
-    spark: SparkSession,
-    source: str,
-    found: Sequence[Cluster],
-    snapshot_id: str,
-    structs: Sequence[StructType],
-    schemas: Sequence[pa.Schema],
-) -> tuple[DataFrame, ...]:
+def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot_id: str) -> tuple[DataFrame, ...]:
     """A task a cluster, the largest first."""
     # What it makes is kept as Arrow's own bytes, each table's apart, so that Spark need not take up a row before its table is written: a
     # frame with a column for each table took four times as long, and twenty times the disk.
@@ -90,15 +75,15 @@ def _spread(
         for batch in batches:
             for index in batch.column(0).to_pylist():
                 cluster = largest_first[index]
-                tables = _tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id, schemas)
+                tables = _tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id)
                 for written, table in zip(WRITES, tables, strict=True):
                     for start in range(0, len(table), _PACKED):
                         yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
 
     packed = spark.range(0, len(found), 1, len(found)).mapInArrow(ingest, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
     return tuple(
-        packed.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, struct)
-        for table, struct in zip(WRITES, structs, strict=True)
+        packed.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, table.columns)
+        for table in WRITES
     )
 
 
@@ -141,10 +126,11 @@ def _hidden(file: File) -> bool:
     return any(part.startswith(".") for part in file.name.split("/"))
 
 
-def _tables(merged: Merged, cluster_id: str, snapshot_id: str, schemas: Sequence[pa.Schema]) -> list[pa.Table]:
+def _tables(merged: Merged, cluster_id: str, snapshot_id: str) -> list[pa.Table]:
     """The merged rows under their snapshot and cluster, in the order of WRITES."""
     tables = []
-    for table, schema in zip(WRITES, schemas, strict=True):
+    for table in WRITES:
+        schema = table.schema
         if table is KEY_SAMPLE:
             columns, count = merged.key_sample.columns, len(merged.key_sample)
         else:

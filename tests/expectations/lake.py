@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
+from jobs.lake import frame
 from jobs.tables import BY_NAME
 
 Row = dict[str, Any]
@@ -126,28 +125,25 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
         add("failover", "nightly", name, "t", partition, *states, *after)(tables)
 
 
-def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, DataFrame]:
+def arrow(clusters: Mapping[str, Tables]) -> dict[str, pa.Table]:
     """The tables of a night with these clusters."""
-    found = {}
-    for name, table in BY_NAME.items():
-        if "cluster_id" in table.columns:
-            schema = StructType.fromDDL(table.columns)
-            head = {"snapshot_id": "s"}
-            rows = [{**head, "cluster_id": cluster, **row} for cluster, tables in clusters.items() for row in tables[name]]
-            # As check has them: through Arrow, rows stay with the driver; in one partition, they need no shuffle.
-            found[name] = spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(schema)), schema).coalesce(1)
-    return found
+    return {
+        name: pa.Table.from_pylist(
+            [{"snapshot_id": "s", "cluster_id": cluster, **row} for cluster, tables in clusters.items() for row in tables[name]], table.schema
+        )
+        for name, table in BY_NAME.items()
+        if "cluster_id" in table.schema.names
+    }
+
+
+def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, DataFrame]:
+    """The same for Spark."""
+    return {name: frame(spark, BY_NAME[name], rows) for name, rows in arrow(clusters).items()}
 
 
 def _row(table: str, values: tuple[Any, ...]) -> Row:
-    names = _columns(table)
+    names = BY_NAME[table].schema.names[2:]  # after snapshot and cluster
     return dict(zip(names, values, strict=True))
-
-
-def _columns(table: str) -> list[str]:
-    """The names of a table's columns after snapshot and cluster."""
-    lines = [line.split() for line in BY_NAME[table].columns.splitlines()]
-    return [words[0] for words in lines if words][2:]
 
 
 def _has(row: Row, where: Mapping[str, Any]) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 
 import pytest
-from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from expectations.rule import one_row_per_key
-from jobs.check import judge, quick_session, rules_of
+from jobs.check import InDuckdb, InSpark, judge, rules_of
 from jobs.tables import BY_NAME
-from tests.expectations.lake import HELD, Edit, add, consumers, drop, edit, frames, sound
+from tests.expectations.lake import HELD, Edit, add, arrow, consumers, drop, edit, frames, sound
 
 NOT_JUDGED = {"parameter", "validation", "snapshot"}  # of no cluster, and what comes after the gates
 SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
@@ -226,14 +225,13 @@ def night(edits: list[Edit]) -> dict:
     return tables
 
 
-@pytest.fixture(scope="module")
-def judged(spark: SparkSession) -> dict[tuple[str, str], tuple]:
+@pytest.fixture(scope="module", params=["duckdb", "spark"])
+def judged(request: pytest.FixtureRequest) -> dict[tuple[str, str], tuple]:
     """What was judged of each cluster and rule: severity, success, broken rows, example, sentence."""
-    asking = quick_session(spark)
-    clusters = {"sound": [], "silent": SILENT, **BROKEN}
-    tables = frames(asking, {name: night(edits) for name, edits in clusters.items()})
+    clusters = {name: night(edits) for name, edits in {"sound": [], "silent": SILENT, **BROKEN}.items()}
+    tables = InDuckdb(arrow(clusters)) if request.param == "duckdb" else InSpark(frames(request.getfixturevalue("spark"), clusters))
     rules = {suite: rules_of(suite, limits()) for suite in SUITES}
-    rows = judge(asking, tables, rules, "s", docs=None)
+    rows = [tuple(row.values()) for row in judge(tables, rules, "s", docs=None).to_pylist()]
     assert len({row[:4] for row in rows}) == len(rows)
     return {(cluster, f"{suite}.{rule}"): rest for _, cluster, suite, rule, *rest in rows}
 
@@ -271,7 +269,7 @@ def test_only_soft_rules_may_lack_their_input() -> None:
             assert rule.severity == "warning" or not rule.meta.get("told")
 
 
-def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alone(spark: SparkSession) -> None:
+def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alone() -> None:
     once, twice = sound(), sound()
     amiss("leaderless")(once), amiss("leaderless")(twice)
     add("rejected_input", "topics.txt", 3, 0, "?", "why")(once), add("rejected_input", "topics.txt", 3, 0, "?", "why")(twice)
@@ -279,9 +277,7 @@ def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alon
         add("key_sample", "t", None, None, 1, 1)(tables)
     for rows in twice.values():
         rows[:] = [*rows, *rows[-1:]]
-    asking = quick_session(spark)
-    tables = frames(asking, {"once": once, "twice": twice})
     rules = {suite: [one_row_per_key(BY_NAME[suite])] for suite in SUITES}
-    rows = judge(asking, tables, rules, "s", docs=None)
+    rows = [tuple(row.values()) for row in judge(InDuckdb(arrow({"once": once, "twice": twice})), rules, "s", docs=None).to_pylist()]
     assert {(suite, success) for _, cluster, suite, _, _, success, *_ in rows if cluster == "twice"} == {(suite, False) for suite in SUITES}
     assert all(success for _, cluster, _, _, _, success, *_ in rows if cluster == "once")

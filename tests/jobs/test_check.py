@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from expectations.rule import soft
-from jobs.check import check, judge, quick_session
+from jobs.check import InDuckdb, InSpark, check, judge
 from jobs.errors import AuditError
+from jobs.lake import Lake
 from jobs.tables import BY_NAME, VALIDATION
-from tests.expectations.lake import Edit, drop, frames, sound
+from tests.expectations.lake import Edit, arrow, drop, frames, sound
 
 SUITES = ["topic", "partition"]
 
@@ -25,14 +27,14 @@ def night(*edits: Edit) -> dict:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two clusters: all is well with one; the other lost its topic, on the way or for want of a line."""
-    folder = str(tmp_path_factory.mktemp("lake"))
-    for name, df in frames(spark, {"sick": night(drop("topic")), "well": night()}).items():
+    lake = Lake(str(tmp_path_factory.mktemp("lake")), pytest.fail)
+    for name, rows in arrow({"sick": night(drop("topic")), "well": night()}).items():
         if name in ("cluster", "topic", "partition"):
-            BY_NAME[name].create(spark, folder)
-            BY_NAME[name].replace(df, folder, snapshot_id="s")
-    return folder
+            lake.create(BY_NAME[name])
+            lake.replace(BY_NAME[name], rows, few=True, snapshot_id="s")
+    return lake
 
 
 @pytest.fixture(scope="module")
@@ -41,23 +43,25 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def verdicts(spark: SparkSession, lake: str, docs: Path) -> list:
-    return [row for suite in SUITES for row in check(spark, lake, "s", [suite], limits=limits(), docs=str(docs)).collect()]
+def verdicts(lake: Lake, docs: Path) -> list:
+    return [row for suite in SUITES for row in check(lake, "s", [suite], limits=limits(), docs=str(docs)).to_pylist()]
 
 
-def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(spark: SparkSession, verdicts: list, tmp_path: Path) -> None:
-    rules = {(row.suite, row.rule) for row in verdicts}
+def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(verdicts: list, tmp_path: Path) -> None:
+    rules = {(row["suite"], row["rule"]) for row in verdicts}
     assert {suite for suite, _ in rules} == set(SUITES)
     expected = {(cluster, *rule) for cluster in ("sick", "well") for rule in rules}
-    assert {(row.cluster_id, row.suite, row.rule) for row in verdicts} == expected
+    assert {(row["cluster_id"], row["suite"], row["rule"]) for row in verdicts} == expected
     assert len(verdicts) == 2 * len(rules)
-    VALIDATION.create(spark, str(tmp_path))
-    VALIDATION.replace(spark.createDataFrame(verdicts, VALIDATION.columns), str(tmp_path), snapshot_id="s", suite=SUITES)
-    assert VALIDATION.read(spark, str(tmp_path)).count() == len(verdicts)
+    lake = Lake(str(tmp_path), pytest.fail)
+    lake.create(VALIDATION)
+    for _ in range(2):
+        lake.replace(VALIDATION, pa.Table.from_pylist(verdicts), few=True, snapshot_id="s", suite=SUITES)
+    assert sorted(map(str, lake.rows(VALIDATION))) == sorted(map(str, verdicts))
 
 
 def test_a_sick_cluster_breaks_hard_rules_of_its_own_only(verdicts: list) -> None:
-    broken = [(row.cluster_id, row.suite, row.rule, row.severity, row.broken_rows, row.example) for row in verdicts if not row.success]
+    broken = [(row["cluster_id"], row["suite"], row["rule"], row["severity"], row["broken_rows"], row["example"]) for row in verdicts if not row["success"]]
     assert broken == [("sick", "topic", "topics_of_partitions", "hard", 1, '{"cluster_id":"sick","topic":"t"}')]
 
 
@@ -70,16 +74,16 @@ def test_the_docs_of_a_night_gather_what_separate_checks_found(verdicts: list, d
     assert "Every partition belongs to a topic that is known." in next((docs / "validations" / "topic").rglob("*.html")).read_text()
 
 
-def test_a_check_that_runs_again_replaces_its_pages(spark: SparkSession, lake: str, verdicts: list, docs: Path) -> None:
-    again = check(spark, lake, "s", ["topic"], limits=limits(), docs=str(docs)).collect()
-    assert again == [row for row in verdicts if row.suite == "topic"]
+def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, docs: Path) -> None:
+    again = check(lake, "s", ["topic"], limits=limits(), docs=str(docs)).to_pylist()
+    assert again == [row for row in verdicts if row["suite"] == "topic"]
     assert len(list((docs / "validations").rglob("*.html"))) == len(SUITES)
     assert (docs / "index.html").read_text().count("validations/topic/s/") == 1
 
 
-def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(spark: SparkSession, lake: str) -> None:
+def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> None:
     with pytest.raises(AuditError, match="snapshot other has no cluster to judge"):
-        check(spark, lake, "other", ["topic"], limits=limits(), docs=None)
+        check(lake, "other", ["topic"], limits=limits(), docs=None)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +96,12 @@ def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(spark: SparkSes
         ("SELECT 'who' AS cluster_id FROM {batch}", None, r"clusters that the snapshot does not have: \['who'\]"),
     ],
 )
-def test_a_rule_that_cannot_be_asked_is_an_error_and_no_verdict(spark: SparkSession, query: str, told: str | None, said: str) -> None:
-    asking, rule = quick_session(spark), soft("odd", "A rule.", query, told=told)
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_a_rule_that_cannot_be_asked_is_an_error_and_no_verdict(
+    spark: SparkSession, engine: str, query: str, told: str | None, said: str
+) -> None:
+    rule, clusters = soft("odd", "A rule.", query, told=told), {"well": night()}
+    tables = InDuckdb(arrow(clusters)) if engine == "duckdb" else InSpark(frames(spark, clusters))
     with pytest.raises(AuditError, match=said) as refused:
-        judge(asking, frames(asking, {"well": night()}), {"partition": [rule]}, "s", docs=None)
+        judge(tables, {"partition": [rule]}, "s", docs=None)
     assert "\n" not in str(refused.value)

@@ -12,10 +12,6 @@ from kafka_model.failover import Outcome, Partition, outcome
 from kafka_model.partition_state import PartitionState
 
 NAMES = {PartitionState.ONLINE: "OnlinePartition", PartitionState.OFFLINE: "OfflinePartition"}
-SCENARIO = (
-    "snapshot_id STRING, cluster_id STRING, scenario_set STRING, scenario_id STRING, kind STRING, brokers ARRAY<INT>, racks ARRAY<STRING>, "
-    "unclean BOOLEAN, controlled_shutdown BOOLEAN"
-)
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ def test_columns_fail_as_values_do(spark: SparkSession) -> None:
         rows["partition"].append((*of, "t", 0, was.leader, list(was.replicas), list(was.isr), *told, None, None, None))
         rows["scenario"].append((*of, "test", "one", "what-if", case.failing, [], case.unclean, case.controlled_shutdown))
     frames = [spark.createDataFrame(rows[table.name], table.columns) for table in (CLUSTER, BROKER, TOPIC, PARTITION)]
-    asks = spark.createDataFrame(rows["scenario"], SCENARIO)
+    asks = spark.createDataFrame(rows["scenario"], failover.ASKED)
     _, failed, _ = failover.outcome(asks, *frames, spark.createDataFrame([], PRODUCER_LOAD.columns))
     found = {row.cluster_id: row for row in failed.collect()}
 

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from expectations.limits import limits
 from jobs import ingest, views
 from jobs.errors import AuditError
-from jobs.run import JOBS, NIGHT, Night, sole_writer
+from jobs.lake import Lake
+from jobs.run import JOBS, NIGHT, Night
 from jobs.tables import BROKER, FAILOVER, INPUT_FILE, PARAMETER, PARTITION, REPLICA_ASSIGNMENT, SNAPSHOT, TABLES, VALIDATION
 from jobs.what_if import Question, answer
 
@@ -34,17 +35,17 @@ def run(night: Night, source: str, docs: str | None = None) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two published nights of the same clusters; one of them loses a broker in the second."""
-    lake = str(tmp_path_factory.mktemp("lake"))
-    assert run(Night(spark, lake, FIRST), "night-before") == []
-    assert run(Night(spark, lake, SECOND), "bundled", docs=f"{lake}/docs") == []
+    lake = Lake(str(tmp_path_factory.mktemp("lake")), lambda: spark)
+    assert run(Night(lake, FIRST), "night-before") == []
+    assert run(Night(lake, SECOND), "bundled", docs=f"{lake.uri}/docs") == []
     return lake
 
 
 @pytest.fixture(scope="module")
-def night(spark: SparkSession, lake: str) -> Night:
-    return Night(spark, lake, SECOND)
+def night(lake: Lake) -> Night:
+    return Night(lake, SECOND)
 
 
 def contents(night: Night, *, but: tuple[str, ...] = ()) -> dict[str, list[str]]:
@@ -56,7 +57,7 @@ def contents(night: Night, *, but: tuple[str, ...] = ()) -> dict[str, list[str]]
     }
 
 
-def ask(lake: str, sql: str) -> list[tuple[object, ...]]:
+def ask(lake: Lake, sql: str) -> list[tuple[object, ...]]:
     return views.open_in_duckdb(lake).execute(sql).fetchall()
 
 
@@ -66,7 +67,7 @@ def test_every_line_of_every_dump_is_accepted_or_rejected(night: Night) -> None:
     assert files.where("entries <> accepted + rejected OR format IS NULL OR rejected > 0").collect() == []
 
 
-def test_both_nights_are_published_and_the_second_names_the_first(lake: str) -> None:
+def test_both_nights_are_published_and_the_second_names_the_first(lake: Lake) -> None:
     rows = ask(lake, "SELECT snapshot_id, cluster_id, previous_snapshot_id, latest FROM snapshot ORDER BY 1, 2")
     assert rows == [
         (FIRST, "orders-eu", None, False),
@@ -76,7 +77,7 @@ def test_both_nights_are_published_and_the_second_names_the_first(lake: str) -> 
     ]
 
 
-def test_keyed_and_explicit_records_are_predicted_where_the_java_producer_put_them(lake: str) -> None:
+def test_keyed_and_explicit_records_are_predicted_where_the_java_producer_put_them(lake: Lake) -> None:
     rows = ask(
         lake,
         "SELECT cluster_id, topic, partition, records, observed_records FROM producer_load p WHERE latest AND NOT EXISTS "
@@ -87,7 +88,7 @@ def test_keyed_and_explicit_records_are_predicted_where_the_java_producer_put_th
     assert [row for row in rows if row[3] != row[4]] == []
 
 
-def test_the_verdicts_tell_the_healthy_cluster_from_the_one_that_lost_a_broker(lake: str) -> None:
+def test_the_verdicts_tell_the_healthy_cluster_from_the_one_that_lost_a_broker(lake: Lake) -> None:
     now = {row[0]: row[1:] for row in ask(lake, "SELECT cluster_id, live_brokers, brokers, any_broker_reads, leaderless_now > 0 FROM verdict WHERE latest")}
     assert now == {"orders-eu": (3, 3, True, None), "payments-us": (2, 3, False, True)}
     then = ask(lake, f"SELECT live_brokers FROM verdict WHERE cluster_id = 'payments-us' AND snapshot_id = '{FIRST}'")
@@ -96,37 +97,37 @@ def test_the_verdicts_tell_the_healthy_cluster_from_the_one_that_lost_a_broker(l
 
 def test_a_rerun_changes_no_row(night: Night) -> None:
     before = contents(night, but=("snapshot",))
-    assert run(night, "bundled", docs=f"{night.lake}/docs") == []
+    assert run(night, "bundled", docs=f"{night.lake.uri}/docs") == []
     assert contents(night, but=("snapshot",)) == before
 
 
-def test_data_docs_show_every_suite_of_the_night(lake: str) -> None:
-    index = Path(lake, "docs", "index.html").read_text()
+def test_data_docs_show_every_suite_of_the_night(lake: Lake) -> None:
+    index = Path(lake.uri, "docs", "index.html").read_text()
     suites = {table.name for table in TABLES if table not in (PARAMETER, SNAPSHOT, VALIDATION)}
-    assert {folder.name for folder in Path(lake, "docs", "validations").iterdir()} == suites
+    assert {folder.name for folder in Path(lake.uri, "docs", "validations").iterdir()} == suites
     assert [suite for suite in suites if f"validations/{suite}/" not in index] == []
 
 
 @pytest.mark.parametrize("view", views.ANSWERS)
-def test_spark_and_duckdb_answer_a_view_alike(spark: SparkSession, lake: str, view: str) -> None:
+def test_spark_and_duckdb_answer_a_view_alike(lake: Lake, view: str) -> None:
     def rows(answer: tuple[list[str], list[tuple[object, ...]]]) -> tuple[list[str], list[str]]:
         return answer[0], sorted(str([round(value, 9) if isinstance(value, float) else value for value in row]) for row in answer[1])
 
     sql = f"SELECT * FROM {view}"
-    of_spark, of_duckdb = rows(views.ask_spark(spark, lake, sql, 10_000)), rows(views.ask_duckdb(lake, sql, 10_000))
+    of_spark, of_duckdb = rows(views.ask_spark(lake, sql, 10_000)), rows(views.ask_duckdb(lake, sql, 10_000))
     assert of_spark == of_duckdb
     assert of_duckdb[1]
 
 
-def test_a_table_is_read_by_delta_rs_with_its_comments(lake: str) -> None:
-    table = DeltaTable(f"{lake}/failover")
+def test_a_table_is_read_by_delta_rs_with_its_comments(lake: Lake) -> None:
+    table = DeltaTable(f"{lake.uri}/failover")
     fields = {field.name: field for field in table.schema().fields}
     assert fields["state_before"].metadata["comment"] == "OnlinePartition or OfflinePartition"
     assert not fields["topic"].nullable
 
 
 def test_what_if_of_a_broker_is_what_the_night_says_of_it(night: Night) -> None:
-    assert answer(night.spark, night.lake, None, Question("asked", "payments-us", brokers=[12])) == SECOND
+    assert answer(night.lake, None, Question("asked", "payments-us", brokers=[12])) == SECOND
     columns = [name for name in night.read(FAILOVER).columns if name not in ("scenario_set", "scenario_id")]
     of = night.read(FAILOVER).where("cluster_id = 'payments-us'").select(*columns, "scenario_set", "scenario_id")
     nightly, asked = of.where("scenario_id = 'broker 12' AND scenario_set = 'nightly'"), of.where("scenario_set = 'asked'")
@@ -144,12 +145,12 @@ def test_what_if_of_a_broker_is_what_the_night_says_of_it(night: Night) -> None:
 )
 def test_a_what_if_about_what_is_not_there_says_what_is(night: Night, question: Question, said: str) -> None:
     with pytest.raises(AuditError, match=said):
-        answer(night.spark, night.lake, None, question)
+        answer(night.lake, None, question)
     assert night.read(FAILOVER).where("scenario_set = 'x'").isEmpty()
 
 
-def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answers(spark: SparkSession, lake: str) -> None:
-    third = Night(spark, lake, "2026-01-03")
+def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answers(lake: Lake) -> None:
+    third = Night(lake, "2026-01-03")
     third.ingest(str(SNAPSHOTS / "bundled"), {})
     third.step("replica_assignment")
     assert third.publish() == ["orders-eu", "payments-us"]  # nothing was judged
@@ -157,8 +158,8 @@ def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answ
     assert ask(lake, "SELECT count(*) FROM replica_assignment WHERE snapshot_id = '2026-01-03'") == [(0,)]
 
 
-def test_an_unsound_answer_withholds_its_cluster_alone(spark: SparkSession, lake: str) -> None:
-    night = Night(spark, lake, SECOND)
+def test_an_unsound_answer_withholds_its_cluster_alone(lake: Lake) -> None:
+    night = Night(lake, SECOND)
     sound = night.read(REPLICA_ASSIGNMENT).localCheckpoint()
     broken = sound.withColumn("replicas", F.when(F.col("cluster_id") == "payments-us", F.array(F.lit(12), F.lit(12))).otherwise(F.col("replicas")))
     night.replace(REPLICA_ASSIGNMENT, broken)
@@ -180,9 +181,9 @@ def test_parameters_are_rows_and_unknown_ones_are_refused(night: Night) -> None:
     assert ask(night.lake, f"SELECT count(*) FROM snapshot WHERE snapshot_id = '{SECOND}'") == [(2,)]
 
 
-def test_a_step_without_its_ingest_says_so(spark: SparkSession, lake: str) -> None:
+def test_a_step_without_its_ingest_says_so(lake: Lake) -> None:
     with pytest.raises(AuditError, match="run `step ingest --snapshot 1999-01-01` first"):
-        Night(spark, lake, "1999-01-01").step("failover")
+        Night(lake, "1999-01-01").step("failover")
 
 
 def test_a_source_that_cannot_be_read_leaves_what_is_published(night: Night) -> None:
@@ -191,21 +192,22 @@ def test_a_source_that_cannot_be_read_leaves_what_is_published(night: Night) -> 
     assert ask(night.lake, f"SELECT count(*) FROM snapshot WHERE snapshot_id = '{SECOND}'") == [(2,)]
 
 
-def test_delta_refuses_a_null_where_the_table_allows_none(night: Night) -> None:
+def test_the_lake_refuses_a_null_where_the_table_allows_none(night: Night) -> None:
     nameless = night.read(BROKER).withColumn("live", F.lit(None).cast("boolean"))
-    with pytest.raises(Exception, match="NOT NULL|DELTA_NOT_NULL"):
+    with pytest.raises(Exception, match="null values to non-nullable"):
         night.replace(BROKER, nameless)
     assert night.read(BROKER).where("live IS NULL").isEmpty()
 
 
-def test_rows_of_another_night_cannot_be_written(spark: SparkSession, lake: str, night: Night) -> None:
-    before = Night(spark, lake, FIRST).read(PARTITION).count()
+def test_rows_of_another_night_cannot_be_written(lake: Lake, night: Night) -> None:
+    before = Night(lake, FIRST).read(PARTITION).count()
     night.replace(PARTITION, night.read(PARTITION).localCheckpoint().withColumn("snapshot_id", F.lit(FIRST)))
-    assert Night(spark, lake, FIRST).read(PARTITION).count() == before
+    assert Night(lake, FIRST).read(PARTITION).count() == before
 
 
 def test_two_at_once_on_a_lake_are_one_too_many(tmp_path: Path) -> None:
-    with sole_writer(str(tmp_path)), pytest.raises(AuditError, match="another run is writing to the lake"), sole_writer(str(tmp_path)):
+    lake = Lake(str(tmp_path), pytest.fail)
+    with lake.sole_writer(), pytest.raises(AuditError, match="another run is writing to the lake"), lake.sole_writer():
         pass
 
 

@@ -10,16 +10,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from jobs import failover, ingest
-from jobs.tables import PRODUCER_LOAD
+from jobs.lake import frame
+from jobs.tables import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 
 KILLED = Path(__file__).parents[1] / "snapshots" / "killed"
-SCENARIO = (
-    "snapshot_id STRING, cluster_id STRING, scenario_set STRING, scenario_id STRING, kind STRING, brokers ARRAY<INT>, racks ARRAY<STRING>, "
-    "unclean BOOLEAN, controlled_shutdown BOOLEAN"
-)
 LINE = re.compile(r"^\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)(?:\tElr: (\S*)\tLastKnownElr: (\S*))?", re.M)
 State = tuple[int | None, frozenset[int], frozenset[int] | None, frozenset[int] | None]
 
@@ -59,10 +56,10 @@ def predicted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         shutil.copy(KILLED / story / "0-before.txt", source / story)
         racks = json.loads((KILLED / story / "scenario.json").read_text())["racks"]
         (source / story / "brokers.csv").write_text("broker_id,rack\n" + "".join(f"{id},{rack}\n" for id, rack in racks.items()))
-    tables: dict[str, DataFrame] = dict(zip((table.name for table in ingest.WRITES), ingest.read(spark, str(source), "s"), strict=True))
+    tables = {table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)}
     asked = [("s", story, "test", dump, "what-if", gone, [], None, stopped) for story, dump, gone, stopped in CASES]
-    of = [tables[name] for name in ("cluster", "broker", "topic", "partition")]
-    _, failed, _ = failover.outcome(spark.createDataFrame(asked, SCENARIO), *of, spark.createDataFrame([], PRODUCER_LOAD.columns))
+    of = [tables[table] for table in (CLUSTER, BROKER, TOPIC, PARTITION)]
+    _, failed, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), *of, spark.createDataFrame([], PRODUCER_LOAD.columns))
     found: dict[tuple[str, str], dict[tuple[str, int], State]] = {}
     for row in failed.collect():
         sets = (None if row.elr is None else frozenset(row.elr), None if row.last_known_elr is None else frozenset(row.last_known_elr))

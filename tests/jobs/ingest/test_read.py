@@ -4,10 +4,12 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest
+from jobs.lake import Lake, frame
 from jobs.tables import BROKER, CLUSTER, INPUT_FILE, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, REJECTED_INPUT, REPLICA, TOPIC
 
 BUNDLED = Path(__file__).parents[2] / "snapshots" / "bundled"
@@ -15,7 +17,8 @@ PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\t
 
 
 def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
-    return dict(zip((table.name for table in ingest.WRITES), ingest.read(spark, str(source), "2026-11-21", **how), strict=True))
+    found = ingest.read(lambda: spark, str(source), "2026-11-21", **how)
+    return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in zip(ingest.WRITES, found, strict=True)}
 
 
 def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
@@ -26,7 +29,7 @@ def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
 
 
 def test_workers_read_what_the_driver_reads(spark: SparkSession) -> None:
-    on_driver, by_workers = read(spark, BUNDLED), read(spark, BUNDLED, small=0)
+    on_driver, by_workers = read(spark, BUNDLED), read(spark, BUNDLED, few_bytes=0)
     for table in ingest.WRITES:
         found, expected = (frames[table.name].toArrow().sort_by("cluster_id") for frames in (by_workers, on_driver))
         assert found.to_pylist() == expected.to_pylist(), table.name
@@ -69,8 +72,8 @@ def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSe
         assert rows(OBSERVED_ASSIGNMENT.name).count() == held
 
 
-@pytest.mark.parametrize("small", [0, 1 << 20])
-def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession, tmp_path: Path, small: int) -> None:
+@pytest.mark.parametrize("few_bytes", [0, 1 << 20])
+def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession, tmp_path: Path, few_bytes: int) -> None:
     for name, data in {
         "good/topics.gz": gzip.compress(PARTITION_LINE.encode()), "good/.DS_Store": b"\0", "good/empty": b"",
         "sick/garbage": bytes(range(256)) * 9, "sick/torn.gz": gzip.compress(b"x" * 999)[:20],
@@ -78,7 +81,7 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    frames = read(spark, tmp_path, small=small)
+    frames = read(spark, tmp_path, few_bytes=few_bytes)
     assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"], "sick": [], "silent": []}
     told = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
     assert [tuple(row) for row in told.collect()] == [
@@ -97,10 +100,11 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
 
 def test_tables_take_the_frames_twice_over_and_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Delta refuses a null where none may be, a column of another type, a row of another snapshot."""
-    for small in (0, 1 << 20):
-        frames = read(spark, BUNDLED, small=small)
+    lake = Lake(tmp_path.as_uri(), lambda: spark)
+    for few_bytes in (0, 1 << 20):
+        frames = read(spark, BUNDLED, few_bytes=few_bytes)
         for table in (CLUSTER, REPLICA, KEY_SAMPLE):
-            table.create(spark, str(tmp_path))
-            table.replace(frames[table.name], str(tmp_path), snapshot_id="2026-11-21")
+            lake.create(table)
+            lake.replace(table, frames[table.name], few=False, snapshot_id="2026-11-21")
     for table in (CLUSTER, REPLICA, KEY_SAMPLE):
-        assert table.read(spark, str(tmp_path)).count() == frames[table.name].count()
+        assert lake.read(table).count() == frames[table.name].count()

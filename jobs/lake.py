@@ -1,0 +1,191 @@
+"""The lake: where the Delta tables lie, and how a slice of one is read and replaced.
+
+Spark does so on any Hadoop-compatible storage and at any size. Few rows in a folder are read and written by delta-rs in this process:
+the same tables, of which either reads what the other wrote, at a hundredth of the cost (Spark takes about three seconds for the first
+Delta table that a session writes, and half a second for each after it). A lake given as a URI, `file:///...` too, is Spark's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import TableNotFoundError
+from filelock import FileLock, Timeout
+from pyarrow import fs
+from pyarrow.dataset import Dataset
+
+from jobs.errors import AuditError
+from jobs.tables import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Slice = str | Sequence[str]  # the value of a column, or its values
+FEW_BYTES = 16 << 20  # of Parquet: what one process reads in less time than Spark plans to
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """A folder or any Hadoop-compatible URI. `spark` gives the session, which is asked for when it is needed."""
+
+    uri: str
+    spark: Callable[[], SparkSession]
+
+    @property
+    def in_process(self) -> bool:
+        """Whether few rows may be read and written without Spark."""
+        return urlparse(self.uri).scheme == ""
+
+    @property
+    def folder(self) -> Path | None:
+        """On this machine's disks; None: on other storage."""
+        return Path(urlparse(self.uri).path).absolute() if urlparse(self.uri).scheme in ("", "file") else None
+
+    def path(self, table: Table) -> str:
+        """Where a table lies."""
+        return f"{self.uri.rstrip('/')}/{table.name}"
+
+    def has(self, table: Table) -> bool:
+        """Whether the table is there."""
+        if self.in_process:
+            return DeltaTable.is_deltatable(self.path(table))
+        from delta.tables import DeltaTable as OfSpark
+
+        return OfSpark.isDeltaTable(self.spark(), self.path(table))
+
+    def create(self, table: Table) -> None:
+        """Create the table if it is not there, from the declaration, since a plain write would lose NOT NULL and the comments."""
+        if self.in_process:
+            DeltaTable.create(self.path(table), table.schema, mode="ignore", partition_by=list(table.slice), description=table.comment)
+            return
+        self.spark().sql(
+            f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta "
+            f"PARTITIONED BY ({', '.join(table.slice)}) COMMENT '{_quoted(table.comment)}'"
+        )
+
+    def few(self, table: Table, **slice: Slice) -> pa.Table | None:
+        """The rows of a slice (of the whole table, if none is named) in this process; None: they are many, or elsewhere."""
+        if not self.in_process:
+            return None
+        delta = self._open(table)
+        wanted = [(column, "in", list(_values(value))) for column, value in slice.items()]
+        files = pa.table(delta.get_add_actions(flatten=True))
+        for column, _, values in wanted:
+            files = files.filter(pc.is_in(files[f"partition.{column}"], pa.array(values, pa.string())))
+        if (pc.sum(files["size_bytes"]).as_py() or 0) > FEW_BYTES:
+            return None
+        return self._dataset(delta, table, wanted or None).to_table().select(table.schema.names).cast(table.schema)
+
+    def dataset(self, table: Table) -> Dataset:
+        """The whole table, for a reader without Spark, on any storage that delta-rs knows."""
+        return self._dataset(self._open(table), table)
+
+    def read(self, table: Table, **slice: Slice) -> DataFrame:
+        """The same for Spark, at any size."""
+        rows = self.few(table, **slice)
+        if rows is not None:
+            return frame(self.spark(), table, rows)
+        df = self.spark().read.format("delta").load(self.path(table))
+        return df.where(_predicate(slice)) if slice else df
+
+    def rows(self, table: Table, **slice: Slice) -> list[dict[str, Any]]:
+        """The same in Python: for tables of a few rows a cluster."""
+        few = self.few(table, **slice)
+        return (self.read(table, **slice).toArrow() if few is None else few).to_pylist()
+
+    def replace(self, table: Table, rows: pa.Table | DataFrame, *, few: bool, **slice: Slice) -> None:
+        """Make rows the whole of the slice, whose single values need not be among their columns. No null where none may be, no unknown column.
+
+        `few` rows of a DataFrame come to this process, if the lake is a folder.
+        """
+        given = {column: value for column, value in slice.items() if isinstance(value, str)}
+        if not isinstance(rows, pa.Table):
+            from pyspark.sql import functions as F
+
+            rows = rows.withColumns({column: F.lit(value) for column, value in given.items()})
+            if not (few and self.in_process):
+                self._replace_by_spark(table, rows, slice)
+                return
+            rows = rows.toArrow()
+        for column, value in given.items():
+            values = pa.repeat(pa.scalar(value), len(rows))
+            rows = rows.drop_columns([column] if column in rows.column_names else []).append_column(column, values)
+        if unknown := set(rows.column_names) - set(table.schema.names):
+            raise ValueError(f"table {table.name} has no column {', '.join(sorted(unknown))}")
+        rows = rows.select(table.schema.names).cast(table.schema)
+        if self.in_process:
+            # Copied: of a column of lists that are all empty, Spark's Arrow keeps no offsets for their elements, over which delta-rs panics.
+            rows = rows.take(pa.array(range(len(rows)), pa.int64()))
+            write_deltalake(self.path(table), rows, mode="overwrite", predicate=_predicate(slice))
+        else:
+            self._replace_by_spark(table, frame(self.spark(), table, rows), slice)
+
+    def _replace_by_spark(self, table: Table, df: DataFrame, slice: Mapping[str, Slice]) -> None:
+        writer = df.write.format("delta")
+        if self._is_new(table, slice["snapshot_id"]):
+            writer.mode("append").save(self.path(table))
+        else:
+            writer.mode("overwrite").option("replaceWhere", _predicate(slice)).save(self.path(table))
+
+    def _is_new(self, table: Table, snapshot_id: Slice) -> bool:
+        """No folder, no rows: to append costs a fifth of what it does to replace, for which Delta must work out its files first."""
+        spark = self.spark()
+        folders = [spark._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/snapshot_id={id.replace(':', '%3A')}") for id in _values(snapshot_id)]
+        return not any(folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder) for folder in folders)
+
+    def _open(self, table: Table) -> DeltaTable:
+        try:
+            return DeltaTable(self.path(table))
+        except TableNotFoundError:
+            raise AuditError(f"no audit lies in {self.uri} (table {table.name} is missing): run `topology-audit nightly --lake {self.uri}` first") from None
+
+    def _dataset(self, delta: DeltaTable, table: Table, wanted: list[tuple[str, str, list[str]]] | None = None) -> Dataset:
+        # By Arrow's own file system: with that of delta-rs, called back from Arrow's threads, every second process aborted at its end.
+        own = fs.SubTreeFileSystem(str(self.folder / table.name), fs.LocalFileSystem()) if self.folder else None
+        return delta.to_pyarrow_dataset(partitions=wanted, filesystem=own)
+
+    @contextmanager
+    def sole_writer(self) -> Iterator[None]:
+        """Nobody else writes to a lake on this machine meanwhile; on other storage Airflow's max_active_runs sees to it."""
+        if (folder := self.folder) is None:
+            yield
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(folder / ".writer.lock", timeout=0):
+                yield
+        except Timeout:
+            raise AuditError(f"another run is writing to the lake {self.uri}: wait for it to end, then run again") from None
+        except OSError as error:
+            raise AuditError(f"cannot write to the lake {self.uri}: {error.strerror or error}") from None
+
+
+def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
+    """Rows in this process as a DataFrame, of one partition: few rows need no shuffle."""
+    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it.
+    return spark.createDataFrame(rows.combine_chunks(), table.columns).coalesce(1)
+
+
+def _values(value: Slice) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _predicate(slice: Mapping[str, Slice]) -> str:
+    """That each column has its value, or one of its values."""
+    terms = []
+    for column, value in slice.items():
+        literals = ", ".join(f"'{_quoted(each)}'" for each in _values(value))
+        terms.append(f"{column} IN ({literals})")
+    return " AND ".join(terms)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
