@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -69,27 +70,18 @@ def nightly(
 ) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
     from jobs.jars import java
-    from jobs.run import NIGHT, Night
+    from jobs.run import Night
 
     started = time.monotonic()
     asked, allowed = _pairs(parameters), _limits(limits)
     java()
-    judged: list[Future[None]] = []
-    # Spark starts while the dumps are read. The gates bind at publishing alone, so they are judged while the steps after them run.
-    with ThreadPoolExecutor(1) as starting, ThreadPoolExecutor(1) as judging, (place := _lake(lake)).sole_writer():
+    with ThreadPoolExecutor(1) as starting, (place := _lake(lake)).sole_writer():
+        # Spark starts while the dumps are read.
         night = Night(replace(place, spark=starting.submit(_spark).result), _snapshot_id(snapshot))
         folder = _pages(place, night.snapshot_id, report)
-        for kind, name in NIGHT:
-            if kind == "check":
-                judged.append(judging.submit(_judge, night, name, allowed, folder))
-            elif kind == "step":
-                with _telling(f"step {name}"):
-                    night.ingest(source, asked) if name == "ingest" else night.step(name)
-            else:
-                for gate in judged:
-                    gate.result()
-                with _telling("publish"):
-                    withheld = night.publish()
+        withheld, broken = night.run(source, asked, allowed, _docs(folder), _telling)
+    for line in broken:
+        _say(f"[red]withheld[/] {escape(line)}")
     _conclude(place, night.snapshot_id, folder, withheld)
     where = place.folder or lake
     _say(f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{where}[/]" + (f", the pages in [bold]{folder}[/]." if folder else "."))
@@ -133,7 +125,10 @@ def check(
         raise AuditError(f"no gate {gate}: there are {', '.join(GATES)}")
     allowed = _limits(limits)
     night = _night(lake, snapshot)
-    _judge(night, gate, allowed, _pages(night.lake, night.snapshot_id, report))
+    with _telling(f"check {gate}"):
+        broken = night.check(gate, allowed, _docs(_pages(night.lake, night.snapshot_id, report)))
+    for line in broken:
+        _say(f"[red]withheld[/] {escape(line)}")
 
 
 @app.command()
@@ -309,11 +304,8 @@ def _pages(lake: Lake, name: str, asked: Path | None) -> Path | None:
     return folder.resolve() if folder else None  # Great Expectations takes no relative one
 
 
-def _judge(night: Night, gate: str, limits: Limits, folder: Path | None) -> None:
-    with _telling(f"check {gate}"):
-        broken = night.check(gate, limits, str(folder / "validation") if folder else None)
-    for line in broken:
-        _say(f"[red]withheld[/] {line}")
+def _docs(folder: Path | None) -> str | None:
+    return str(folder / "validation") if folder else None
 
 
 def _limits(path: Path | None) -> Limits:

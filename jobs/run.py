@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -55,6 +56,7 @@ NIGHT = (
     ("check", "balance"),
     ("publish", ""),
 )
+_SIDE_BY_SIDE = 3  # steps and gates: a core each for two, and one that waits
 # What a run may be asked, each a whole number.
 PARAMETERS = {
     "start_index": "the broker index that AdminUtils starts at, in place of the one recovered for each topic",
@@ -79,6 +81,42 @@ class Night:
     def _rows(self, table: Table) -> list[dict[str, Any]]:
         return self.lake.rows(table, snapshot_id=self.snapshot_id)
 
+    def run(
+        self,
+        source: str,
+        parameters: Mapping[str, str],
+        limits: Limits,
+        docs: str | None,
+        telling: Callable[[str], AbstractContextManager[None]] = lambda step: nullcontext(),
+    ) -> tuple[list[str], list[str]]:
+        """The whole night in this process; returns the clusters withheld, and a line for each hard rule that one of them broke.
+
+        Of a small night, steps run side by side as soon as the tables that they read are written, and gates beside the steps after
+        them, since they bind at publishing alone. `telling` is entered for each.
+        """
+
+        def do(kind: str, name: str, after: Sequence[Future[list[str]]]) -> list[str]:
+            for earlier in after:
+                earlier.result()
+            with telling(f"{kind} {name}"):
+                return self.check(name, limits, docs) if kind == "check" else self.step(name)
+
+        with telling("step ingest"):
+            self.ingest(source, parameters)
+        begun: dict[tuple[str, str], Future[list[str]]] = {}
+        with ThreadPoolExecutor(_SIDE_BY_SIDE if self.small else 1) as pool:
+            for kind, name in NIGHT[1:-1]:
+                read = {table for table in JOBS[name].READS} if kind == "step" else set()
+                after = [it for (of, job), it in begun.items() if kind == "check" or (of == "step" and read & set(JOBS[job].WRITES))]
+                begun[kind, name] = pool.submit(do, kind, name, after)
+            try:
+                broken = [line for it in begun.values() for line in it.result()]
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        with telling("publish"):
+            return self.publish(), broken
+
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster; what was published or judged of this snapshot before is withdrawn first."""
         asked = list(_known(parameters).items())
@@ -91,8 +129,8 @@ class Night:
         written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
         _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
 
-    def step(self, name: str) -> None:
-        """Run a job: from the tables that it reads to those that it writes."""
+    def step(self, name: str) -> list[str]:
+        """Run a job: from the tables that it reads to those that it writes. It has nothing to tell."""
         job, spark = JOBS[name], self._session()
         frames = [self.read(table) for table in job.READS] + [self._previous(table) for table in getattr(job, "READS_PREVIOUS", ())]
         parameters = {row["name"]: row["value"] for row in self._rows(PARAMETER)}
@@ -100,6 +138,7 @@ class Night:
         more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
         _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
         spark.catalog.clearCache()
+        return []
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""

@@ -81,7 +81,7 @@ def sound() -> Tables:
     def have(table: str, *values: Any) -> None:
         add(table, *values)(tables)
 
-    have("cluster", "kraft", True, ["kafka-topics"], None)
+    have("cluster", "zookeeper", False, ["kafka-topics"], None)
     have("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
     have("topic", "t", "id", 6, 3, 2, {})
     have("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)

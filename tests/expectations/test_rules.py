@@ -105,7 +105,6 @@ BROKEN: dict[str, list[Edit]] = {
     "topic_placement.every_topic_judged": [drop("topic_placement"), drop("replica_assignment")],
     "topic_placement.matches_as_placed": [edit("topic_placement", matching_partitions=5)],
     "topic_placement.placement_explained": [
-        edit("cluster", controller="zookeeper"),
         edit("replica_assignment", {"partition": 0}, replicas=[0, 2, 1], drifted=True),
         edit("topic_placement", matching_partitions=5, explained=False),
     ],
@@ -187,8 +186,9 @@ BROKEN: dict[str, list[Edit]] = {
     "partition_health.replicas_as_told": [amiss("odd_replication_factor")],
     "partition_health.preferred_leaders": [amiss("not_preferred")],
 }
-# A cluster that tells of its brokers without racks, and of its topics, and nothing else.
+# A cluster of KRaft's that tells of its brokers without racks, and of its topics, and nothing else.
 SILENT: list[Edit] = [
+    edit("cluster", controller="kraft"),
     edit("broker", rack=None, disk_capacity_bytes=None),
     edit("broker_balance", rack=None, size_bytes=None, byte_ratio=None, disk_used_share=None),
     edit("broker_balance", produced_records=None, produced_size_bytes=None, produced_ratio=None),
@@ -203,6 +203,7 @@ NOT_TOLD = {
     "replica.no_stray_replicas",
     "committed_offset.committed_within_log",
     "key_sample.sampled_partitions_exist",
+    "topic_placement.placement_explained",
     "topic_load.even_producers",
     "hot_key.no_hot_key",
     "group_assignment.even_consumers",
