@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jobs.lake import Lake
     from jobs.run import Night
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   help="What breaks in a fleet of Kafka clusters if a broker or rack dies tonight.")  # fmt: skip
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -328,13 +328,17 @@ def _telling(what: str) -> Iterator[None]:
 
 def main() -> None:
     try:
-        app()
+        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
     except AuditError as error:
         print(f"topology-audit: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception as error:  # a person reads one line; the trace is kept for whoever mends it
+    except Exception as error:
+        if hasattr(error, "format_message"):  # Click's own, which Typer keeps under a private name
+            print(f"topology-audit: {' '.join(error.format_message().split())} (--help tells more)", file=sys.stderr)
+            sys.exit(2)
+        # a person reads one line; the trace is kept for whoever mends it
         _explain(error)
         sys.exit(1)
 

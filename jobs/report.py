@@ -27,9 +27,10 @@ pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; l
 
 def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequence[str]) -> list[RenderableType]:
     """A line per cluster, then the rules that are broken."""
-    table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("cluster", "live", "survives\nany broker?", "survives\nany rack?"):
-        table.add_column(name, no_wrap=True)
+    table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("cluster", overflow="fold")
+    for name in ("survives\nany broker?", "survives\nany rack?"):
+        table.add_column(name, overflow="fold")
     for name in ("lead.\nskew", "byte\nskew", "prod.\nskew", "cons.\nspread", "broken\nrules"):
         table.add_column(name, justify="right", no_wrap=True)
     rows = connection.execute(
@@ -40,11 +41,11 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
     ).fetchall()
     for cluster, live, brokers, *rest in rows:
         broker, rack, (leaders, size, producers, spread, broken) = rest[:5], rest[5:10], rest[10:]
-        alive = Text(f"{live}/{brokers}", "red" if live < brokers else "")
+        name = Text(cluster).append(f"\n{live} of {brokers} live", "red" if live < brokers else "dim")
         skews = (_number(leaders), _number(size), _number(producers), "-" if spread is None else str(spread))
-        table.add_row(cluster, alive, _survives(*broker), _survives(*rack), *skews, Text(str(broken), "yellow" if broken else "green"))
+        table.add_row(name, _survives(*broker), _survives(*rack), *skews, Text(str(broken), "yellow" if broken else "green"))
     for cluster in withheld:
-        table.add_row(cluster, Text("withheld", "red"))
+        table.add_row(Text(cluster), Text("withheld", "red"))
     notes = Text(
         "Skew: the most loaded over the mean (leaders and bytes over brokers, producers over the partitions of the worst topic). "
         "Spread: the most partitions of a group's member less the fewest. Read-only: acks=all is refused. -: not told by the dumps.\n",
@@ -52,10 +53,10 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
     )
     offences = _rows(
         connection,
-        "Broken rules, by cluster",
-        {"cluster": "left", "rule": "left", "rows": "right", "what must hold": "left"},
-        "SELECT cluster_id, suite || '.' || rule, broken_rows, sentence FROM broken_rule "
-        "WHERE snapshot_id = ? AND result = 'broken' ORDER BY 1, broken_rows DESC, 2",
+        "Broken rules, by cluster: how many rows break what must hold",
+        {"cluster": "left", "rows": "right", "what must hold, and the rule's name": "left"},
+        "SELECT cluster_id, broken_rows, sentence || ' ' || suite || '.' || rule FROM broken_rule "
+        "WHERE snapshot_id = ? AND result = 'broken' ORDER BY 1, broken_rows DESC, 3",
         [snapshot_id],
     )
     return [table, notes, offences]

@@ -78,7 +78,7 @@ class Night:
     def replace(self, table: Table, rows: pa.Table | DataFrame, **slice: Slice) -> None:
         self.lake.replace(table, rows, few=self.small, snapshot_id=self.snapshot_id, **slice)
 
-    def _rows(self, table: Table) -> list[dict[str, Any]]:
+    def rows(self, table: Table) -> list[dict[str, Any]]:
         return self.lake.rows(table, snapshot_id=self.snapshot_id)
 
     def run(
@@ -131,9 +131,9 @@ class Night:
 
     def step(self, name: str) -> list[str]:
         """Run a job: from the tables that it reads to those that it writes. It has nothing to tell."""
-        job, spark = JOBS[name], self._session()
+        job, spark = JOBS[name], self.session()
         frames = [self.read(table) for table in job.READS] + [self._previous(table) for table in getattr(job, "READS_PREVIOUS", ())]
-        parameters = {row["name"]: row["value"] for row in self._rows(PARAMETER)}
+        parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
         results = job.transform(*frames, parameters=parameters)
         more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
         _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
@@ -150,9 +150,9 @@ class Night:
 
     def publish(self) -> list[str]:
         """Make the sound clusters visible; returns the ids of those withheld."""
-        clusters = sorted(row["cluster_id"] for row in self._rows(CLUSTER))
+        clusters = sorted(row["cluster_id"] for row in self.rows(CLUSTER))
         suites = frozenset(table.name for gate in GATES.values() for table in gate)
-        sound = publish.sound(self._rows(VALIDATION), suites)
+        sound = publish.sound(self.rows(VALIDATION), suites)
         earlier, now = self._earlier(), datetime.now(UTC)
         rows = [{"snapshot_id": self.snapshot_id, "cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now} for id in clusters if id in sound]
         self.lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=self.snapshot_id)
@@ -161,12 +161,12 @@ class Night:
     @cached_property
     def small(self) -> bool:
         """Whether its dumps are a few, told by what ingest read."""
-        files = self._rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
+        files = self.rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
         if not files:
             raise AuditError(f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first")
         return sum(file["size_bytes"] for file in files) <= ingest.FEW_BYTES
 
-    def _session(self) -> SparkSession:
+    def session(self) -> SparkSession:
         """Spark, set for the size of what was ingested: on a few rows, to plan and compile costs more than all the work."""
         spark = self.lake.spark()
         spark.conf.set("spark.sql.adaptive.enabled", not self.small)

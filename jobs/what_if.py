@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs import failover
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import Night
-from jobs.tables import SNAPSHOT
+from jobs.tables import BROKER, SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,13 @@ class Question:
 def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     """Work the question out on a published snapshot, by default the cluster's newest, and store the answer; returns the snapshot's id."""
     night = Night(lake, _published(lake, snapshot_id, question.cluster_id))
-    in_cluster = F.col("cluster_id") == question.cluster_id
-    cluster, broker, *others = (night.read(table).where(in_cluster) for table in failover.READS)
-    results = failover.outcome(_scenario(night, question, broker), cluster, broker, *others)
+    row = _scenario(night, question)
+    spark = night.session()
+    of_cluster = (night.read(table).where(F.col("cluster_id") == question.cluster_id) for table in failover.READS)
+    results = failover.outcome(spark.createDataFrame([row], failover.ASKED), *of_cluster)
     for table, df in zip(failover.WRITES, results, strict=True):
         night.replace(table, df, scenario_set=question.id)
-    lake.spark().catalog.clearCache()
+    spark.catalog.clearCache()
     return night.snapshot_id
 
 
@@ -51,8 +52,10 @@ def _published(lake: Lake, snapshot_id: str | None, cluster_id: str) -> str:
     return snapshot_id
 
 
-def _scenario(night: Night, question: Question, broker: DataFrame) -> DataFrame:
-    rack_of = {row.broker_id: row.rack for row in broker.where("live").orderBy("broker_id").collect()}
+def _scenario(night: Night, question: Question) -> tuple[Any, ...]:
+    """What is asked, as a row."""
+    brokers = sorted(night.rows(BROKER), key=lambda row: row["broker_id"])
+    rack_of = {row["broker_id"]: row["rack"] for row in brokers if row["live"] and row["cluster_id"] == question.cluster_id}
     if unknown := [id for id in question.brokers if id not in rack_of]:
         raise AuditError(f"cluster {question.cluster_id} has no live broker {_list(unknown)}: it has {_list(rack_of)}")
     if unknown := [rack for rack in question.racks if rack not in rack_of.values()]:
@@ -61,7 +64,7 @@ def _scenario(night: Night, question: Question, broker: DataFrame) -> DataFrame:
         raise AuditError("a what-if needs at least one broker or rack that fails")
     fail = [*question.brokers, *(id for rack in question.racks for id, of in rack_of.items() if of == rack)]
     row = (night.snapshot_id, question.cluster_id, question.id, question.id, "what-if", list(dict.fromkeys(fail)), list(question.racks))
-    return night.lake.spark().createDataFrame([(*row, question.unclean, question.controlled_shutdown)], failover.ASKED)
+    return (*row, question.unclean, question.controlled_shutdown)
 
 
 def _list(names: Collection[object]) -> str:
