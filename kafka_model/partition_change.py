@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
-from kafka_model.java_map import hash_map_order, spread
+from kafka_model.java_hash import hash_map_order
 from kafka_model.partition import Partition
 
 Version = Literal["3.9", "4.3"]
@@ -122,7 +122,7 @@ def _eligible(partition: Partition, isr: tuple[int, ...], unclean_shutdown: Coll
     if len(isr) >= partition.effective_min_isr:
         return ()
     candidates = dict.fromkeys((*partition.elr, *partition.isr))
-    walked = hash_map_order([(replica, spread(replica)) for replica in candidates])  # the order is recorded: another one is a change
+    walked = hash_map_order(candidates, list)  # the order is recorded: another one is a change
     return tuple(replica for replica in walked if replica not in isr and replica not in unclean_shutdown)
 
 

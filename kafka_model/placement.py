@@ -21,9 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_model.java_map import hash_map_order, spread
+from kafka_model.java_hash import hash_map_order, string_hash, string_order
 from kafka_model.java_random import JavaRandom
-from kafka_model.java_string import string_hash, utf16
 
 
 class InvalidPartitions(ValueError):
@@ -115,7 +114,7 @@ def alternate_racks(racks: Mapping[int, str]) -> list[int]:
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)
-    queues = [by_rack[rack] for rack in sorted(by_rack, key=utf16)]
+    queues = [by_rack[rack] for rack in sorted(by_rack, key=string_order)]
     longest = max(map(len, queues), default=0)
     return [queue[nth] for nth in range(longest) for queue in queues if nth < len(queue)]
 
@@ -208,7 +207,7 @@ class _RackList:
     def __init__(self, brokers: Sequence[UsableBroker], random: JavaRandom) -> None:
         met = list(dict.fromkeys(broker.rack for broker in brokers))
         # Kafka keeps the racks in a HashMap of Optional<String>, and its order says which rack draws first.
-        hashed = hash_map_order([(rack, spread(string_hash(rack)) if rack is not None else 0) for rack in met])
+        hashed = hash_map_order(met, lambda racks: [0 if rack is None else string_hash(rack) for rack in racks])
         self.lists = {
             rack: (
                 _BrokerList([broker.broker_id for broker in brokers if broker.rack == rack and broker.fenced], random),
@@ -216,7 +215,7 @@ class _RackList:
             )
             for rack in hashed
         }
-        self.names = sorted(met, key=lambda rack: (rack is not None, utf16(rack or "")))
+        self.names = sorted(met, key=lambda rack: (rack is not None, string_order(rack or "")))
         self.unfenced = sum(not broker.fenced for broker in brokers)
         self.offset = random.next_int(len(met)) if met else 0
         self.random = random

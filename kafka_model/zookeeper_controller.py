@@ -22,7 +22,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from kafka_model.java_map import scala_hash_map_order
 from kafka_model.leader_and_isr import (
     controlled_shutdown_election,
     first_leader,
@@ -33,6 +32,7 @@ from kafka_model.leader_and_isr import (
 )
 from kafka_model.partition import Partition
 from kafka_model.partition_state import PartitionState, ReplicaState, enter, enter_replica, may_enter, replica_may_enter
+from kafka_model.scala_map import scala_hash_map_order
 
 TopicPartition = tuple[str, int]
 Replica = tuple[TopicPartition, int]
