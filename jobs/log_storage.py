@@ -32,8 +32,8 @@ def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: 
         _limit("retention.bytes", RETENTION_BYTES).alias("retention_bytes"),
         F.coalesce(F.col("configs")["cleanup.policy"], F.lit("delete")).contains("delete").alias("deleting"),
     )
-    entries = F.expr("size_bytes div greatest(index_interval_bytes, 1)")
-    segments = F.greatest(F.ceil(F.col("size_bytes") / F.col("segment_bytes")), F.lit(1)).cast("bigint")
+    entries = F.expr("greatest(size_bytes - 1, 0) div (index_interval_bytes + 1)")
+    segments = F.expr("greatest((size_bytes + segment_bytes - 1) div segment_bytes, 1)")
     excess = F.expr("(size_bytes - retention_bytes) div segment_bytes")  # whole segments that lie over the limit
     storage = (
         replica.where("size_bytes IS NOT NULL")
@@ -51,7 +51,7 @@ def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: 
             "segment_bytes",
             "segments",
             (entries * OFFSET_ENTRY_BYTES).alias("offset_index_bytes"),
-            (entries * TIME_ENTRY_BYTES).alias("time_index_bytes"),
+            ((entries + F.col("segments") - 1) * TIME_ENTRY_BYTES).alias("time_index_bytes"),
             "retention_ms",
             "retention_bytes",
             F.when(F.col("deleting") & F.col("retention_bytes").isNotNull(), F.greatest(F.least(excess, F.col("segments") - 1), F.lit(0)) * F.col("segment_bytes"))

@@ -88,6 +88,7 @@ def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
         told.mapInArrow(_hash, f"{columns}, hash INT")
         .withColumn("explicit", F.col("partition").isNotNull())
         .withColumn("partition", F.coalesce("partition", F.expr("(hash & 2147483647) % partitions")))
+        .withColumn("librdkafka_partition", F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)"))
     )
 
 
@@ -157,7 +158,12 @@ def _growth(topic: DataFrame, partition: DataFrame, replica: DataFrame, *previou
 
 def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
     """Each topic's skew beside the least that any partitioner could reach, which its hottest key sets."""
-    hottest = keyed.where("NOT explicit").groupBy(_TOPIC).agg(F.max("records").alias("hottest_key"))
+    elsewhere = F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition"))
+    hottest = keyed.where("NOT explicit").groupBy(_TOPIC).agg(
+        F.max("records").alias("hottest_key"),
+        F.count_if(elsewhere).alias("keys_elsewhere"),
+        F.sum(F.when(elsewhere, F.col("records")).otherwise(0)).alias("records_elsewhere"),
+    )
     return (
         load.groupBy(_TOPIC)
         .agg(
@@ -188,6 +194,8 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
             F.when(F.col("mean").isNotNull(), F.greatest(F.lit(1.0), F.coalesce("hottest_key", F.lit(0)) / F.col("mean"))).alias("skew_floor"),
             "observed_records",
             (F.col("observed_share") * F.col("partitions")).alias("observed_skew"),
+            F.when(F.col("records").isNotNull(), F.coalesce("keys_elsewhere", F.lit(0))).alias("keys_elsewhere"),
+            F.when(F.col("records").isNotNull(), F.coalesce("records_elsewhere", F.lit(0))).alias("records_elsewhere"),
         )
     )
 
@@ -209,5 +217,6 @@ def _hot_keys(keyed: DataFrame, producer_load: DataFrame) -> DataFrame:
             "records",
             "size_bytes",
             F.when(F.col("total") > 0, F.col("records") / F.col("total")).otherwise(0.0).alias("record_share"),
+            "librdkafka_partition",
         )
     )

@@ -232,7 +232,9 @@ TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written"
     hottest_key_share DOUBLE COMMENT 'of all records; null also: no keyed record',
     skew_floor  DOUBLE COMMENT 'no partitioner can go below it while a key stays in one partition',
     observed_records BIGINT COMMENT 'growth of the end offsets since the previous published snapshot; null: not told',
-    observed_skew    DOUBLE COMMENT 'growth of the fastest partition over the mean; null: not told, or nothing grew'
+    observed_skew    DOUBLE COMMENT 'growth of the fastest partition over the mean; null: not told, or nothing grew',
+    keys_elsewhere    BIGINT COMMENT 'keys that the default of librdkafka (consistent_random: CRC-32) puts elsewhere than the Java client does',
+    records_elsewhere BIGINT COMMENT 'their records: what a second client of that kind would send out of order with the first'
 """)
 HOT_KEY = Table("hot_key", "the ten keys of a topic with the most records", ("snapshot_id", "cluster_id", "topic", "rank"), f"""
     {_TOPIC},
@@ -242,7 +244,8 @@ HOT_KEY = Table("hot_key", "the ten keys of a topic with the most records", ("sn
     partition INT    NOT NULL COMMENT 'where the partitioner puts it',
     records   BIGINT NOT NULL,
     size_bytes BIGINT NOT NULL,
-    record_share DOUBLE NOT NULL COMMENT 'of the topic''s sampled records'
+    record_share DOUBLE NOT NULL COMMENT 'of the topic''s sampled records',
+    librdkafka_partition INT     COMMENT 'where the default of librdkafka puts it; null: anywhere, the key being empty'
 """)
 
 # ---------------------------------------------------------------- what consumers read
@@ -278,8 +281,8 @@ LOG_STORAGE = Table("log_storage", "the segments of a replica", ("snapshot_id", 
     size_bytes    BIGINT NOT NULL,
     segment_bytes BIGINT NOT NULL COMMENT 'segment.bytes in force',
     segments      BIGINT NOT NULL COMMENT 'least number that hold the size, the active one included',
-    offset_index_bytes BIGINT NOT NULL COMMENT 'at most: 8 bytes an entry, one entry per index.interval.bytes',
-    time_index_bytes   BIGINT NOT NULL COMMENT 'at most: 12 bytes an entry, one entry per index.interval.bytes',
+    offset_index_bytes BIGINT NOT NULL COMMENT 'at most: 8 bytes an entry, one for each batch that finds more than index.interval.bytes behind the last',
+    time_index_bytes   BIGINT NOT NULL COMMENT 'at most: 12 bytes an entry, as many, and one that closes each segment',
     retention_ms    BIGINT COMMENT 'retention.ms; null: for ever',
     retention_bytes BIGINT COMMENT 'retention.bytes; null: unlimited',
     deletable_bytes BIGINT NOT NULL COMMENT 'whole closed segments that retention by size would delete now'

@@ -6,7 +6,7 @@ about the same thing takes the place of the earlier.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,6 +188,34 @@ class GroupRemark(NamedTuple):
     KEYED_BY = 1
 
 
+class ConfigTold(NamedTuple):
+    """A config that is set: of a topic, of a broker, or with an empty name of all brokers; value None: it is set no more."""
+
+    kind: str  # topic or broker
+    name: str
+    config: str
+    value: str | None
+    KEYED_BY = 3
+
+
+class MetadataRecord(NamedTuple):
+    """A record of KRaft's metadata log: its offset there, or within its snapshot, and its fields as kafka-dump-log names them."""
+
+    offset: int
+    time_ms: int | None
+    type: str
+    fields: dict[str, Any]
+
+
+class MetadataFile(NamedTuple):
+    """A file of KRaft's metadata log: a snapshot, with the time of the last record in it, or a stretch of the log."""
+
+    snapshot: bool
+    last_contained_ms: int | None
+    start_offset: int
+    end_offset: int | None  # behind the last; of a snapshot: where the log goes on, None if only the file's name tells
+
+
 class KeySample(NamedTuple):
     """The sound rows of a key sample, as columns (key_sample.SCHEMA): the one input that may be as large as the traffic."""
 
@@ -196,5 +224,6 @@ class KeySample(NamedTuple):
 
 Fact = (
     TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | FeatureLevel
-    | BrokerCapacity | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState | GroupListed | GroupRemark | KeySample
+    | BrokerCapacity | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState | GroupListed | GroupRemark | ConfigTold
+    | MetadataRecord | MetadataFile | KeySample
 )

@@ -86,7 +86,7 @@ def sound() -> Tables:
     have("topic", "t", "id", 6, 3, 2, {})
     have("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)
     have("consumer_group", "g", "classic", "range", "Stable", 0, 3)
-    have("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None)
+    have("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None, 0, 0)
     for broker, rack in enumerate(RACKS):
         have("broker", broker, rack, True, 10_000.0, None, None, None)
         have("log_dir", broker, "/d", None, 10_000.0)
@@ -102,7 +102,7 @@ def sound() -> Tables:
         key = f"key{partition}".encode()
         have("key_sample", "t", key, None, 10, 100)
         have("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, 1 / 6, 1 / 6, None, None, None)
-        have("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6)
+        have("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6, partition)
         for index, broker in enumerate(replicas):
             have("replica", "t", partition, broker, index, True, "/d", 100, 0, None)
             have("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)

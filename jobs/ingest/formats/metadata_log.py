@@ -1,0 +1,186 @@
+"""The metadata log of KRaft as it lies on disk: `__cluster_metadata-0/<end offset>-<epoch>.checkpoint`, and the `.log` segments after it.
+
+    61 bytes    of a batch: base offset, length, leader epoch, magic 2, CRC-32C, attributes, ...   (DefaultRecordBatch)
+    records     each with its offset's delta, a key that is null, and a metadata record (metadata_record.py)
+    control     a batch of attribute 0x20: its records' keys tell LeaderChange, SnapshotHeader, SnapshotFooter, KRaftVersion, KRaftVoters
+
+An entry is a record, and its line its how-manieth the record is in the file. A snapshot that does not end with a footer is refused as a whole;
+a log that ends within a batch was copied while it was written to: what stands before it is read. Nothing after a damaged batch is read.
+Values are never told in a rejected entry: some are credentials.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable
+from jobs.ingest.facts import MetadataFile, MetadataRecord
+from jobs.ingest.metadata_record import Bytes, from_bytes
+
+NAME = "metadata-log"
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")  # of a batch, to the count of its records
+_CONTROL_KEY = struct.Struct(">hh")
+_SNAPSHOT_HEADER = struct.Struct(">hq")
+_LENGTH_FROM = 12  # a batch's length counts from behind itself
+_CRC_FROM = 21
+_CONTROL, _COMPRESSED = 0x20, 0x07
+_CONTROL_TYPES = {2: "LeaderChange", 3: "SnapshotHeader", 4: "SnapshotFooter", 5: "KRaftVersion", 6: "KRaftVoters"}
+
+
+class _Batch(NamedTuple):
+    """A batch as its header has it: where its records start and end in the file."""
+
+    offset: int
+    next_offset: int
+    crc: int
+    attributes: int
+    time_ms: int
+    count: int
+    start: int
+    end: int
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether its first batch has a control record of the quorum's or a metadata record."""
+    try:
+        batch = _batch(dump.data, 0)
+        record = Bytes(dump.data, batch.start, batch.end)
+        _, key, value = _record(record)
+        return _control_type(key) in _CONTROL_TYPES if batch.attributes & _CONTROL else key is None and value.unsigned() == 1
+    except (Unreadable, struct.error):
+        return False
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each record, and one for the file."""
+    entries, file = _read(dump.data)
+    last = entries[-1] if entries else None
+    if file.snapshot and not (isinstance(last, Told) and last.fact.type == "SnapshotFooter"):
+        why = f" ({last.reason})" if isinstance(last, Rejected) else ""
+        yield Rejected(1, "", f"a snapshot without its footer: it was cut off, and none of its {len(entries)} records is taken{why}")
+        return
+    yield from entries
+    yield Told(1, None, file, entries=0)
+
+
+def _read(data: bytes) -> tuple[list[Told | Rejected], MetadataFile]:
+    entries: list[Told | Rejected] = []
+    at, first, following, time_ms = 0, None, None, None
+    while at < len(data):
+        try:
+            batch = _sound_batch(data, at, following)
+        except (Unreadable, struct.error) as e:
+            why = str(e) if isinstance(e, Unreadable) else "it ends within a batch"
+            entries.append(Rejected(len(entries) + 1, "", f"at byte {at}: {why}; nothing from here on is read"))
+            break
+        records = Bytes(data, batch.start, batch.end)
+        for _ in range(batch.count):
+            entry = _entry(records, batch, len(entries) + 1)
+            entries.append(entry)
+            if isinstance(entry, Told) and entry.fact.type == "SnapshotHeader":
+                time_ms = entry.fact.fields["lastContainedLogTimestamp"]
+        first = batch.offset if first is None else first
+        at, following = batch.end, batch.next_offset
+    snapshot = time_ms is not None
+    return entries, MetadataFile(snapshot, time_ms, first or 0, None if snapshot else following or 0)
+
+
+def _sound_batch(data: bytes, at: int, following: int | None) -> _Batch:
+    batch = _batch(data, at)
+    if crc32c(data[at + _CRC_FROM : batch.end]) != batch.crc:
+        raise Unreadable("the batch is damaged: its CRC-32C is another")
+    if following not in (None, batch.offset):
+        raise Unreadable(f"the batch starts at offset {batch.offset}, not at {following}")
+    if batch.attributes & _COMPRESSED:
+        raise Unreadable("the batch is compressed, which Kafka's metadata never is")
+    return batch
+
+
+def _batch(data: bytes, at: int) -> _Batch:
+    offset, length, _, magic, crc, attributes, last_delta, _, time_ms, _, _, _, count = _HEADER.unpack_from(data, at)
+    end = at + _LENGTH_FROM + length
+    if magic != 2 or offset < 0 or last_delta < 0 or count < 1 or count > length or length < _HEADER.size - _LENGTH_FROM:
+        raise Unreadable("no batch of records")
+    if end > len(data):
+        raise Unreadable("it ends within a batch")
+    return _Batch(offset, offset + last_delta + 1, crc, attributes, time_ms, count, at + _HEADER.size, end)
+
+
+def _entry(records: Bytes, batch: _Batch, number: int) -> Told | Rejected:
+    told = "a record"
+    try:
+        offset, key, value = _record(records)
+        told = f"offset {batch.offset + offset}"
+        if batch.attributes & _CONTROL:
+            type, fields = _control(key, value)
+        else:
+            type, fields = from_bytes(value)
+        return Told(number, told, MetadataRecord(batch.offset + offset, batch.time_ms, type, fields))
+    except Unreadable as e:
+        return Rejected(number, told, str(e))
+
+
+def _record(records: Bytes) -> tuple[int, bytes | None, Bytes]:
+    """A record's offset within its batch, its key and its value; behind it, whatever was in it."""
+    size = records.signed()
+    at = records.at
+    records.take(size)
+    record = Bytes(records.data, at, records.at)
+    record.take(1)  # attributes: unused
+    record.signed(64)  # how much later than the batch
+    offset = record.signed()
+    key = None if (size := record.signed()) < 0 else record.take(size)
+    size = record.signed()
+    if size < 0:
+        raise Unreadable("a record without a value")
+    value = Bytes(record.data, record.at, record.at + size)
+    record.take(size)
+    if record.signed() != 0:
+        raise Unreadable("a record with headers, which Kafka's metadata never has")
+    record.done()
+    return offset, key, value
+
+
+def _control(key: bytes | None, value: Bytes) -> tuple[str, dict[str, int]]:
+    known = _CONTROL_TYPES.get(type := _control_type(key))
+    if known is None:
+        raise Unreadable(f"a control record of type {type} is not known")
+    if known != "SnapshotHeader":
+        return known, {}
+    version, time_ms = _SNAPSHOT_HEADER.unpack(value.take(_SNAPSHOT_HEADER.size))
+    if version != 0:
+        raise Unreadable(f"version {version} of the snapshot's header is not known")
+    return known, {"lastContainedLogTimestamp": time_ms}
+
+
+def _control_type(key: bytes | None) -> int:
+    if key is None or len(key) != _CONTROL_KEY.size:
+        raise Unreadable("a control record without a type")
+    return _CONTROL_KEY.unpack(key)[1]
+
+
+def _crc_table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return tuple(table)
+
+
+_CRC_TABLE = _crc_table()
+
+
+def crc32c(data: bytes) -> int:
+    """The checksum of a batch.
+
+    >>> hex(crc32c(b"123456789"))
+    '0xe3069283'
+    """
+    table, crc = _CRC_TABLE, 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF

@@ -1,0 +1,99 @@
+"""Who gets what the producers send: the seed's counter over the available partitions, keys by murmur2, named partitions, growth."""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs import producer_load
+from jobs.tables import KEY_SAMPLE, PARTITION, REPLICA, TOPIC
+from tests.jobs.rows import table, told
+
+# org.apache.kafka.common.utils.UtilsTest.testMurmur2: keys with their hashes.
+KAFKA_HASHES = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}
+
+
+def run(
+    spark: SparkSession,
+    sample: list[dict[str, Any]],
+    *,
+    leaders: list[int | None],
+    before: list[dict[str, Any]] | None = None,
+    now: list[dict[str, Any]] | None = None,
+    topic_id: str = "then",
+    **parameters: str,
+) -> tuple[DataFrame, ...]:
+    """A topic t with these leaders; `before` and `now` are what is told of its partitions in two nights."""
+
+    def topology(seen: list[dict[str, Any]], id: str) -> tuple[DataFrame, ...]:
+        partitions = [{"topic": "t", "partition": p, "leader": leader, **seen[p]} for p, leader in enumerate(leaders)] if seen else []
+        replicas = [{"topic": "t", "partition": row["partition"], "broker_id": row["leader"], "size_bytes": row.get("size_bytes")} for row in partitions
+                    if row["leader"] is not None]  # fmt: skip
+        columns = PARTITION.schema.names
+        return (
+            table(spark, TOPIC, *([{"topic": "t", "topic_id": id, "partitions": len(leaders)}] if seen else [])),
+            table(spark, PARTITION, *({name: row[name] for name in row if name in columns} for row in partitions)),
+            table(spark, REPLICA, *replicas),
+        )
+
+    keys = table(spark, KEY_SAMPLE, *({"topic": "t", "size_bytes": 10 * row["records"], **row} for row in sample))
+    return producer_load.transform(
+        *topology(now or [{} for _ in leaders], "then"), keys, *topology(before or [], topic_id), parameters=parameters
+    )
+
+
+def test_seed_001_records_without_a_key_go_round_the_available_partitions(spark: SparkSession) -> None:
+    load, _, _ = run(spark, [{"records": 7}], leaders=[1, 2, 3])
+    assert told(load, "partition", "unkeyed_records", "size_bytes") == [(0, 3, 30), (1, 2, 20), (2, 2, 20)]
+    load, topic, _ = run(spark, [{"records": 7}], leaders=[1, None, 3])
+    assert told(load, "partition", "unkeyed_records") == [(0, 4), (1, 0), (2, 3)]
+    assert told(topic, "available_partitions", "hottest_partition") == [(2, 0)]
+
+
+def test_the_counter_may_start_anywhere_and_no_available_partition_means_all(spark: SparkSession) -> None:
+    load, _, _ = run(spark, [{"records": 4}], leaders=[1, 2, 3], counter_start="2")
+    assert told(load, "partition", "unkeyed_records") == [(0, 1), (1, 1), (2, 2)]
+    load, _, _ = run(spark, [{"records": 4}], leaders=[None, None, None])
+    assert told(load, "partition", "unkeyed_records") == [(0, 2), (1, 1), (2, 1)]
+
+
+def test_seed_001_a_key_goes_by_murmur2_over_all_partitions_and_a_named_one_where_it_says(spark: SparkSession) -> None:
+    sample = [{"key": key, "records": number + 1} for number, key in enumerate(KAFKA_HASHES)] + [{"key": b"21", "partition": 4, "records": 100}]
+    load, _, hot = run(spark, sample, leaders=[1, None, 3, 1, 2])
+    expected = {partition: 0 for partition in range(5)}
+    for number, code in enumerate(KAFKA_HASHES.values()):
+        expected[(code & 0x7FFFFFFF) % 5] += number + 1
+    assert told(load, "partition", "keyed_records") == sorted(expected.items())
+    assert told(load.where("explicit_records > 0"), "partition", "explicit_records") == [(4, 100)]
+    assert told(hot.where("rank = 1"), "key_text", "partition", "records") == [("abc", (479470107 & 0x7FFFFFFF) % 5, 4)]
+
+
+def test_two_clients_that_disagree_about_a_key_are_told(spark: SparkSession) -> None:
+    sample = [{"key": key, "records": 10} for key in KAFKA_HASHES] + [{"key": b"", "records": 1}]
+    _, topic, hot = run(spark, sample, leaders=[1, 2, 3, 1, 2])
+    by_crc32 = {key.decode(): crc32(key) % 5 for key in KAFKA_HASHES} | {"": None}
+    assert told(hot, "key_text", "librdkafka_partition") == sorted(by_crc32.items(), key=str)
+    apart = [key for key, code in KAFKA_HASHES.items() if (code & 0x7FFFFFFF) % 5 != crc32(key) % 5]
+    assert told(topic, "keys_elsewhere", "records_elsewhere") == [(len(apart) + 1, 10 * len(apart) + 1)]
+    assert apart
+
+
+def test_no_partitioner_can_spread_a_key(spark: SparkSession) -> None:
+    _, topic, _ = run(spark, [{"key": b"abc", "records": 60}, {"records": 40}], leaders=[1, 2, 3, 1])
+    assert told(topic, "hottest_key_share", "skew_floor") == [(0.6, 2.4)]
+    ((skew,),) = told(topic, "skew")
+    assert skew == pytest.approx((60 + 10) / 25)
+
+
+def test_growth_is_told_of_both_nights_and_of_the_same_topic_alone(spark: SparkSession) -> None:
+    before = [{"log_end_offset": 100, "size_bytes": 1000}, {"log_end_offset": 50, "size_bytes": 900}]
+    now = [{"log_end_offset": 130, "size_bytes": 1600}, {"log_end_offset": 60, "size_bytes": 800}]
+    load, topic, _ = run(spark, [], leaders=[1, 2], before=before, now=now)
+    seen = ("partition", "observed_records", "observed_size_bytes", "observed_record_share")
+    assert told(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank the second
+    assert told(topic, "observed_records", "observed_skew", "records") == [(40, 1.5, None)]
+    load, _, _ = run(spark, [], leaders=[1, 2], before=before, now=now, topic_id="made anew")
+    assert told(load, *seen) == []
