@@ -198,6 +198,26 @@ class ConfigTold(NamedTuple):
     KEYED_BY = 3
 
 
+class Assigned(NamedTuple):
+    """The replicas of a partition, without its leader and ISR."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    KEYED_BY = 2
+
+
+class Reassigning(NamedTuple):
+    """A partition that is being reassigned: its replicas of now, with those that are added and those that will be removed."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    KEYED_BY = 2
+
+
 class MetadataRecord(NamedTuple):
     """A record of KRaft's metadata log: its offset there, or within its snapshot, and its fields as kafka-dump-log names them."""
 
@@ -225,5 +245,5 @@ class KeySample(NamedTuple):
 Fact = (
     TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | FeatureLevel
     | BrokerCapacity | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState | GroupListed | GroupRemark | ConfigTold
-    | MetadataRecord | MetadataFile | KeySample
+    | Assigned | Reassigning | MetadataRecord | MetadataFile | KeySample
 )

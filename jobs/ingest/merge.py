@@ -1,14 +1,17 @@
 """The dumps of a cluster, merged into the rows of its tables.
 
-Files are taken in the order in which they were written (to the second, then by name), and what is told last about a thing stands:
-an earlier entry that tells otherwise becomes a rejected one, and so does one that the same file tells again. Of end offsets the
-greatest stands. What a dump shows to be missing (partitions of a topic, those that a member holds) is an entry that could not be read.
+Of two that tell otherwise about a thing, the better source stands, and of equals the one that was written later (to the second, then by
+name). The other becomes a rejected entry that tells both values and when each was written; so does one that the same file tells again. What
+the better source leaves out, the other adds. Of end offsets the greatest stands. What a dump shows to be missing (partitions of a topic,
+those that a member holds) is an entry that could not be read.
 
+    sources        the metadata log of KRaft, in one cut; what lies in ZooKeeper; Kafka's own tools; kcat; Cruise Control
     who controls   kafka-features; failing that kafka-metadata-quorum or the APIs that brokers serve; failing that the Elr column: only
                    KRaft fills it, and where eligible leader replicas are kept every topic shows min.insync.replicas; else ZooKeeper
     who is live    who kafka-cluster or kafka-broker-api-versions list unfenced; without them, who a broker list names; without it, who
                    answered kafka-log-dirs; without it, who leads or is in sync somewhere
     who holds what --members, where it tells; else the offsets' CONSUMER-ID
+    configs        a topic's own; else what all brokers have, or the cluster's default, under the brokers' name for it
 """
 
 from __future__ import annotations
@@ -18,15 +21,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from jobs.ingest.dump import Rejected, Told
+from jobs.ingest.dump import Rejected
 from jobs.ingest.facts import (
+    Assigned,
     BrokerCapacity,
     BrokerListed,
     BrokerSeen,
+    ConfigTold,
     ControllerSign,
     EndOffset,
     FeatureLevel,
@@ -39,15 +44,38 @@ from jobs.ingest.facts import (
     LogDirLine,
     LogDirsAnswer,
     MemberLine,
+    MetadataFile,
+    MetadataRecord,
     PartitionLine,
+    Reassigning,
     ReplicaOnDisk,
     TopicLine,
 )
-from jobs.ingest.formats import key_sample
+from jobs.ingest.formats import kafka_dump_log, key_sample, metadata_log
+from jobs.ingest.metadata_image import MetadataSource, Place, replay
 from jobs.ingest.reading import Reading, text_of
 
 Rows = list[tuple[Any, ...]]
 _NOT_FINALIZED = ("0", "-")
+# The lower, the better; Kafka's own tools are between.
+_TOOLS = 2
+_RANK = {metadata_log.NAME: 0, kafka_dump_log.NAME: 0, "zookeeper": 1, "kcat": 3, "cruise-control": 4}
+_MAY_BE_UNTOLD = {"topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas"}
+_SETS = {"isr", "elr", "last_known_elr"}
+
+
+# Under which names brokers have a topic's config, the first that is set in force, and the factor of its unit (ServerTopicConfigSynonyms).
+_BROKERS_NAME = {
+    "min.insync.replicas": [("min.insync.replicas", 1)],
+    "unclean.leader.election.enable": [("unclean.leader.election.enable", 1)],
+    "cleanup.policy": [("log.cleanup.policy", 1)],
+    "segment.bytes": [("log.segment.bytes", 1)],
+    "segment.ms": [("log.roll.ms", 1), ("log.roll.hours", 3_600_000)],
+    "retention.bytes": [("log.retention.bytes", 1)],
+    "retention.ms": [("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)],
+    "index.interval.bytes": [("log.index.interval.bytes", 1)],
+    "max.message.bytes": [("message.max.bytes", 1)],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +96,11 @@ class Merged:
     key_sample: pa.Table
 
 
-class _Place(NamedTuple):
-    file: ReadFile
-    told: Told
-
-
 @dataclass(slots=True)
 class _Evidence:
     """What stands about each thing, and where it was told; what was rejected of each file."""
 
-    standing: dict[type, dict[Any, _Place]] = field(default_factory=lambda: defaultdict(dict))
+    standing: dict[type, dict[Any, Place]] = field(default_factory=lambda: defaultdict(dict))
     samples: list[pa.Table] = field(default_factory=list)
     rejected: dict[str, list[Rejected]] = field(default_factory=lambda: defaultdict(list))
     missing: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -86,11 +109,18 @@ class _Evidence:
         """The facts of a kind that stand."""
         return [place.told.fact for place in self.standing[kind].values()]
 
-    def reject(self, place: _Place, reason: str) -> None:
+    def tell(self, place: Place) -> None:
+        """Let a fact stand, or settle which of two does."""
+        fact = place.told.fact
+        standing, key = self.standing[type(fact)], fact[: fact.KEYED_BY]
+        before = standing.get(key)
+        standing[key] = place if before is None else _settle(before, place, self)
+
+    def reject(self, place: Place, reason: str) -> None:
         """Count an entry as rejected that was accepted when it was read."""
         self.rejected[place.file.name].append(Rejected(place.told.line, place.told.entry, reason))
 
-    def miss(self, place: _Place, reason: str) -> None:
+    def miss(self, place: Place, reason: str) -> None:
         """Count an entry that should be there beside this one, and could not be read."""
         self.missing[place.file.name] += 1
         self.reject(place, reason)
@@ -100,6 +130,7 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
     """The rows of a cluster's tables."""
     files = sorted(files, key=lambda file: (file.written_at.replace(microsecond=0), file.name))
     evidence = _weigh(files)
+    _assignments(evidence)
     rows = {
         "broker": _brokers(evidence),
         "log_dir": _log_dirs(evidence),
@@ -119,31 +150,82 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
 
 def _weigh(files: Sequence[ReadFile]) -> _Evidence:
     evidence = _Evidence()
+    sources: list[MetadataSource] = []
     for file in files:
         evidence.rejected[file.name] += file.reading.rejected
+        records: list[Place] = []
         for told in file.reading.told:
             fact = told.fact
             if isinstance(fact, KeySample):
                 evidence.samples.append(fact.rows)
+            elif isinstance(fact, MetadataRecord):
+                records.append(Place(file, told))
+            elif isinstance(fact, MetadataFile):
+                sources.append(MetadataSource(file.name, fact, records))
+                records = []
             elif fact is not None:
-                standing, key, place = evidence.standing[type(fact)], fact[: fact.KEYED_BY], _Place(file, told)
-                before = standing.get(key)
-                if before is None:
-                    standing[key] = place
-                else:
-                    standing[key] = _settle(before, place, evidence)
+                evidence.tell(Place(file, told))
+    if sources:
+        image, unused = replay(sources)
+        for place, reason in unused:
+            evidence.reject(place, reason)
+        for place, fact in image.facts():
+            evidence.tell(Place(place.file, place.told._replace(fact=fact)))
     return evidence
 
 
-def _settle(before: _Place, after: _Place, evidence: _Evidence) -> _Place:
+def _settle(before: Place, after: Place, evidence: _Evidence) -> Place:
     """Which of two that tell about the same thing stands."""
     stands, falls = after, before
-    if isinstance(after.told.fact, EndOffset) and before.told.fact.offset > after.told.fact.offset:
+    worse = _RANK.get(before.file.reading.format, _TOOLS), _RANK.get(after.file.reading.format, _TOOLS)
+    if worse[0] < worse[1] or (isinstance(after.told.fact, EndOffset) and before.told.fact.offset > after.told.fact.offset):
         stands, falls = before, after
     if before.file is after.file:
         evidence.reject(falls, f"told again in line {stands.told.line}")
     elif before.told.fact != after.told.fact:
-        evidence.reject(falls, f"{stands.file.name}, line {stands.told.line}, tells otherwise")
+        if otherwise := _otherwise(stands.told.fact, falls.told.fact):
+            evidence.reject(falls, f"{stands.file.name}, line {stands.told.line}, tells otherwise: {otherwise} ({_written(stands, falls)})")
+        if worse[0] != worse[1]:
+            return stands._replace(told=stands.told._replace(fact=_filled(stands.told.fact, falls.told.fact)))
+    return stands
+
+
+def _otherwise(stands: Any, falls: Any) -> str:
+    """Where a fact contradicts another, with both values: `leader 2, not 1`."""
+    if isinstance(stands, FeatureLevel) and stands.level.isdigit() != falls.level.isdigit():
+        return ""  # the metadata log has a number where kafka-features prints a release
+    differences = []
+    for name, ours, theirs in zip(stands._fields, stands, falls, strict=True):
+        if name in _MAY_BE_UNTOLD and None in (ours, theirs):
+            continue
+        if name == "configs":
+            pairs = [(key, ours[key], theirs[key]) for key in sorted(ours.keys() & theirs.keys())]
+        else:
+            pairs = [(name, ours, theirs)]
+        for told, one, other in pairs:
+            if (set(one) != set(other)) if name in _SETS and one and other else one != other:
+                differences.append(f"{told} {_plain(one)}, not {_plain(other)}")
+    return "; ".join(differences)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(str(one) for one in value) or "none"
+    return "none" if value is None else str(value)
+
+
+def _written(*places: Place) -> str:
+    first, second = (place.file.written_at.strftime("%Y-%m-%d %H:%M:%S") for place in places)
+    return f"written {first}, this {second}"
+
+
+def _filled(stands: Any, falls: Any) -> Any:
+    """The better source's fact, with what only the other told."""
+    if isinstance(stands, TopicLine):
+        return stands._replace(topic_id=stands.topic_id or falls.topic_id, configs=falls.configs | stands.configs)
+    if isinstance(stands, PartitionLine):
+        untold = {name: getattr(falls, name) for name in _MAY_BE_UNTOLD & set(stands._fields) if getattr(stands, name) is None}
+        return stands._replace(**untold)
     return stands
 
 
@@ -201,7 +283,46 @@ def _log_dirs(evidence: _Evidence) -> Rows:
     ]
 
 
+def _inherited(evidence: _Evidence) -> dict[str, str]:
+    """What topics have that do not say otherwise: as all brokers are configured, where each is told, else as the cluster is by default."""
+    brokers = {str(fact.broker_id) for kind in (BrokerSeen, BrokerListed) for fact in evidence.of(kind)}
+    by_config: dict[str, dict[str, str]] = defaultdict(dict)
+    for fact in evidence.of(ConfigTold):
+        if fact.kind == "broker" and fact.value is not None:
+            by_config[fact.config][fact.name] = fact.value
+    inherited = {}
+    for config, synonyms in _BROKERS_NAME.items():
+        for synonym, factor in synonyms:
+            told = by_config.get(synonym, {})
+            everywhere = {told.get(broker, told.get("")) for broker in brokers or {""}}
+            if len(everywhere) == 1 and (value := everywhere.pop()) is not None:
+                inherited[config] = value if factor == 1 or not value.isdigit() else str(int(value) * factor)
+                break
+    return inherited
+
+
+def _configs(topic: str, line: TopicLine | None, own: dict[str, Place], inherited: dict[str, str], evidence: _Evidence) -> dict[str, str]:
+    """The configs of a topic, where they are set anywhere."""
+    configs = dict(line.configs) if line else {}
+    for config, place in own.items():
+        value = place.told.fact.value
+        if config in configs and configs[config] != value:
+            lines = evidence.standing[TopicLine][(topic,)]
+            evidence.reject(place, f"{lines.file.name}, line {lines.told.line}, tells otherwise: {config} {configs[config]}, not {value} "
+                            f"({_written(lines, place)})")
+        elif config == "min.insync.replicas" and not value.isdigit():
+            evidence.reject(place, "min.insync.replicas is no whole number")
+        else:
+            configs[config] = value
+    return inherited | configs
+
+
 def _topics(evidence: _Evidence) -> Rows:
+    inherited = _inherited(evidence)
+    own: dict[str, dict[str, Place]] = defaultdict(dict)
+    for place in evidence.standing[ConfigTold].values():
+        if place.told.fact.kind == "topic":
+            own[place.told.fact.name][place.told.fact.config] = place
     lines = {fact.topic: fact for fact in evidence.of(TopicLine)}
     partitions: dict[str, dict[int, PartitionLine]] = defaultdict(dict)
     for fact in evidence.of(PartitionLine):
@@ -214,13 +335,31 @@ def _topics(evidence: _Evidence) -> Rows:
             first = evidence.standing[TopicLine][(topic,)] if line else evidence.standing[PartitionLine][(topic, min(of_topic))]
             evidence.miss(first, f"{len(of_topic)} partitions are told" + (f", not {line.partitions}" if line else f" of at least {count}"))
         replication_factor = line.replication_factor if line else len(of_topic[min(of_topic)].replicas)
-        configs = line.configs if line else {}
+        configs = _configs(topic, line, own[topic], inherited, evidence)
         min_isr = configs.get("min.insync.replicas")
         rows.append((
             topic, line.topic_id if line else None, count, replication_factor, None if min_isr is None else int(min_isr),
             sorted(configs.items()),
         ))
     return rows
+
+
+def _assignments(evidence: _Evidence) -> None:
+    """Hold what kafka-reassign-partitions says of replicas against what else is told, and take from it what is not."""
+    for kind in (Assigned, Reassigning):
+        for place in evidence.standing[kind].values():
+            told = place.told.fact
+            partition = evidence.standing[PartitionLine].get((told.topic, told.partition))
+            if partition is None:
+                evidence.reject(place, "no dump tells the partition's leader and ISR")
+                continue
+            known = type(told)(*(getattr(partition.told.fact, name) for name in told._fields))
+            if otherwise := _otherwise(known, told):
+                where = f"{partition.file.name}, line {partition.told.line}"
+                evidence.reject(place, f"{where}, tells otherwise: {otherwise} ({_written(partition, place)})")
+            elif isinstance(told, Reassigning):
+                fact = _filled(partition.told.fact, partition.told.fact._replace(adding_replicas=told[3], removing_replicas=told[4]))
+                evidence.standing[PartitionLine][told[:2]] = partition._replace(told=partition.told._replace(fact=fact))
 
 
 def _partitions(evidence: _Evidence) -> Rows:

@@ -17,7 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobs.ingest.dump import Told, Unreadable, identifier, topic_name
 from jobs.ingest.facts import BrokerSeen, ConfigTold, ControllerSign, FeatureLevel, MetadataFile, MetadataRecord, PartitionLine, TopicLine
@@ -31,20 +31,26 @@ _PARTITION_LISTS = {
 }
 
 
-@dataclass(slots=True)
+class Place(NamedTuple):
+    """A file, and an entry of it."""
+
+    file: Any
+    told: Told
+
+
+@dataclass(frozen=True, slots=True)
 class MetadataSource:
-    """A file of the metadata log: its name, its records in order, and what it is."""
+    """A file of the metadata log: its name, what it is, and its records in order."""
 
     name: str
-    records: list[Told] = field(default_factory=list)
-    file: MetadataFile | None = None
+    file: MetadataFile
+    records: Sequence[Place]
 
     @property
     def end_offset(self) -> int | None:
         """Where a snapshot says that the log goes on."""
         named = _SNAPSHOT_NAME.search(self.name)
-        told = self.file.end_offset if self.file else None
-        return told if told is not None or not named else int(named[1])
+        return int(named[1]) if named and self.file.end_offset is None else self.file.end_offset
 
 
 @dataclass(slots=True)
@@ -58,17 +64,14 @@ class _Partition:
     last_known_elr: list[int] | None
     recovering: int
     directories: list[str] | None
-    at: tuple[str, Told]
+    at: Place
 
 
 @dataclass(slots=True)
 class _Broker:
     rack: str | None
     fenced: bool
-    at: tuple[str, Told]
-
-
-Place = tuple[str, Told]  # a file's name, and the entry
+    at: Place
 
 
 @dataclass(slots=True)
@@ -81,10 +84,12 @@ class Image:
     configs: dict[tuple[int, str], dict[str, tuple[str, Place]]] = field(default_factory=lambda: defaultdict(dict))
     features: dict[str, tuple[int, Place]] = field(default_factory=dict)
     refused: list[tuple[Place, str]] = field(default_factory=list)
+    latest: Place | None = None
 
     def apply(self, place: Place) -> None:
         """Let a record have its effect."""
-        record: MetadataRecord = place[1].fact
+        record: MetadataRecord = place.told.fact
+        self.latest = place
         if effect := _EFFECTS.get(record.type):
             try:
                 effect(self, record.fields, place)
@@ -93,6 +98,8 @@ class Image:
 
     def facts(self) -> Iterator[tuple[Place, Any]]:
         """The facts that the tools would tell of this state."""
+        if self.latest:
+            yield self.latest, ControllerSign("kraft")
         for name, (level, place) in sorted(self.features.items()):
             yield place, FeatureLevel(name, str(level))
         for broker_id, broker in sorted(self.brokers.items()):
@@ -122,34 +129,30 @@ def _line(topic: str, number: int, partition: _Partition, *, kept: bool) -> Part
     return PartitionLine(topic, number, leader, replicas, isr, elr, known, adding, removing)
 
 
-def replay(sources: Sequence[MetadataSource]) -> tuple[Image, list[tuple[Place | None, str]]]:
+def replay(sources: Sequence[MetadataSource]) -> tuple[Image, list[tuple[Place, str]]]:
     """The image of a cluster's files, and what of them could not be used, with why."""
     image, unused = Image(), []
-    snapshots = [source for source in sources if source.file and source.file.snapshot]
-    base = max(snapshots, key=lambda source: (source.end_offset or 0, source.file.last_contained_ms or 0, source.name), default=None)
+    base = max((source for source in sources if source.file.snapshot), key=_recency, default=None)
     at: int | None = 0
     if base is not None:
-        for told in base.records:
-            image.apply((base.name, told))
         at = base.end_offset
-    logs = sorted((source for source in sources if source.file and not source.file.snapshot), key=lambda s: (s.file.start_offset, s.name))
+        for place in base.records:
+            image.apply(place)
     transaction: list[Place] | None = None
-    for log in logs:
+    logs = [source for source in sources if source.records and not source.file.snapshot]
+    for log in sorted(logs, key=lambda log: (log.file.start_offset, log.name)):
         if at is not None and log.file.start_offset > at:
-            unused.append(((log.name, log.records[0]) if log.records else None, f"records {at} to {log.file.start_offset - 1} are missing"
-                           ", so that nothing after them is taken: add the snapshot or the segment that has them"))
+            missing = f"records {at} to {log.file.start_offset - 1} are missing"
+            unused.append((log.records[0], f"{missing}: without the snapshot or segment that has them, no later one is taken"))
             break
-        for told in log.records:
-            record = told.fact
-            if record.offset < at if at is not None else record.time_ms is not None and record.time_ms <= base.file.last_contained_ms:
+        for place in log.records:
+            record: MetadataRecord = place.told.fact
+            if record.offset < at if at is not None else base is not None and _contained(record, base.file):
                 continue
-            place = (log.name, told)
             if record.type == "BEGIN_TRANSACTION_RECORD":
                 transaction = []
-            elif record.type == "ABORT_TRANSACTION_RECORD":
-                transaction = None
-            elif record.type == "END_TRANSACTION_RECORD":
-                for held in transaction or ():
+            elif record.type in ("END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"):
+                for held in transaction or () if record.type == "END_TRANSACTION_RECORD" else ():
                     image.apply(held)
                 transaction = None
             elif transaction is None:
@@ -157,7 +160,15 @@ def replay(sources: Sequence[MetadataSource]) -> tuple[Image, list[tuple[Place |
             else:
                 transaction.append(place)
         at = max(at or 0, log.file.end_offset or 0)
-    return image, [*unused, *image.refused]
+    return image, unused + image.refused
+
+
+def _recency(snapshot: MetadataSource) -> tuple[int, int, str]:
+    return snapshot.end_offset or 0, snapshot.file.last_contained_ms or 0, snapshot.name
+
+
+def _contained(record: MetadataRecord, snapshot: MetadataFile) -> bool:
+    return record.time_ms is not None and snapshot.last_contained_ms is not None and record.time_ms <= snapshot.last_contained_ms
 
 
 def _register_broker(image: Image, fields: dict[str, Any], at: Place) -> None:
@@ -249,10 +260,6 @@ def _config(image: Image, fields: dict[str, Any], at: Place) -> None:
 
 def _feature(image: Image, fields: dict[str, Any], at: Place) -> None:
     image.features[fields["name"]] = (fields["featureLevel"], at)
-
-
-def _snapshot_header(image: Image, fields: dict[str, Any], at: Place) -> None:
-    """A sign of KRaft and no more."""
 
 
 _CHANGES = {-1: False, 0: None, 1: True}  # BrokerRegistrationFencingChange

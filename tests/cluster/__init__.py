@@ -42,6 +42,9 @@ TOOLS = {
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
 }
 
 
@@ -127,7 +130,7 @@ class Cluster:
     def _turns(self) -> list[tuple[int, bool]]:
         # Only the active controller decides, and says so in its log; a broker that shuts down is let go first, and may be told twice.
         # A controller of the ZooKeeper days that takes over only says who is left.
-        end = "(?: at epoch| to shut down has been granted|$)"
+        end = "(?: at epoch| because its session has timed out| to shut down has been granted|$)"
         lost = re.compile(rf"(?m)^({_TIME}) .*(?:Fencing broker|The request from broker|Broker failure callback for) ([\d,]+){end}")
         left = re.compile(rf"(?m)^({_TIME}) .*Currently active brokers in the cluster: \w*Set\(([\d, ]*)\)")
         brokers = {node.id for node in self.nodes.values() if node.port}

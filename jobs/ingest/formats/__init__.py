@@ -7,17 +7,23 @@ from jobs.ingest.formats import (
     capacity,
     kafka_broker_api_versions,
     kafka_cluster,
+    kafka_configs,
     kafka_consumer_groups,
+    kafka_dump_log,
     kafka_features,
     kafka_get_offsets,
     kafka_log_dirs,
     kafka_metadata_quorum,
+    kafka_reassign_partitions,
+    kafka_share_groups,
     kafka_topics,
     key_sample,
+    metadata_log,
 )
 
 # The first that recognises a dump reads it. kafka-get-offsets has the least to go by, and comes last.
 FORMATS = (
-    kafka_topics, kafka_log_dirs, kafka_consumer_groups, kafka_broker_api_versions, kafka_cluster, kafka_features, kafka_metadata_quorum,
-    capacity, key_sample, broker_list, kafka_get_offsets,
+    metadata_log, kafka_dump_log, kafka_topics, kafka_configs, kafka_reassign_partitions, kafka_log_dirs, kafka_share_groups,
+    kafka_consumer_groups, kafka_broker_api_versions, kafka_cluster, kafka_features, kafka_metadata_quorum, capacity, key_sample,
+    broker_list, kafka_get_offsets,
 )

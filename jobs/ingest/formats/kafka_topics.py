@@ -64,11 +64,12 @@ def _topic(match: re.Match[str]) -> TopicLine:
     topic, topic_id, partitions, replication_factor, configs = match.groups()
     return TopicLine(
         topic_name(topic), topic_id and plain_text(topic_id, "TopicId"), identifier(partitions, "PartitionCount"),
-        identifier(replication_factor, "ReplicationFactor"), _configs(configs),
+        identifier(replication_factor, "ReplicationFactor"), configs_of(configs),
     )
 
 
-def _configs(text: str) -> dict[str, str]:
+def configs_of(text: str) -> dict[str, str]:
+    """The configs of a topic as `name=value,name=value`, whose values may hold commas."""
     configs = {}
     for pair in _NEXT_CONFIG.split(plain_text(text, "Configs")) if text else ():
         name, equals, value = pair.partition("=")

@@ -4,9 +4,9 @@
     records     each with its offset's delta, a key that is null, and a metadata record (metadata_record.py)
     control     a batch of attribute 0x20: its records' keys tell LeaderChange, SnapshotHeader, SnapshotFooter, KRaftVersion, KRaftVoters
 
-An entry is a record, and its line its how-manieth the record is in the file. A snapshot that does not end with a footer is refused as a whole;
-a log that ends within a batch was copied while it was written to: what stands before it is read. Nothing after a damaged batch is read.
-Values are never told in a rejected entry: some are credentials.
+An entry is a record, and its line the how-manieth of the file the record is. A snapshot that does not end with a footer is refused as a
+whole; a log that ends within a batch was copied while it was written to: what stands before it is read. Nothing after a damaged batch is
+read. Values are never told in a rejected entry: some are credentials.
 """
 
 from __future__ import annotations

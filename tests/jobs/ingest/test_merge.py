@@ -35,7 +35,8 @@ def rejects(merged: Merged) -> list[tuple[object, ...]]:
 def test_later_file_stands_and_the_earlier_entry_is_rejected() -> None:
     found = merged(b=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=PARTITION.format("t", 0, 2, "1,2", "2"))
     assert [row[2:5] for row in found.rows["partition"]] == [(2, (1, 2), [2])]
-    assert rejects(found) == [("b", 1, "a, line 1, tells otherwise")]
+    assert rejects(found) == [("b", 1, "a, line 1, tells otherwise: leader 2, not 1; isr 2, not 1,2 "
+                                        "(written 2026-11-21 02:00:01, this 2026-11-21 02:00:00)")]
     assert [row[0:5] for row in found.rows["input_file"]] == [("a", "kafka-topics", 1, 1, 0), ("b", "kafka-topics", 1, 0, 1)]
 
 
@@ -159,7 +160,9 @@ def test_end_offset_is_the_greatest_told_and_goes_before_a_groups() -> None:
     assert merged(a=partition, b=group).rows["partition"][0][-1] == 95
     found = merged(a=partition, b=group, c="t:0:70\n", d="t:0:60\n")
     assert found.rows["partition"][0][-1] == 70
-    assert rejects(found) == [("d", 1, "c, line 1, tells otherwise")]
+    assert rejects(found) == [
+        ("d", 1, "c, line 1, tells otherwise: offset 70, not 60 (written 2026-11-21 02:00:02, this 2026-11-21 02:00:03)")
+    ]
 
 
 def test_group_of_all_its_tables() -> None:

@@ -1,0 +1,140 @@
+"""kafka-dump-log --cluster-metadata-decoder (kafka.tools.DumpLogSegments 3.0 to 3.9, org.apache.kafka.tools.DumpLogSegments since).
+
+    Dumping /var/lib/kafka/__cluster_metadata-0/00000000000000000351-0000000001.checkpoint
+    Snapshot end offset: 351, epoch: 1
+    baseOffset: 0 lastOffset: 0 count: 1 ... isControl: true ... isvalid: true
+    | offset: 0 CreateTime: 1795276077376 keySize: 4 ... SnapshotHeader {"version":0,"lastContainedLogTimestamp":1795276077342}
+    baseOffset: 1 lastOffset: 111 count: 111 ... isControl: false ... isvalid: true
+    | offset: 1 CreateTime: 1795276077377 keySize: -1 ... payload: {"type":"FEATURE_LEVEL_RECORD","version":0,"data":{...}}
+
+With --skip-record-metadata a record's line is `| payload: ...`: its offset follows from the batch above it. Several files may be dumped
+into one, each from its `Dumping` on. The line of a record that cannot be read is told without its payload, which may hold a credential.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, whole_number
+from jobs.ingest.facts import MetadataFile, MetadataRecord
+from jobs.ingest.metadata_record import from_json
+
+NAME = "kafka-dump-log"
+
+_KNOWN_BY = re.compile(
+    r'^\| .{0,200}(?:payload: \{"type":"[A-Z_]{1,64}_RECORD"|SnapshotHeader \{"version":|LeaderChange: \{"version":)', re.MULTILINE
+)
+_DUMPING = re.compile(r"Dumping (\S.*)")
+_START = re.compile(r"Log starting offset: ([0-9]{1,19})")
+_SNAPSHOT = re.compile(r"Snapshot end offset: ([0-9]{1,19}), epoch: [0-9]{1,10}|KRaft bootstrap snapshot")
+_BATCH = re.compile(r"baseOffset: ([0-9]{1,19}) lastOffset: ([0-9]{1,19}) count: ([0-9]{1,10}) .{1,1000} isvalid: (true|false)")
+_RECORD = re.compile(
+    r"\| (?:offset: ([0-9]{1,19}) \w+: (-?[0-9]{1,19}) .*?\] )?"
+    r"(?:payload: (.*)|(LeaderChange|Snapshot(?:Header|Footer)|KRaft(?:Version|Voters)):? (.*)|controlType: (LEADER_CHANGE)\(2\))"
+)
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether a metadata record or a control record of the quorum's is there."""
+    return _KNOWN_BY.search(dump.head) is not None
+
+
+class _File:
+    """What has been read of one of the files that were dumped."""
+
+    def __init__(self) -> None:
+        self.end_offset: int | None = None  # of a snapshot, as its line tells
+        self.last_contained_ms: int | None = None
+        self.first: int | None = None
+        self.following: int | None = None
+        self.offset: int | None = None  # of the next record, in the batch at hand
+        self.snapshot = self.ended = False
+
+    def entry(self, number: int, line: str) -> Told | Rejected:
+        if match := _START.fullmatch(line):
+            self.first = self.following = whole_number(match[1], "offset")
+        elif match := _SNAPSHOT.fullmatch(line):
+            self.snapshot, self.end_offset = True, whole_number(match[1] or "0", "offset")
+        elif match := _BATCH.fullmatch(line):
+            self._batch(*match.groups())
+        elif match := _RECORD.fullmatch(line):
+            return Told(number, _without_payload(line), self._record(*match.groups()))
+        else:
+            raise Unreadable("neither of a file, nor of a batch, nor a record of the metadata log")
+        return Told(number, line, None)
+
+    def _batch(self, first: str, last: str, _: str, valid: str) -> None:
+        if valid != "true":
+            raise Unreadable("the batch is damaged")
+        base = whole_number(first, "baseOffset")
+        if self.following not in (None, base):
+            raise Unreadable(f"the batch starts at offset {base}, not at {self.following}")
+        self.first = base if self.first is None else self.first
+        self.offset, self.following = base, whole_number(last, "lastOffset") + 1
+
+    def _record(
+        self, offset: str | None, time_ms: str | None, payload: str | None, control: str | None, told: str | None, bare: str | None
+    ) -> MetadataRecord:
+        at = self.offset if offset is None else whole_number(offset, "offset")
+        if at is None:
+            raise Unreadable("no batch is above it")
+        self.offset = at + 1
+        if bare:  # so up to 3.9
+            return MetadataRecord(at, None if time_ms is None else int(time_ms), "LeaderChange", {})
+        document = _json(payload if payload is not None else told)
+        if control is None:
+            if document.keys() != {"type", "version", "data"}:
+                raise Unreadable("it has not type, version and data")
+            type, fields = from_json(document["type"], document["version"], document["data"])
+        else:
+            type, fields = control, {}
+            if control == "SnapshotHeader":
+                self.snapshot = True
+                self.last_contained_ms = whole_number(document.get("lastContainedLogTimestamp"), "lastContainedLogTimestamp", least=-1)
+            self.ended = self.ended or control == "SnapshotFooter"
+        return MetadataRecord(at, None if time_ms is None else int(time_ms), type, fields)
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each record, and one for each file that was dumped."""
+    file, entries = _File(), []
+    for number, line in dump.lines():
+        line = line.strip()
+        if _DUMPING.fullmatch(line):
+            yield from _closed(file, entries)
+            file, entries = _File(), []
+            entries.append(Told(number, line, None))
+            continue
+        try:
+            entries.append(file.entry(number, line))
+        except Unreadable as e:
+            entries.append(Rejected(number, _without_payload(line), str(e)))
+    yield from _closed(file, entries)
+
+
+def _closed(file: _File, entries: list[Told | Rejected]) -> Iterator[Told | Rejected]:
+    if file.snapshot and not file.ended:
+        for entry in entries:
+            yield Rejected(entry.line, entry.entry, "a snapshot without its footer: it was cut off")
+        return
+    yield from entries
+    if file.first is not None:
+        end = file.end_offset if file.snapshot else file.following
+        yield Told(entries[-1].line, None, MetadataFile(file.snapshot, file.last_contained_ms, file.first, end), entries=0)
+
+
+def _json(text: str | None) -> dict[str, Any]:
+    try:
+        document = json.loads(text or "")
+    except (ValueError, RecursionError) as e:
+        raise Unreadable("not JSON") from e
+    if not isinstance(document, dict):
+        raise Unreadable("no JSON object")
+    return document
+
+
+def _without_payload(line: str) -> str:
+    return re.sub(r'("data":)\{.*', r"\1{...}", line, count=1)

@@ -1,0 +1,90 @@
+"""kafka-share-groups --describe (org.apache.kafka.tools.consumer.group.ShareGroupCommand, 4.0): offsets, --members, --state, and --verbose.
+
+    GROUP       TOPIC   PARTITION  START-OFFSET  LAG              4.0: no LAG; LEADER-EPOCH with --verbose
+    share-desk  orders  0          17            3
+
+    GROUP       CONSUMER-ID             HOST        CLIENT-ID  #PARTITIONS  ASSIGNMENT
+    share-desk  hW_GIcHuSV2KJEBh6fSqSw  /127.0.0.1  console    6            orders:0,1,2,3,4,5
+
+    GROUP       COORDINATOR (ID)      STATE   #MEMBERS            GROUP-EPOCH, ASSIGNMENT-EPOCH with --verbose
+    share-desk  127.0.0.1:9092  (1)   Stable  1
+
+A member of a share group is counted and not kept: several may hold a partition, which the assignors of consumer groups know nothing of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, plain_text, topic_name, whole_number
+from jobs.ingest.facts import Fact, GroupOffset, GroupState
+
+NAME = "kafka-share-groups"
+
+_GAP = r"[ ]{1,300}"
+_OFFSETS = re.compile(rf"GROUP{_GAP}TOPIC{_GAP}PARTITION{_GAP}(LEADER-EPOCH{_GAP})?START-OFFSET({_GAP}LAG)?[ ]{{0,300}}")
+_MEMBERS = re.compile(
+    rf"GROUP{_GAP}CONSUMER-ID{_GAP}HOST{_GAP}CLIENT-ID{_GAP}#PARTITIONS{_GAP}(?:MEMBER-EPOCH{_GAP})?ASSIGNMENT[ ]{{0,300}}"
+)
+_STATE = re.compile(rf"GROUP{_GAP}COORDINATOR \(ID\){_GAP}STATE{_GAP}(?:GROUP-EPOCH{_GAP}ASSIGNMENT-EPOCH{_GAP})?#MEMBERS[ ]{{0,300}}")
+_REMARK = re.compile(r"Share group '(.{1,300})' has no active members\.")
+_ASSIGNED = r"[A-Za-z0-9._-]{1,249}:[0-9]+(?:[,;:A-Za-z0-9._-]*)"
+_MEMBER = re.compile(rf"(\S+)[ ].*[ ]([0-9]{{1,10}})[ ]+(?:[0-9]+[ ]+)?(?:-|{_ASSIGNED})?[ ]*")
+_COORDINATED = re.compile(r"(\S+)[ ]+\S*[ ]*\((-?[0-9]{1,10})\)[ ]+(\S+)[ ]+(?:\S+[ ]+\S+[ ]+)?([0-9]{1,10})[ ]*")
+# Without --verbose the members' header is that of consumer groups, and what is assigned tells the two apart.
+_KNOWN_BY = re.compile(
+    rf"^(?:{_OFFSETS.pattern}|{_STATE.pattern}|{_REMARK.pattern}|GROUP{_GAP}CONSUMER-ID.{{1,900}}MEMBER-EPOCH{_GAP}ASSIGNMENT[ ]{{0,300}}"
+    rf"|{_MEMBERS.pattern}\r?\n.{{1,1000}}[ ]{_ASSIGNED}[ ]{{0,300}})\r?$", re.MULTILINE
+)
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether a header that only it prints is there, or a member that is assigned as only it says."""
+    return _KNOWN_BY.search(dump.head) is not None
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each partition and each group."""
+    header: re.Match[str] | None = None
+    for number, line in dump.lines():
+        try:
+            if match := _OFFSETS.fullmatch(line) or _MEMBERS.fullmatch(line) or _STATE.fullmatch(line):
+                header = match
+            elif _REMARK.fullmatch(line):
+                yield Told(number, line, None)
+            elif header is None:
+                raise Unreadable("no header of kafka-share-groups is above it")
+            else:
+                yield Told(number, line, _fact(line, header))
+        except Unreadable as e:
+            yield Rejected(number, line, str(e))
+
+
+def _fact(line: str, header: re.Match[str]) -> Fact | None:
+    if header.re is _OFFSETS:
+        return _offset(line.split(), header)
+    if header.re is _STATE:
+        match = _COORDINATED.fullmatch(line)
+        if match is None:
+            raise Unreadable("no group with its coordinator, state and members")
+        group_id, coordinator_id, state, members = match.groups()
+        coordinator = None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)")
+        return GroupState(plain_text(group_id, "GROUP"), "share", None, state, coordinator, identifier(members, "#MEMBERS"))
+    if not _MEMBER.fullmatch(line):
+        raise Unreadable("no member with what it is assigned")
+    return None
+
+
+def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset | None:
+    with_epoch, with_lag = header.groups()
+    if len(cells) != 4 + bool(with_epoch) + bool(with_lag):
+        raise Unreadable("not as many values as the header has columns")
+    group_id, topic, partition = cells[:3]
+    start, lag = cells[3 + bool(with_epoch)], cells[-1] if with_lag else "-"
+    if topic == partition == "-":
+        return None
+    numbers = [None if cell == "-" else whole_number(cell, name, least=-1) for cell, name in ((start, "START-OFFSET"), (lag, "LAG"))]
+    return GroupOffset(
+        plain_text(group_id, "GROUP"), topic_name(topic), identifier(partition, "PARTITION"), numbers[0], None, numbers[1], None, None, None
+    )

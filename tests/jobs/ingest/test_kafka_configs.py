@@ -1,0 +1,90 @@
+"""What kafka-configs --describe prints, and which configs a topic has by it."""
+
+from pathlib import Path
+
+import pytest
+
+from jobs.ingest.facts import ConfigTold
+from jobs.ingest.reading import read_dump
+from tests.jobs.ingest.test_merge import PARTITION, TOPIC, merged, rejects
+
+RECORDED = Path(__file__).parents[2] / "snapshots" / "formats"
+LINE = "  {0}={1} sensitive=false synonyms={{{2}:{0}={1}}}\n"
+OF_TOPIC, OF_BROKER = "Dynamic configs for topic t are:\n", "Dynamic configs for broker {} are:\n"
+OF_ALL = "Default configs for brokers in the cluster are:\n"
+STATIC, DEFAULT = "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG"
+
+
+def facts(text: str) -> list[object]:
+    reading = read_dump(text.encode())
+    assert (reading.format, reading.rejected) == ("kafka-configs", [])
+    return [told.fact for told in reading.told if told.fact is not None]
+
+
+def configs(**files: str) -> dict[str, str]:
+    [row] = merged(topics=TOPIC.format("t", 1, "retention.bytes=7") + PARTITION.format("t", 0, 1, "1,2", "1,2"), **files).rows["topic"]
+    return dict(row[5])
+
+
+@pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
+def test_topics_have_the_configs_that_kafka_topics_shows(version: str) -> None:
+    folder = RECORDED / version
+    topics = (folder / "kafka-topics.txt").read_text()
+    configs = {name: (folder / f"kafka-configs-{name}.txt").read_text() for name in ("topics", "brokers")}
+    alone, told = merged(described=topics), merged(described=topics, **configs)
+    assert rejects(told) == []
+    assert told.rows["topic"] == alone.rows["topic"]
+    without_configs = "".join(line for line in topics.splitlines(keepends=True) if "\tPartition: " in line)
+    from_configs = merged(described=without_configs, **configs)
+    assert [row[4:] for row in from_configs.rows["topic"]] == [row[4:] for row in alone.rows["topic"]]
+
+
+def test_only_what_is_set_is_told() -> None:
+    text = OF_TOPIC.replace("Dynamic", "All") + LINE.format("a.b", "1", "DYNAMIC_TOPIC_CONFIG") + LINE.format("c", "x y,z", STATIC)
+    text += LINE.format("d", "1", DEFAULT) + "  f= sensitive=false synonyms={}\n"
+    text += "  e=null sensitive=true synonyms={STATIC_BROKER_CONFIG:e=null}\n"
+    assert facts(text) == [ConfigTold("topic", "t", "a.b", "1"), ConfigTold("topic", "t", "c", "x y,z")]
+    assert facts("Dynamic configs for client-metric m are:\n" + LINE.format("a", "1", "DYNAMIC")) == []
+    assert facts("Configs for topic 't' are retention.ms=1,cleanup.policy=compact,delete\n") == [
+        ConfigTold("topic", "t", "retention.ms", "1"), ConfigTold("topic", "t", "cleanup.policy", "compact,delete"),
+    ]
+
+
+def test_topic_inherits_the_clusters_default_unless_it_says_otherwise() -> None:
+    default = OF_ALL + LINE.format("min.insync.replicas", "2", "D") + LINE.format("log.retention.hours", "2", "D")
+    assert configs(a=default) == {"retention.bytes": "7", "min.insync.replicas": "2", "retention.ms": "7200000"}
+    own = OF_TOPIC + LINE.format("min.insync.replicas", "1", "D")
+    assert configs(a=default, b=own)["min.insync.replicas"] == "1"
+    assert merged(topics=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=default).rows["topic"][0][4] == 2
+
+
+def test_topic_inherits_from_the_brokers_only_what_all_of_them_have() -> None:
+    listed = "broker_id,rack\n1,\n2,\n"
+    def one(broker: int, value: str) -> str:
+        return OF_BROKER.format(broker) + LINE.format("min.insync.replicas", value, STATIC)
+    assert "min.insync.replicas" not in configs(brokers=listed, a=one(1, "2"))
+    assert "min.insync.replicas" not in configs(brokers=listed, a=one(1, "2") + one(2, "3"))
+    assert configs(brokers=listed, a=one(1, "2") + one(2, "2"))["min.insync.replicas"] == "2"
+    assert configs(brokers=listed, a=one(1, "3") + one(2, "3") + OF_ALL + LINE.format("min.insync.replicas", "2", "D"))[
+        "min.insync.replicas"
+    ] == "3"
+
+
+def test_config_that_differs_from_kafka_topics_is_told_with_both_values() -> None:
+    found = merged(topics=TOPIC.format("t", 1, "retention.ms=7") + PARTITION.format("t", 0, 1, "1,2", "1,2"),
+                   a=OF_TOPIC + LINE.format("retention.ms", "8", "D"))
+    assert rejects(found) == [
+        ("a", 2, "topics, line 1, tells otherwise: retention.ms 7, not 8 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (LINE.format("a", "secret", "D") + OF_ALL, (1, "  a=...", "it is not told whose config it is")),
+        (OF_ALL + "  password=secret\n", (2, "  password=...", "not the line of a config")),
+        ("Dynamic configs for topic a/b are:\n", (1, "Dynamic configs for topic a/b are:", "no name that Kafka allows for a topic")),
+    ],
+)
+def test_bad_line_is_rejected_without_its_value(text: str, refused: tuple[object, ...]) -> None:
+    assert [tuple(one) for one in read_dump(text.encode()).rejected] == [refused]
