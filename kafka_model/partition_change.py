@@ -1,4 +1,4 @@
-"""What KRaft's controller makes of a partition: PartitionChangeBuilder and PartitionRegistration.merge (Kafka 3.9.2 and 4.3.1).
+"""What KRaft's controller makes of a partition: PartitionChangeBuilder and PartitionRegistration.merge (Kafka 3.8 to 4.3).
 
 A change states the ISR to be; the rest follows. With eligible leader replicas (KIP-966), in this order:
 
@@ -13,8 +13,9 @@ A change states the ISR to be; the rest follows. With eligible leader replicas (
 5. A new leader, a leader lost, and (until metadata version 3.6) an ISR that shrinks raise the leader epoch; every change raises the
    partition's.
 
-Without ELR the ISR never becomes empty: its last member stays recorded. In version 3.9, where ELR was a preview, the last known leader is
-elected dead or alive, is noted when the ISR becomes empty, and is cleared by any change that leaves a leader.
+Without ELR the ISR never becomes empty: its last member stays recorded. Before version 4.1, where ELR was a preview, the last known
+leader is elected dead or alive, is noted when the ISR becomes empty, and is cleared by any change that leaves a leader; 3.7 kept another
+account, and is refused.
 
     >>> led = Partition(replicas=(11, 21, 31), leader=11, isr=(11, 21, 31), min_insync_replicas=2)
     >>> two = change(led, isr=(21, 31), acceptable={21, 31}, elr=True)
@@ -28,12 +29,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
 
 from kafka_model.java_hash import hash_map_order
 from kafka_model.partition import Partition
+from kafka_model.release import LATEST, UnknownVersion, release
 
-Version = Literal["3.9", "4.3"]
 _NO_LEADER = -1  # Kafka notes it as the last known leader where there was none
 
 
@@ -65,13 +65,15 @@ def change(
     reassignment: Reassignment | None = None,
     recovering: bool | None = None,
     bump_on_isr_shrink: bool = False,
-    version: Version = "4.3",
+    version: str = LATEST,
 ) -> Partition:
     """The partition with that ISR, led by whom it must be; the very same value if nothing is to be recorded.
 
-    A reassignment (the one under way, if none is given) ends once the ISR has all the replicas that come (in 3.9, or where fewer come
+    A reassignment (the one under way, if none is given) ends once the ISR has all the replicas that come (before 4.3, or where fewer come
     than go: all that stay). `recovering` overrides what follows from the election.
     """
+    if release(version) < (3, 8):
+        raise UnknownVersion(f"the ELR of Kafka {version} is not modelled: the first is that of 3.8")
     moving = reassignment or Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
     moving, isr = _completed(moving, tuple(isr), version=version)
     eligible = _eligible(partition, isr, unclean_shutdown) if elr else partition.elr
@@ -103,13 +105,18 @@ def change(
     return replace(after, leader_epoch=partition.leader_epoch + bumped, partition_epoch=partition.partition_epoch + 1)
 
 
-def _completed(moving: Reassignment, isr: tuple[int, ...], *, version: Version) -> tuple[Reassignment, tuple[int, ...]]:
+def _preview(version: str) -> bool:
+    """Whether the ELR is that of 3.8 to 4.0."""
+    return release(version) < (4, 1)
+
+
+def _completed(moving: Reassignment, isr: tuple[int, ...], *, version: str) -> tuple[Reassignment, tuple[int, ...]]:
     """The reassignment, ended if it can be, and the ISR without those who then go."""
     staying = tuple(replica for replica in moving.replicas if replica not in moving.removing)
     in_sync = tuple(replica for replica in isr if replica not in moving.removing)
     enough = (
         set(moving.adding) <= set(in_sync)
-        if version == "4.3" and len(moving.adding) >= len(moving.removing)
+        if release(version) >= (4, 3) and len(moving.adding) >= len(moving.removing)
         else set(staying) <= set(in_sync)
     )
     possible = not moving.removing or (staying and in_sync)
@@ -135,7 +142,7 @@ def _elect(
     *,
     elr: bool,
     election: Election,
-    version: Version,
+    version: str,
 ) -> tuple[int | None, bool]:
     """The leader to be, and whether records may be lost with it."""
     valid = [replica for replica in isr or eligible if replica in acceptable]
@@ -146,18 +153,16 @@ def _elect(
             return candidate, False
     if elr and not isr and not eligible and len(partition.last_known_elr) == 1:
         last_known = partition.last_known_elr[0]
-        if last_known in acceptable or version == "3.9":
+        if last_known in acceptable or _preview(version):
             return None if last_known == _NO_LEADER else last_known, True
     if election is Election.UNCLEAN:
         return next(((replica, True) for replica in replicas if replica in acceptable), (None, False))
     return None, False
 
 
-def _last_known_leader(
-    partition: Partition, leader: int | None, isr: tuple[int, ...], *, bumped: bool, version: Version
-) -> tuple[int, ...]:
+def _last_known_leader(partition: Partition, leader: int | None, isr: tuple[int, ...], *, bumped: bool, version: str) -> tuple[int, ...]:
     noted = (_NO_LEADER if partition.leader is None else partition.leader,)
-    if version == "3.9":
+    if _preview(version):
         if partition.isr and not isr and partition.last_known_elr != noted:
             return noted
         return () if leader is not None else partition.last_known_elr

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from kafka_model.java_hash import hash_map_order, string_hashes, string_order
+from kafka_model.java_hash import HashTable, hash_map_order, string_hash, string_hashes, string_order
+from kafka_model.release import LATEST, release
 
 TopicPartition = tuple[str, int]
 Assignment = dict[str, list[TopicPartition]]
@@ -53,8 +54,12 @@ def hash_map_of(members: Sequence[Member]) -> list[Member]:
     return [by_id[member_id] for member_id in hash_map_order(by_id, string_hashes, tie=string_order)]
 
 
-def in_order_of_ids(members: Iterable[Member]) -> list[Member]:
-    """Static members first, by group.instance.id, then the others by member id: the order of Kafka's MemberInfo."""
+def in_order_of_ids(members: Iterable[Member], *, version: str = LATEST) -> list[Member]:
+    """Static members first, by group.instance.id, then the others by member id: the order of Kafka's MemberInfo. Before 2.4: by member id
+    alone.
+    """
+    if release(version) < (2, 4):
+        return sorted(members, key=lambda member: string_order(member.member_id))
     return sorted(members, key=_static_then_member_id)
 
 
@@ -81,6 +86,15 @@ def metadata_order(partitions: Mapping[str, int], members: Iterable[Member]) -> 
     subscriptions = dict.fromkeys(member.topics for member in members)
     subscribed = hash_map_order(chain.from_iterable(subscriptions), string_hashes, tie=string_order)
     return hash_map_order((topic for topic in subscribed if partitions.get(topic)), string_hashes, tie=string_order)
+
+
+def topics_as_met(members: Iterable[Member]) -> list[str]:
+    """The subscribed topics in the order of a HashMap that took them up member by member, by computeIfAbsent."""
+    table = HashTable(string_hash, tie=string_order)
+    for member in members:
+        for topic in member.topics:
+            table.compute_if_absent(topic)
+    return list(table)
 
 
 def rack_aware(consumer_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:

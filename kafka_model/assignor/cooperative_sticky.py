@@ -1,5 +1,6 @@
 """Cooperative sticky: the sticky assignment, but a partition that changes hands is given to nobody until its owner has let it go
-(org.apache.kafka.clients.consumer.CooperativeStickyAssignor, 3.9.2 and 4.3.1).
+(org.apache.kafka.clients.consumer.CooperativeStickyAssignor, 3.5.2 to 4.3; older ones are refused, see
+`sticky`).
 
 A and B hold three partitions each, C joins. In the first round A and B keep two each and C gets nothing; once A and B have given up T4
 and T5, the next round hands them over:
@@ -16,6 +17,7 @@ from dataclasses import replace
 
 from kafka_model.assignor import Assignment, Member, Racks, TopicPartition
 from kafka_model.assignor.sticky import assign_and_transfer
+from kafka_model.release import LATEST
 
 
 def assign(
@@ -24,6 +26,7 @@ def assign(
     *,
     racks: Racks | None = None,
     subscription_generations: Mapping[str, int | None] | None = None,
+    version: str = LATEST,
 ) -> Assignment:
     """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
 
@@ -32,7 +35,9 @@ def assign(
     """
     told = subscription_generations or {}
     current = [member if told.get(member.member_id) is None else replace(member, generation=told[member.member_id]) for member in members]
-    assignment, transferred = assign_and_transfer(partitions, current, racks=racks, subscription_generations=subscription_generations)
+    assignment, transferred = assign_and_transfer(
+        partitions, current, racks=racks, subscription_generations=subscription_generations, version=version
+    )
     if transferred is None:
         transferred = _changing_hands(members, assignment)
     for partition, consumer in transferred.items():

@@ -1,5 +1,5 @@
 """Range: of each topic, neighbouring partitions go to neighbouring members
-(org.apache.kafka.clients.consumer.RangeAssignor, 2.0.0 to 4.3.1: static members since 2.3, racks (KIP-881) since 3.5; and the
+(org.apache.kafka.clients.consumer.RangeAssignor, 2.0.0 to 4.3.1: static members since 2.4, racks (KIP-881) since 3.5; and the
 coordinator's own org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.3.1, which knows no racks).
 
 Ten partitions P1 to P10 and four members share out as ten divided by four, the first two (the remainder) taking one more:
@@ -24,15 +24,23 @@ from kafka_model.assignor import (
     metadata_order,
     rack_aware,
     subscribers,
+    topics_as_met,
 )
 from kafka_model.java_hash import string_order
+from kafka_model.release import LATEST, release
 
 
-def assign(partitions: Mapping[str, int], members: Sequence[Member], *, racks: Racks | None = None) -> Assignment:
-    """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out."""
+def assign(partitions: Mapping[str, int], members: Sequence[Member], *, racks: Racks | None = None, version: str = LATEST) -> Assignment:
+    """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
+
+    Before `version` 2.4 the client knew no static members, before 3.5 no racks, and put each member's topics in another order.
+    """
     listed = hash_map_of(members)
-    by_topic = subscribers(in_order_of_ids(listed))
+    by_topic = subscribers(in_order_of_ids(listed, version=version))
     topics = metadata_order(partitions, listed)
+    if release(version) < (3, 5):
+        racks = None
+        topics = [topic for topic in topics_as_met(listed) if partitions.get(topic)]
     assignment: Assignment = {member.member_id: [] for member in members}
     if racks is not None and any(member.rack for member in members):
         shares = [_Share(topic, partitions[topic], by_topic[topic], racks.get(topic, ())) for topic in topics]

@@ -19,13 +19,17 @@ from kafka_model.assignor import (
     in_order_of_ids,
 )
 from kafka_model.java_hash import string_order
+from kafka_model.release import LATEST
 
 
-def assign(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignment:
-    """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out."""
+def assign(partitions: Mapping[str, int], members: Sequence[Member], *, version: str = LATEST) -> Assignment:
+    """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
+
+    Before `version` 2.4 the client knew no static members.
+    """
     if not members:
         raise EmptyGroup("round robin has no answer for a group without members")
-    ring = in_order_of_ids(hash_map_of(members))
+    ring = in_order_of_ids(hash_map_of(members), version=version)
     seats: dict[str, list[int]] = {}
     for seat, member in enumerate(ring):
         for topic in dict.fromkeys(member.topics):

@@ -1,5 +1,8 @@
 """Sticky: a balanced assignment that moves as few partitions as it can
-(org.apache.kafka.clients.consumer.StickyAssignor over internals.AbstractStickyAssignor, 3.9.2 and 4.3.1; racks (KIP-881) since 3.5).
+(org.apache.kafka.clients.consumer.StickyAssignor over internals.AbstractStickyAssignor, 3.5.2 to 4.3; racks (KIP-881) since 3.5).
+
+Older versions are refused: 2.0 to 2.3, 2.4 to 2.8 and 3.0 to 3.5.1 are other algorithms, which share out as evenly but not to the same
+members. Since 3.7.1 a member keeps its lowest partition numbers (KAFKA-16277), before it kept those that it named first.
 
 A and B hold three partitions each, C joins; each keeps two, by partition number, and C takes what they let go:
 
@@ -33,6 +36,7 @@ from kafka_model.assignor import (
     rack_aware,
 )
 from kafka_model.java_hash import HashTable, string_hash, string_order
+from kafka_model.release import LATEST, UnknownVersion, release
 
 NO_GENERATION = -1
 
@@ -43,13 +47,14 @@ def assign(
     *,
     racks: Racks | None = None,
     subscription_generations: Mapping[str, int | None] | None = None,
+    version: str = LATEST,
 ) -> Assignment:
     """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
 
     A member's `owned` and `generation` are those of its user data. Where its subscription tells another generation (none at all before
     3.2), `subscription_generations` says which: a clash looks at that of the member met first.
     """
-    return assign_and_transfer(partitions, members, racks=racks, subscription_generations=subscription_generations)[0]
+    return assign_and_transfer(partitions, members, racks=racks, subscription_generations=subscription_generations, version=version)[0]
 
 
 def assign_and_transfer(
@@ -58,8 +63,11 @@ def assign_and_transfer(
     *,
     racks: Racks | None,
     subscription_generations: Mapping[str, int | None] | None,
+    version: str = LATEST,
 ) -> tuple[Assignment, dict[TopicPartition, str] | None]:
     """The assignment, and who takes over a partition that another gave up (None where the algorithm does not keep account of it)."""
+    if release(version) < (3, 5, 2):
+        raise UnknownVersion(f"the sticky assignors of Kafka {version} are not modelled: the first is 3.5.2")
     if not members:
         raise EmptyGroup("sticky has no answer for a group without members")
     listed = hash_map_of(members)
@@ -67,7 +75,7 @@ def assign_and_transfer(
     claims = _claims(known, listed, subscription_generations or {})
     aware = _Racks.of(known, listed, racks)
     if claims.subscribed_alike:
-        return _by_quota(known, claims, aware)
+        return _by_quota(known, claims, aware, by_number=release(version) >= (3, 7, 1))
     return _General(known, listed, claims, aware).build(), None
 
 
@@ -175,7 +183,7 @@ def _unassigned(every: Sequence[TopicPartition], assigned: Sequence[TopicPartiti
 
 
 # ---------------------------------------------------------------- all members subscribe alike
-def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks) -> tuple[Assignment, dict[TopicPartition, str]]:
+def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks, *, by_number: bool) -> tuple[Assignment, dict[TopicPartition, str]]:
     quota, extras = divmod(sum(known.values()), len(claims.owned))
     topics = sorted(known, key=string_order)
     rank = {topic: position for position, topic in enumerate(topics)}
@@ -188,10 +196,12 @@ def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks) -> tuple
         owned = []
         for partition in claimed:
             if racks.of_consumer and racks.mismatch(consumer, partition):
-                let_go[partition] = consumer
+                if by_number:
+                    let_go[partition] = consumer
             elif partition not in claims.disputed:
                 owned.append(partition)
-        owned.sort(key=lambda partition: (partition[1], rank[partition[0]]))
+        if by_number:
+            owned.sort(key=lambda partition: (partition[1], rank[partition[0]]))
         if len(owned) < quota:
             under.append(consumer)
         elif len(owned) > quota and above < extras:
@@ -213,10 +223,22 @@ def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks) -> tuple
     given: list[tuple[TopicPartition, str]] = []
     if racks.of_consumer:
         unassigned.sort(key=racks.consumers_near.__getitem__)
-        unassigned = _fill_near(unassigned, assignment, given, under, level, racks, quota=quota, free_extras=extras - above)
+        unassigned = _fill_near(
+            unassigned,
+            assignment,
+            given,
+            under,
+            level,
+            racks,
+            quota=quota,
+            uneven=extras > 0,
+            free_extras=extras - above if by_number else None,
+        )
     _fill(unassigned, assignment, given, under, level, quota=quota)
     transferred = {
-        partition: consumer for partition, consumer in given if let_go.get(partition, consumer) != consumer or partition in claims.disputed
+        partition: consumer
+        for partition, consumer in given
+        if partition in claims.disputed or (partition in let_go and not (by_number and let_go[partition] == consumer))
     }
     return assignment, transferred
 
@@ -230,9 +252,12 @@ def _fill_near(
     racks: _Racks,
     *,
     quota: int,
-    free_extras: int,
+    uneven: bool,
+    free_extras: int | None,
 ) -> list[TopicPartition]:
-    """Deal partitions to members on a rack of theirs, within the quotas; what is left has none."""
+    """Deal partitions to members on a rack of theirs, within the quotas; what is left has none. Before 3.7.1 (no `free_extras`) nobody
+    counted how many members went above the quota.
+    """
     left = []
     turn = 0
     for partition in unassigned:
@@ -241,7 +266,7 @@ def _fill_near(
             consumer = under[position]
             if len(assignment[consumer]) + 1 >= quota:
                 del under[position]
-                if free_extras:
+                if free_extras or (free_extras is None and uneven):
                     level.append(consumer)
             else:
                 position += 1
@@ -253,9 +278,10 @@ def _fill_near(
                 continue
             consumer = level[position]
             del level[position]
-            free_extras -= 1
-            if not free_extras:
-                level.clear()
+            if free_extras is not None:
+                free_extras -= 1
+                if not free_extras:
+                    level.clear()
         assignment[consumer].append(partition)
         given.append((partition, consumer))
     return left
@@ -270,12 +296,14 @@ def _fill(
     *,
     quota: int,
 ) -> None:
-    """Deal partitions in rounds to the members under the quota (there are enough for these), then one each to those at it."""
+    """Deal partitions in rounds to the members under the quota (since 3.7.1 there are enough for these), then one each to those at it."""
     rest = iter(unassigned)
     while under:
         still_under: list[str] = []
         for consumer in under:
-            partition = next(rest)
+            partition = next(rest, None)
+            if partition is None:
+                raise BrokenClaims(f"no partition is left for {consumer}: others are above their quota")
             assignment[consumer].append(partition)
             given.append((partition, consumer))
             if len(assignment[consumer]) < quota:

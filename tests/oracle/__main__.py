@@ -7,8 +7,10 @@ import json
 import secrets
 import sys
 import time
+from collections.abc import Iterator
 
-from tests.oracle.algorithm import NAMES, asked, load, mismatch, record
+from tests.oracle.algorithm import NAMES, Algorithm, asked, at_version, load, mismatch, record
+from tests.oracle.java import DoesNotCompile
 
 SHOWN = 3  # mismatches told in full for each algorithm
 
@@ -21,6 +23,7 @@ def main() -> int:
     running.add_argument("--cases", type=int, default=1_000, help="in all, shared evenly by the algorithms (default 1000)")
     recording.add_argument("--seed", default="golden")
     running.add_argument("--seed", default=secrets.token_hex(4), help="chosen at random if not given")
+    running.add_argument("--kafka", metavar="VERSION", action="append", help="ask this version, recorded or not (as often as you like)")
     for command in (recording, running):
         command.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help=f"all, or of: {', '.join(NAMES)}")
     given = parser.parse_args()
@@ -33,16 +36,28 @@ def main() -> int:
             path = record(load(name), seed=given.seed)
             print(f"{path.name:40} {path.stat().st_size:>9,} bytes")
         return 0
-    return _run(names, cases=given.cases, seed=given.seed)
+    algorithms = [algorithm for name in names for algorithm in _versions(load(name), given.kafka or [])]
+    return _run(algorithms, cases=given.cases, seed=given.seed)
 
 
-def _run(names: list[str], *, cases: int, seed: str) -> int:
+def _versions(algorithm: Algorithm, versions: list[str]) -> Iterator[Algorithm]:
+    """The algorithm as it is recorded, or asked of each of these versions."""
+    if not versions:
+        yield algorithm
+    for kafka in versions:
+        try:
+            yield at_version(algorithm, kafka)
+        except DoesNotCompile as refused:
+            print(f"{algorithm.name:32} {kafka:22} not asked: {refused}", flush=True)
+
+
+def _run(algorithms: list[Algorithm], *, cases: int, seed: str) -> int:
     print(f"{'algorithm':32} {'Kafka':22} {'cases':>8} {'mismatches':>10} {'seconds':>8}    seed {seed}")
     total = wrong = 0
-    for position, name in enumerate(names):
-        algorithm = load(name)
+    for position, algorithm in enumerate(algorithms):
+        name = algorithm.name
         began = time.monotonic()
-        share = (cases + position) // len(names)
+        share = (cases + position) // len(algorithms)
         broken = 0
         for recorded in asked(algorithm, seed=seed, cases=share):
             differs = mismatch(algorithm, recorded)

@@ -7,10 +7,11 @@ import importlib
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kafka_model.release import release
 from tests.oracle import java
 
 FOLDER = Path(__file__).with_name("algorithms")
@@ -34,6 +35,7 @@ class Algorithm:
     errors: dict[str, str]
     same: Callable[[Any, Any, Case], bool]
     ask: Callable[[str, str, list[Case]], list[Said]]
+    kafkas: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,32 @@ def load(name: str) -> Algorithm:
     module = importlib.import_module(f"tests.oracle.algorithms.{name}")
     same = getattr(module, "same", lambda model, kafka, case: model == kafka)
     ask = getattr(module, "ask", java.ask)
-    return Algorithm(name, module.PROGRAMS, module.RECORDED, module.case, module.answer, getattr(module, "ERRORS", {}), same, ask)
+    kafkas = getattr(module, "KAFKAS", ("2.0", "9.9"))
+    return Algorithm(name, module.PROGRAMS, module.RECORDED, module.case, module.answer, getattr(module, "ERRORS", {}), same, ask, kafkas)
+
+
+def at_version(algorithm: Algorithm, kafka: str) -> Algorithm:
+    """The algorithm asked of that version alone, by the program of the nearest version that compiles there; DoesNotCompile if none does."""
+    if algorithm.ask is not java.ask:
+        raise java.DoesNotCompile("it is not Kafka's own")
+    first, last = map(release, algorithm.kafkas)
+    if not first <= release(kafka) < (*last, 99):
+        raise java.DoesNotCompile(f"the model is of {' to '.join(algorithm.kafkas).replace(' to 9.9', ' and later')}")
+    by_nearness = sorted(algorithm.programs, key=lambda version: abs(_place(version) - _place(kafka)))
+    told = ""
+    for program in dict.fromkeys(algorithm.programs[version] for version in by_nearness):
+        try:
+            algorithm.ask(program, kafka, [])
+        except java.DoesNotCompile as refused:
+            told = told or next((line for line in str(refused).splitlines() if ": error: " in line), str(refused))
+            continue
+        return replace(algorithm, programs={kafka: program})
+    raise java.DoesNotCompile(told.rpartition("/")[2])
+
+
+def _place(kafka: str) -> int:
+    major, minor, *_ = release(kafka)
+    return 100 * major + minor
 
 
 def asked(algorithm: Algorithm, *, seed: str, cases: int) -> Iterator[Recorded]:

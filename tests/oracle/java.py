@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs import jars
+from kafka_model.release import release
 
 KAFKA = {
     "2.0.0": ("org.apache.kafka:kafka_2.12:2.0.0",),
@@ -22,6 +23,16 @@ KAFKA = {
     "4.4.0": ("org.apache.kafka:kafka-clients:4.4.0", "com.fasterxml.jackson.core:jackson-databind:2.21.2"),
 }
 SOURCES = Path(__file__).with_name("java")
+
+
+class DoesNotCompile(RuntimeError):
+    """A program that names what a version of Kafka has not."""
+
+
+def coordinates(kafka: str) -> tuple[str, ...]:
+    """The Maven coordinates of a version: those recorded here, or the whole broker."""
+    scala = "2.13" if release(kafka) >= (2, 4) else "2.12"
+    return KAFKA.get(kafka, (f"org.apache.kafka:kafka_{scala}:{kafka}",))
 
 
 def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -40,7 +51,7 @@ def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]]) -> list[dict[
 
 @cache
 def _classpath(kafka: str) -> str:
-    return ":".join(str(jar) for coordinate in KAFKA[kafka] for jar in jars.fetch(coordinate, transitive=True))
+    return ":".join(str(jar) for coordinate in coordinates(kafka) for jar in jars.fetch(coordinate, transitive=True))
 
 
 @cache
@@ -50,16 +61,28 @@ def _compiled(program: str, kafka: str) -> tuple[Path, str]:
     sources = [SOURCES / f"{name}.java" for name in ("Lines", *re.findall(r"^// with (\w+)\.java$", text, re.MULTILINE), program)]
     texts = [source.read_text() for source in sources]
     package = re.search(r"^package ([\w.]+);", text, re.MULTILINE)
+    texts = [_as_of(text, kafka) for text in texts]
     key = hashlib.sha256("\0".join([kafka, *texts]).encode()).hexdigest()[:16]
     classes = jars.CACHE / "oracle" / f"{program}-{kafka}-{key}"
     if not classes.exists():
         classes.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=classes.parent) as fresh:
             javac = Path(jars.java()).resolve().with_name("javac")
-            command = [str(javac), "-nowarn", "-proc:none", "-d", f"{fresh}/classes", "-cp", _classpath(kafka), *map(str, sources)]
+            adapted = [Path(fresh, source.name) for source in sources]
+            for path, adapted_text in zip(adapted, texts, strict=True):
+                path.write_text(adapted_text)
+            command = [str(javac), "-nowarn", "-proc:none", "-d", f"{fresh}/classes", "-cp", _classpath(kafka), *map(str, adapted)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise RuntimeError(f"javac refused {program}.java on Kafka {kafka}:\n{done.stderr}")
+                raise DoesNotCompile(f"javac refused {program}.java on Kafka {kafka}:\n{done.stderr}")
             if not classes.exists():
                 Path(fresh, "classes").rename(classes)
     return classes, f"{package[1]}.{program}" if package else program
+
+
+def _as_of(text: str, kafka: str) -> str:
+    """The source with what it says of older versions done: `// before 4.2: new name -> old name`."""
+    for version, name, older in re.findall(r"^// before ([\d.]+): (.+) -> (.*)$", text, re.MULTILINE):
+        if release(kafka) < release(version):
+            text = text.replace(name, older)
+    return text

@@ -39,3 +39,11 @@ def test_static_members_come_first_and_by_instance_id():
 
 def test_astral_member_ids_come_before_the_last_of_the_basic_plane():
     assert share_out(3, "\uffee", "\U0001f600") == {"\U0001f600": [1, 2], "\uffee": [3]}
+
+
+def test_before_2_4_there_are_no_static_members_and_before_3_5_no_racks():
+    static = [Member("A", ("T",), rack="a"), Member("B", ("T",), group_instance_id="1", rack="b")]
+    racks = {"T": [["a"], ["b"]]}
+    assert assign({"T": 2}, static, racks=racks, version="2.3.1") == {"A": [("T", 0)], "B": [("T", 1)]}
+    assert assign({"T": 2}, static, racks=racks, version="3.4.1") == {"A": [("T", 1)], "B": [("T", 0)]}
+    assert assign({"T": 2}, static, racks=racks, version="3.5.0") == {"A": [("T", 0)], "B": [("T", 1)]}

@@ -1,6 +1,7 @@
 import pytest
 
 from kafka_model.assignor import BrokenClaims, EmptyGroup, Member, cooperative_sticky, sticky
+from kafka_model.release import UnknownVersion
 
 
 def test_a_newcomer_takes_what_the_others_hold_above_their_quota():
@@ -61,3 +62,16 @@ def _holder(member_id: str, *partitions: int, generation: int = 1) -> Member:
 
 def _of_t(*partitions: int) -> list[tuple[str, int]]:
     return [("T", partition) for partition in partitions]
+
+
+def test_before_3_7_1_a_member_keeps_what_it_names_first():
+    members = [_holder("A", 4, 2, 0), _holder("B", 1, 3, 5), Member("C", ("T",))]
+    assert sticky.assign({"T": 6}, members, version="3.6.2")["A"] == _of_t(4, 2)
+    assert sticky.assign({"T": 6}, members, version="3.7.1")["A"] == _of_t(0, 2)
+
+
+@pytest.mark.parametrize("assign", [sticky.assign, cooperative_sticky.assign])
+@pytest.mark.parametrize("version", ["2.0.0", "2.4.1", "3.5.1"])
+def test_an_older_version_is_refused(assign, version):
+    with pytest.raises(UnknownVersion, match=version):
+        assign({"T": 6}, [_holder("A", 0)], version=version)

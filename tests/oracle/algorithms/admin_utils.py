@@ -10,6 +10,7 @@ from kafka_model.placement import place
 
 PROGRAMS = {"2.0.0": "AdminUtilsAssignment200", "3.9.2": "AdminUtilsAssignment"}
 RECORDED = 1_000
+KAFKAS = ("2.0", "3.9")
 ERRORS = {"AdminOperationException": "MixedRacks"}
 RACKS = ["a", "b", "rack-1", "rack-10", "rack-2", "", "\uffee", "\U0001f600", "\u00e9", "us-east-1a"]
 

@@ -11,6 +11,7 @@ from kafka_model.partition import Partition
 
 PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
 RECORDED = 1_000
+KAFKAS = ("3.7", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from kafka_model.partition_change import Election, Reassignment, change
 
 PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
 RECORDED = 1_500
+KAFKAS = ("3.8", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
             reassignment=Reassignment(*(tuple(step[part]) for part in ("replicas", "adding", "removing"))) if "replicas" in step else None,
             recovering=step.get("recovering"),
             bump_on_isr_shrink=case["bump"],
-            version="3.9" if kafka == "3.9.2" else "4.3",
+            version=kafka,
         )
         told = asdict(after)
         del told["min_insync_replicas"], told["topic_replication_factor"]

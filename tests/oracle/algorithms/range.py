@@ -8,6 +8,7 @@ from typing import Any
 from kafka_model.assignor import Assignment
 from kafka_model.assignor.range import assign
 from kafka_model.java_hash import string_order
+from kafka_model.release import release
 from tests.oracle.groups import as_members, counts, group, in_order, racks_of
 
 PROGRAMS = {"2.0.0": "ClientAssignor20", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
@@ -21,6 +22,5 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Who gets what, in Kafka's order."""
-    if kafka == "2.0.0":
-        return in_order(assign(counts(case), as_members(case, static=False, racks=False)), string_order)
-    return assign(counts(case), as_members(case), racks=racks_of(case))
+    said = assign(counts(case), as_members(case), racks=racks_of(case), version=kafka)
+    return in_order(said, string_order) if release(kafka) < (2, 4) else said

@@ -21,4 +21,4 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Who gets what, in Kafka's order."""
-    return assign(counts(case), as_members(case, static=kafka != "2.0.0"))
+    return assign(counts(case), as_members(case), version=kafka)

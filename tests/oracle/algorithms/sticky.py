@@ -11,6 +11,7 @@ from tests.oracle.groups import as_members, contested_group, counts, group, rack
 
 PROGRAMS = {"3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
 RECORDED = 800
+KAFKAS = ("3.5.2", "9.9")
 ERRORS = {"ArithmeticException": "EmptyGroup", "IllegalStateException": "BrokenClaims", "NullPointerException": "BrokenClaims"}
 
 
@@ -22,4 +23,4 @@ def case(rng: random.Random) -> dict[str, Any]:
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Who gets what, in Kafka's order."""
     told = {member["id"]: member["subscription_generation"] for member in case["members"]}
-    return assign(counts(case), as_members(case), racks=racks_of(case), subscription_generations=told)
+    return assign(counts(case), as_members(case), racks=racks_of(case), subscription_generations=told, version=kafka)

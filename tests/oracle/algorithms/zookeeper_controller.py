@@ -14,6 +14,7 @@ from kafka_model.zookeeper_controller import Changed, Context
 
 PROGRAMS = {"3.9.2": "ZkController"}
 RECORDED = 500
+KAFKAS = ("2.0", "3.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -18,9 +18,11 @@ from kafka_model.partition_state import (
     REPLICA_ENTERED_FROM,
     REPLICA_ENTERED_FROM_2_0,
 )
+from kafka_model.release import release
 
 PROGRAMS = {"2.0.0": "Elections", "3.9.2": "Elections"}
 RECORDED = 600
+KAFKAS = ("2.0", "3.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
     """The leader by each election; or the tables."""
     if "states" in case:
-        replica_states = REPLICA_ENTERED_FROM_2_0 if kafka == "2.0.0" else REPLICA_ENTERED_FROM
+        replica_states = REPLICA_ENTERED_FROM if release(kafka) >= (2, 3) else REPLICA_ENTERED_FROM_2_0
         partitions = {state.value: sorted(previous.value for previous in before) for state, before in ENTERED_FROM.items()}
         return partitions | {state.value: sorted(previous.value for previous in before) for state, before in replica_states.items()}
     replicas, isr, live = case["replicas"], case["isr"], case["live"]

@@ -3,8 +3,10 @@ package org.apache.kafka.clients.consumer;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.lang.reflect.Constructor;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -105,11 +107,28 @@ public class ClientAssignor {
             int told = member.path("subscription_generation").asInt(-1);
             boolean cooperative = assignor.equals("cooperative-sticky");
             ByteBuffer userData = cooperative ? cooperativeUserData(generation) : assignor.equals("sticky") ? stickyUserData(owned, generation) : null;
-            Subscription subscription = new Subscription(topics, userData, cooperative ? owned : List.of(), told, rack(member));
+            Subscription subscription = subscription(topics, userData, cooperative ? owned : List.of(), told, rack(member));
             if (!member.get("instance").isNull()) subscription.setGroupInstanceId(Optional.of(member.get("instance").asText()));
             subscriptions.put(member.get("id").asText(), subscription);
         }
         return subscriptions;
+    }
+
+    /** Versions before 3.4 tell neither the generation nor the rack. */
+    private static Subscription subscription(Object... all) {
+        for (Constructor<?> constructor : Subscription.class.getConstructors())
+            if (constructor.getParameterCount() == 5) return made(constructor, all);
+        for (Constructor<?> constructor : Subscription.class.getConstructors())
+            if (constructor.getParameterCount() == 3) return made(constructor, Arrays.copyOf(all, 3));
+        throw new AssertionError();
+    }
+
+    private static Subscription made(Constructor<?> constructor, Object[] arguments) {
+        try {
+            return (Subscription) constructor.newInstance(arguments);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
     }
 
     private static Optional<String> rack(JsonNode member) {

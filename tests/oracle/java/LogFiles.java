@@ -1,3 +1,4 @@
+// before 4.3: org.apache.kafka.common.record.internal. -> org.apache.kafka.common.record.
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.nio.file.Files;
