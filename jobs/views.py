@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
-from jobs.lake import Lake
 from jobs.tables import PARAMETER, SNAPSHOT, TABLES, Table
 
 if TYPE_CHECKING:
     import duckdb
+
+    from jobs.lake import Lake
 
 ANSWERS: dict[str, tuple[str, str]] = {
     "survival": (
