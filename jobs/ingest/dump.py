@@ -123,6 +123,16 @@ def identifier(value: object, name: str) -> int:
     return whole_number(value, name, most=_MOST_INT)
 
 
+def broker_ids(values: object, name: str) -> tuple[int, ...]:
+    """The values, if they are a list of brokers' ids, each once."""
+    if not isinstance(values, list):
+        raise Unreadable(f"{name} is no list")
+    ids = tuple(identifier(value, f"a broker id of {name}") for value in values)
+    if len(set(ids)) < len(ids):
+        raise Unreadable(f"a broker is named twice in {name}")
+    return ids
+
+
 def plain_text(value: object, name: str) -> str:
     """The value, if it is text that can be stored."""
     if not isinstance(value, str) or (not value.isascii() and _LONE_SURROGATE.search(value)):

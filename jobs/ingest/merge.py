@@ -51,7 +51,7 @@ from jobs.ingest.facts import (
     ReplicaOnDisk,
     TopicLine,
 )
-from jobs.ingest.formats import kafka_dump_log, key_sample, metadata_log
+from jobs.ingest.formats import cruise_control, kafka_dump_log, kcat, key_sample, metadata_log, zookeeper
 from jobs.ingest.metadata_image import MetadataSource, Place, replay
 from jobs.ingest.reading import Reading, text_of
 
@@ -59,7 +59,7 @@ Rows = list[tuple[Any, ...]]
 _NOT_FINALIZED = ("0", "-")
 # The lower, the better; Kafka's own tools are between.
 _TOOLS = 2
-_RANK = {metadata_log.NAME: 0, kafka_dump_log.NAME: 0, "zookeeper": 1, "kcat": 3, "cruise-control": 4}
+_RANK = {metadata_log.NAME: 0, kafka_dump_log.NAME: 0, zookeeper.NAME: 1, kcat.NAME: 3, cruise_control.NAME: 4}
 _MAY_BE_UNTOLD = {"topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas"}
 _SETS = {"isr", "elr", "last_known_elr"}
 
@@ -196,7 +196,8 @@ def _otherwise(stands: Any, falls: Any) -> str:
         return ""  # the metadata log has a number where kafka-features prints a release
     differences = []
     for name, ours, theirs in zip(stands._fields, stands, falls, strict=True):
-        if name in _MAY_BE_UNTOLD and None in (ours, theirs):
+        untold = name in _MAY_BE_UNTOLD or (name == "rack" and isinstance(stands, BrokerListed))
+        if untold and None in (ours, theirs):
             continue
         if name == "configs":
             pairs = [(key, ours[key], theirs[key]) for key in sorted(ours.keys() & theirs.keys())]
@@ -223,6 +224,8 @@ def _filled(stands: Any, falls: Any) -> Any:
     """The better source's fact, with what only the other told."""
     if isinstance(stands, TopicLine):
         return stands._replace(topic_id=stands.topic_id or falls.topic_id, configs=falls.configs | stands.configs)
+    if isinstance(stands, BrokerListed):
+        return stands._replace(rack=stands.rack or falls.rack)
     if isinstance(stands, PartitionLine):
         untold = {name: getattr(falls, name) for name in _MAY_BE_UNTOLD & set(stands._fields) if getattr(stands, name) is None}
         return stands._replace(**untold)

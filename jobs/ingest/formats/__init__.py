@@ -5,6 +5,7 @@ from __future__ import annotations
 from jobs.ingest.formats import (
     broker_list,
     capacity,
+    cruise_control,
     kafka_broker_api_versions,
     kafka_cluster,
     kafka_configs,
@@ -17,13 +18,15 @@ from jobs.ingest.formats import (
     kafka_reassign_partitions,
     kafka_share_groups,
     kafka_topics,
+    kcat,
     key_sample,
     metadata_log,
+    zookeeper,
 )
 
 # The first that recognises a dump reads it. kafka-get-offsets has the least to go by, and comes last.
 FORMATS = (
     metadata_log, kafka_dump_log, kafka_topics, kafka_configs, kafka_reassign_partitions, kafka_log_dirs, kafka_share_groups,
-    kafka_consumer_groups, kafka_broker_api_versions, kafka_cluster, kafka_features, kafka_metadata_quorum, capacity, key_sample,
-    broker_list, kafka_get_offsets,
+    kafka_consumer_groups, kafka_broker_api_versions, kafka_cluster, kafka_features, kafka_metadata_quorum, zookeeper, kcat,
+    cruise_control, capacity, key_sample, broker_list, kafka_get_offsets,
 )

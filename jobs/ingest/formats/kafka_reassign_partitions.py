@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, topic_name
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, topic_name
 from jobs.ingest.facts import Assigned, Reassigning
 
 NAME = "kafka-reassign-partitions"
@@ -80,7 +80,7 @@ def _words(text: str, line: int) -> Told | Rejected:
     try:
         if match := _LISTED.fullmatch(text):
             topic, partition, *lists = match.groups()
-            replicas, adding, removing = (_ids(ids.split(",") if ids else []) for ids in lists)
+            replicas, adding, removing = (broker_ids(ids.split(",") if ids else [], "the line") for ids in lists)
             return Told(line, text, Reassigning(topic_name(topic), identifier(partition, "the partition"), replicas, adding, removing))
         if _WORDS.fullmatch(text):
             return Told(line, text, None)
@@ -106,7 +106,7 @@ def _plan(document: Any, line: int, *, current: bool) -> Iterator[Told | Rejecte
             if "partitions" not in document or "replicas" not in entry:  # topics to move, or partitions to elect for
                 yield Told(line, entry, None)
                 continue
-            fact = Assigned(topic, identifier(entry.get("partition"), "partition"), _ids(entry["replicas"]))
+            fact = Assigned(topic, identifier(entry.get("partition"), "partition"), broker_ids(entry["replicas"], "replicas"))
             log_dirs = entry.get("log_dirs")
             if not fact.replicas or (log_dirs is not None and (not isinstance(log_dirs, list) or len(log_dirs) != len(fact.replicas))):
                 raise Unreadable("replicas and log_dirs are not of one length" if fact.replicas else "replicas names no broker")
@@ -116,12 +116,3 @@ def _plan(document: Any, line: int, *, current: bool) -> Iterator[Told | Rejecte
             yield Told(line, entry, fact if current else None)
         except Unreadable as e:
             yield Rejected(line, entry, str(e))
-
-
-def _ids(values: Any) -> tuple[int, ...]:
-    if not isinstance(values, list):
-        raise Unreadable("replicas is no list")
-    ids = tuple(identifier(value, "a broker id") for value in values)
-    if len(set(ids)) < len(ids):
-        raise Unreadable("a broker is named twice in one list")
-    return ids

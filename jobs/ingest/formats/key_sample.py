@@ -1,19 +1,25 @@
-'''A key sample: how many records, of how many bytes, producers sent under each key. CSV with a header, or Parquet.
+'''A key sample: how many records, of how many bytes, producers sent under each key. CSV with a header, Parquet, or JSON lines.
 
     topic,key,records,size_bytes            topic,key_hex,records,bytes,partition
     orders,k1,10,1200                       orders,6b31,10,1200,
     orders,,7,700       no key at all       orders,,7,700,3          to partition 3, as the producer named it
     orders,"",1,90      the empty key       orders,"",1,90,
 
-A key is text, or the bytes that key_hex spells. In Parquet, null is no key, and a text or binary of no length the empty one. Rows of
-the same topic, key and partition add up. A key may hold commas, quotes and line ends, if it is quoted. Parquet's lines are its rows.
+    {"topic":"orders","key":null,"records":7,"size_bytes":700,"partition":3}
+    {"topic":"orders","key_base64":"azE=","records":10,"bytes":1200}
+
+A key is text, or the bytes that key_hex or key_base64 spells. In Parquet and JSON null is no key, and a text or binary of no length the
+empty one. Rows of the same topic, key and partition add up. In a CSV a key may hold commas, quotes and line ends, if it is quoted.
+Parquet's lines are its rows.
 '''
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import islice
 from typing import Any
@@ -31,23 +37,27 @@ SCHEMA = pa.schema([
     ("topic", pa.string()), ("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()), ("size_bytes", pa.int64()),
 ])
 _PARQUET = b"PAR1"
+_REQUIRED = {"topic", "records", "size_bytes"}
 _MOST = 10**15  # of records and bytes in a row, so that sums stay within a BIGINT
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
+_KEYS = ("key", "key_hex", "key_base64")
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _FIELD = re.compile(r'(?:"((?:[^"]++|"")*+)"|([^",]*+))(,|$)')
 _LONGEST_RECORD = 1000  # lines
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether the columns are there."""
-    return _columns(dump) is not None
+    """Whether the columns are there, or the first line is an object that has them."""
+    return _columns(dump) is not None or _is_json(dump)
 
 
 def parse(dump: Dump) -> Iterator[Told | Rejected]:
     """One fact, of all rows that are sound."""
     columns = _columns(dump)
-    assert columns is not None  # or it would not have been recognised
-    if {"key", "key_hex"} <= columns.keys():
-        yield Rejected(1, ",".join(columns), "has both key and key_hex")
+    if columns is None:
+        yield from _json(dump)
+    elif len(_spelt(columns)) > 1:
+        yield Rejected(1, ",".join(columns), f"has both {' and '.join(_spelt(columns))}")
     elif dump.data.startswith(_PARQUET):
         yield from _parquet(dump, columns)
     else:
@@ -65,25 +75,73 @@ def _columns(dump: Dump) -> dict[str, int] | None:
         _, header = next(dump.lines(), (1, ""))
         names = [name.strip(' "') for name in header.split(",")]
     columns = {"size_bytes" if name == "bytes" else name: index for index, name in enumerate(names)}
-    return columns if {"topic", "records", "size_bytes"} <= columns.keys() and columns.keys() & {"key", "key_hex"} else None
+    return columns if columns.keys() >= _REQUIRED and _spelt(columns) else None
+
+
+def _spelt(columns: Iterable[str]) -> list[str]:
+    """Under which names there are keys."""
+    return [name for name in _KEYS if name in columns]
+
+
+def _is_json(dump: Dump) -> bool:
+    _, first = next(dump.lines(), (1, ""))
+    if not first.lstrip().startswith("{") or '"topic"' not in first:
+        return False
+    try:
+        row = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    names = {"size_bytes" if name == "bytes" else name for name in row}
+    return names >= _REQUIRED and bool(_spelt(names))
+
+
+def _json(dump: Dump) -> Iterator[Told | Rejected]:
+    rows = []
+    for number, line in dump.lines():
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise Unreadable("no JSON object")
+            if len(names := _spelt(row)) != 1:
+                raise Unreadable(f"has not one of {', '.join(_KEYS)}, but {len(names)}: null says that there is no key")
+            topic, key, size_bytes = row.get("topic"), row[names[0]], row.get("size_bytes", row.get("bytes"))
+            if not isinstance(topic, str) or not isinstance(key, str | None):
+                raise Unreadable("topic or key is no text")
+            if names == ["key"] and key is not None:
+                key = _sent(key)
+            rows.append(_row(topic, key, row.get("partition"), row.get("records"), size_bytes, names[0]))
+        except (ValueError, RecursionError) as e:
+            yield Rejected(number, line, str(e) if isinstance(e, Unreadable) else f"not JSON: {e}")
+    yield from _told(rows, 1)
+
+
+def _sent(key: str) -> bytes:
+    try:
+        return key.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise Unreadable("topic or key is no text") from None
+
+
+def _told(rows: list[tuple[Any, ...]], line: int) -> Iterator[Told]:
+    if rows:
+        arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+        yield Told(line, None, KeySample(pa.Table.from_arrays(arrays, schema=SCHEMA)), len(rows))
 
 
 def _csv(dump: Dump, columns: dict[str, int]) -> Iterator[Told | Rejected]:
-    spelt = "key_hex" in columns
-    order = [columns["topic"], columns["key_hex" if spelt else "key"], columns.get("partition"), columns["records"], columns["size_bytes"]]
+    [name] = _spelt(columns)
+    order = [columns["topic"], columns[name], columns.get("partition"), columns["records"], columns["size_bytes"]]
     rows: list[tuple[str, bytes | None, int | None, int, int]] = []
     for number, text, fields in islice(_records(dump.text), 1, None):
         try:
             if fields is None or len(fields) != len(columns):
                 raise Unreadable("not as many columns as the header")
             topic, key, partition, records, size_bytes = (None if index is None else fields[index] for index in order)
-            sent = key if spelt or key is None else key.encode("utf-8", "surrogateescape")
-            rows.append(_row(topic, sent, partition or None, records, size_bytes))
+            sent = key if name != "key" or key is None else key.encode("utf-8", "surrogateescape")
+            rows.append(_row(topic, sent, partition or None, records, size_bytes, name))
         except Unreadable as e:
             yield Rejected(number, text, str(e))
-    if rows:
-        arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
-        yield Told(2, None, KeySample(pa.Table.from_arrays(arrays, schema=SCHEMA)), len(rows))
+    yield from _told(rows, 2)
 
 
 def _records(text: str) -> Iterator[tuple[int, str, list[str | None] | None]]:
@@ -127,34 +185,35 @@ def _parquet(dump: Dump, columns: dict[str, int]) -> Iterator[Told | Rejected]:
     except (pa.ArrowException, OSError, ValueError) as e:
         yield Rejected(1, "", f"Parquet that cannot be read: {e}".splitlines()[0])
         return
-    sound = _sound(told)
+    [name] = _spelt(columns)
+    sound = _sound(told, name)
     for index in pc.indices_nonzero(pc.invert(sound)).to_pylist():
         [row] = told.slice(index, 1).to_pylist()
         try:
-            _row(**row)
+            _row(**row, spelt=name)
         except Unreadable as e:
             yield Rejected(index + 1, {name: str(value) for name, value in row.items()}, str(e))
     rows = told.filter(sound)
     if len(rows):
-        if "key_hex" in columns:
-            keys = [None if spelt is None else bytes.fromhex(spelt) for spelt in rows["key"].to_pylist()]
+        if name != "key":
+            keys = [None if spelt is None else _unspelt(spelt, name) for spelt in rows["key"].to_pylist()]
             rows = rows.set_column(1, "key", pa.array(keys, pa.binary()))
         yield Told(1, None, KeySample(rows.cast(SCHEMA)), len(rows))
 
 
 def _cast(read: pa.Table, columns: dict[str, int]) -> pa.Table:
     read = read.rename_columns(["size_bytes" if name == "bytes" else name for name in read.column_names])
-    spelt = "key_hex" in columns
+    [name] = _spelt(columns)
     return pa.table({
         "topic": read["topic"].cast(pa.string()),
-        "key": read["key_hex"].cast(pa.string()) if spelt else read["key"].cast(pa.binary()),
+        "key": read[name].cast(pa.binary() if name == "key" else pa.string()),
         "partition": read["partition"].cast(pa.int64()) if "partition" in columns else pa.nulls(len(read), pa.int64()),
         "records": read["records"].cast(pa.int64()),
         "size_bytes": read["size_bytes"].cast(pa.int64()),
     })
 
 
-def _sound(told: pa.Table) -> pa.ChunkedArray:
+def _sound(told: pa.Table, name: str) -> pa.ChunkedArray:
     """What `_row` says of each row, said of all at once."""
     tests = [
         pc.match_substring_regex(told["topic"], "^[a-zA-Z0-9._-]{1,249}$"),
@@ -164,21 +223,27 @@ def _sound(told: pa.Table) -> pa.ChunkedArray:
         pc.less_equal(told["size_bytes"], _MOST),
         pc.less_equal(told["partition"].fill_null(0), 2**31 - 1),
     ]
-    if pa.types.is_string(told["key"].type):
-        tests.append(pc.match_substring_regex(told["key"].fill_null(""), f"^{_HEX.pattern}$"))
+    if name != "key":
+        tests.append(pc.match_substring_regex(told["key"].fill_null(""), f"^{(_HEX if name == 'key_hex' else _BASE64).pattern}$"))
     return reduce(pc.and_, tests).fill_null(False)
 
 
-def _row(topic: str | None, key: object, partition: object, records: object, size_bytes: object) -> tuple[str, Any, int | None, int, int]:
+def _row(
+    topic: str | None, key: object, partition: object, records: object, size_bytes: object, spelt: str
+) -> tuple[str, Any, int | None, int, int]:
     return (
         topic_name(topic),
-        _unspelt(key) if isinstance(key, str) else key,
+        _unspelt(key, spelt) if isinstance(key, str) else key,
         None if partition is None else identifier(partition, "partition"),
         whole_number(records, "records", most=_MOST), whole_number(size_bytes, "bytes", most=_MOST),
     )
 
 
-def _unspelt(text: str) -> bytes:
-    if not _HEX.fullmatch(text):
-        raise Unreadable("key_hex is not in pairs of hex digits")
-    return bytes.fromhex(text)
+def _unspelt(text: str, name: str) -> bytes:
+    if name == "key_hex":
+        if not _HEX.fullmatch(text):
+            raise Unreadable("key_hex is not in pairs of hex digits")
+        return bytes.fromhex(text)
+    if not _BASE64.fullmatch(text):
+        raise Unreadable("key_base64 is no base64")
+    return base64.b64decode(text)

@@ -47,7 +47,7 @@ def test_listed_reassignment_is_told() -> None:
     ("entry", "reason"),
     [
         (ENTRY.format(-1, "1"), "partition is not within 0 and 2147483647"),
-        (ENTRY.format(0, "1,1"), "a broker is named twice in one list"),
+        (ENTRY.format(0, "1,1"), "a broker is named twice in replicas"),
         (ENTRY.format(0, ""), "replicas names no broker"),
         ('{"topic":"../x","partition":0,"replicas":[1]}', "no name that Kafka allows for a topic"),
         ('{"topic":"t","partition":0,"replicas":[1],"log_dirs":["any","any"]}', "replicas and log_dirs are not of one length"),

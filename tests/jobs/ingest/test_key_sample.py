@@ -110,3 +110,45 @@ def test_parquet_with_columns_of_other_types_is_refused() -> None:
 def test_truncated_parquet_is_not_recognised() -> None:
     reading = read_dump(parquet(topic=["orders"], key=["k"], records=[1], size_bytes=[1])[:-9])
     assert (reading.format, len(reading.rejected)) == (None, 1)
+
+
+def test_json_lines_tell_text_hex_and_base64_and_null_is_not_the_empty_key() -> None:
+    reading = read_dump(
+        b'{"topic":"t","key":"\xc3\xa9","records":10,"size_bytes":1200}\r\n{"topic":"t","key":null,"records":7,"bytes":700,"partition":3}\n\n'
+        b'{"topic":"t","key":"","records":1,"size_bytes":90}\n{"topic":"t","key_hex":"00fF","records":1,"size_bytes":2}\n'
+        b'{"topic":"t","key_base64":"AP8=","records":1,"size_bytes":2}\n{"topic":"t","key_base64":null,"records":1,"size_bytes":2}'
+    )
+    assert rows(reading) == [
+        ("t", "é".encode(), None, 10, 1200), ("t", None, 3, 7, 700), ("t", b"", None, 1, 90), ("t", b"\x00\xff", None, 1, 2),
+        ("t", b"\x00\xff", None, 1, 2), ("t", None, None, 1, 2),
+    ]
+    assert reading.rejected == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"topic":"t","records":1,"bytes":1}', "has not one of key, key_hex, key_base64, but 0: null says that there is no key"),
+        ('{"topic":"t","key":"a","key_hex":"61","records":1,"bytes":1}', "has not one of key, key_hex, key_base64, but 2: null says"),
+        ('{"topic":"t","key":5,"records":1,"bytes":1}', "topic or key is no text"),
+        ('{"topic":"t","key_base64":"A","records":1,"bytes":1}', "key_base64 is no base64"),
+        ('{"topic":"t","key":"\\ud800","records":1,"bytes":1}', "topic or key is no text"),
+        ('{"topic":"a/b","key":"a","records":1,"bytes":1}', "no name that Kafka allows for a topic"),
+        ('{"topic":"t","key":"a","records":1.5,"bytes":1}', "records is no whole number"),
+        ('{"topic":"t","key":"a","records":1', "not JSON: "),
+        ("[1]", "no JSON object"),
+    ],
+)
+def test_bad_json_line_is_rejected_and_the_others_stand(line: str, reason: str) -> None:
+    reading = read_dump(f'{{"topic":"t","key":"a","records":1,"bytes":1}}\n{line}\n'.encode())
+    assert [(refused.line, refused.reason[: len(reason)]) for refused in reading.rejected] == [(2, reason)]
+    assert rows(reading) == [("t", b"a", None, 1, 1)]
+
+
+def test_base64_keys_of_csv_and_parquet_are_told() -> None:
+    assert rows(read_dump(b'topic,key_base64,records,size_bytes\nt,AP8=,1,2\nt,,1,2\nt,"",1,2\n')) == [
+        ("t", b"\x00\xff", None, 1, 2), ("t", None, None, 1, 2), ("t", b"", None, 1, 2),
+    ]
+    reading = read_dump(parquet(topic=["t"] * 4, key_base64=["AP8=", None, "", "A"], records=[1] * 4, size_bytes=[2] * 4))
+    assert rows(reading) == [("t", b"\x00\xff", None, 1, 2), ("t", None, None, 1, 2), ("t", b"", None, 1, 2)]
+    assert [(refused.line, refused.reason) for refused in reading.rejected] == [(4, "key_base64 is no base64")]

@@ -18,7 +18,8 @@ PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\t
 
 def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
     found = ingest.read(lambda: spark, str(source), "2026-11-21", **how)
-    return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in zip(ingest.WRITES, found, strict=True)}
+    named = zip(ingest.WRITES, found, strict=True)
+    return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in named}
 
 
 def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:

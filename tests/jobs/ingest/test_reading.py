@@ -15,7 +15,7 @@ from jobs.ingest.reading import read_dump, text_of
 from tests.jobs.ingest.test_merge import NOW
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
-DUMPS = sorted(path for folder in ("bundled", "night-before") for path in (SNAPSHOTS / folder).rglob("*") if path.is_file())
+DUMPS = sorted(path for folder in ("bundled", "formats", "night-before") for path in (SNAPSHOTS / folder).rglob("*") if path.is_file())
 
 
 def check_accounts(data: bytes) -> None:
@@ -52,6 +52,12 @@ def test_every_line_of_real_dumps_is_understood(path: Path) -> None:
     assert reading.told
     assert reading.rejected == []
     check_accounts(path.read_bytes())
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=[str(path.relative_to(SNAPSHOTS)) for path in DUMPS])
+def test_real_dump_is_known_by_its_own_format(path: Path) -> None:
+    named = "metadata-log" if path.name[0] == "0" else path.name
+    assert named.startswith(read_dump(path.read_bytes()).format or "?")
 
 
 @pytest.mark.parametrize("data", [b"", b" \n\r\n\t\n", b"\xef\xbb\xbf", "\ufeff".encode("utf-16-le")])
@@ -106,7 +112,8 @@ json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["t-0", "1", "/d"]),
     lambda children: st.lists(children, max_size=3) | st.dictionaries(st.sampled_from([
         "brokers", "broker", "logDirs", "logDir", "partitions", "partition", "size", "offsetLag", "isFuture", "error", "brokerCapacities",
-        "brokerId", "capacity", "DISK", "CPU", "NW_IN", "num.cores", "id", "rack", "nodes",
+        "brokerId", "capacity", "DISK", "CPU", "NW_IN", "num.cores", "id", "rack", "nodes", "topics", "topic", "leader", "replicas", "isrs",
+        "urp", "in-sync", "OnlineLogDirsByBrokerId", "Broker", "Rack", "Host", "NumCore", "version", "log_dirs", "isr", "config",
     ]), children, max_size=4),
     max_leaves=20,
 )
@@ -119,6 +126,17 @@ def test_json_of_any_shape_is_accounted_for(value: object, key: str) -> None:
     check_accounts(json.dumps({key: [value], "rack": 1}).encode())
     check_accounts(json.dumps({"brokers": [{"broker": 1, "logDirs": [value]}]}).encode())
     check_accounts(json.dumps({"brokerCapacities": [{"brokerId": 1, "capacity": value}]}).encode())
+    topics = [value, {"topic": "t", "partitions": [value]}]
+    check_accounts(json.dumps({"originating_broker": {}, "brokers": value, "topics": topics}).encode())
+    states = {"urp": [value], "other": value}
+    check_accounts(json.dumps({"KafkaPartitionState": states, "KafkaBrokerState": value, "brokers": [value]}).encode())
+    plan = json.dumps({"partitions": [value, {"topic": "t", "replicas": value}]})
+    check_accounts(f"Current partition replica assignment\n{plan}\n".encode())
+    paths = ("/brokers/topics/t", "/brokers/topics/t/partitions/0/state", "/brokers/ids/1", "/config/topics/t")
+    check_accounts("".join(json.dumps({"path": path, "data": value}) + "\n" for path in paths).encode())
+    check_accounts(b'{"topic":"t","key":"a","records":1,"bytes":1}\n' + json.dumps(value).encode())
+    payload = json.dumps({"type": "PARTITION_RECORD", "version": 2, "data": value})
+    check_accounts(f"Log starting offset: 0\n| offset: 0 CreateTime: 1 headerKeys: [] payload: {payload}\n".encode())
 
 
 cells = st.text(st.sampled_from('ab",\n\r1 é\x00'), max_size=6)

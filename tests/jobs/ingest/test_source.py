@@ -4,6 +4,7 @@ import gzip
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyarrow import fs
 
@@ -88,6 +89,25 @@ def test_gzipped_file_is_decompressed_whatever_its_name(tmp_path: Path) -> None:
     assert bytes_of(tmp_path) == b"one\ntwo\n"
 
 
+def zstd(data: bytes) -> bytes:
+    compressed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(compressed, "zstd") as stream:
+        stream.write(data)
+    return compressed.getvalue().to_pybytes()
+
+
+def test_zstd_is_decompressed_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "topics.txt").write_bytes(zstd(b"one\n") + zstd(b"two\n"))
+    assert bytes_of(tmp_path) == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("cut", [slice(0, 4), slice(0, 9), slice(0, -1)])
+def test_torn_zstd_says_why(tmp_path: Path, cut: slice) -> None:
+    (tmp_path / "topics").write_bytes(zstd(b"one\n" * 100)[cut])
+    with pytest.raises(NoBytes, match="cannot be read: "):
+        bytes_of(tmp_path)
+
+
 @pytest.mark.parametrize("cut", [slice(0, 3), slice(0, 12), slice(0, -4)])
 def test_torn_gzip_says_why(tmp_path: Path, cut: slice) -> None:
     (tmp_path / "topics").write_bytes(gzip.compress(b"one\n" * 100)[cut])
@@ -97,9 +117,10 @@ def test_torn_gzip_says_why(tmp_path: Path, cut: slice) -> None:
 
 def test_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "_MOST_BYTES", 1000)
-    (tmp_path / "topics").write_bytes(gzip.compress(b"\0" * 1001))
-    with pytest.raises(NoBytes, match="larger than 1000 bytes when decompressed"):
-        bytes_of(tmp_path)
+    for compressed in (gzip.compress(b"\0" * 1001), zstd(b"\0" * 1001)):
+        (tmp_path / "topics").write_bytes(compressed)
+        with pytest.raises(NoBytes, match="larger than 1000 bytes when decompressed"):
+            bytes_of(tmp_path)
     (tmp_path / "topics").write_bytes(b"\0" * 1001)
     with pytest.raises(NoBytes, match="larger than 1000 bytes"):
         bytes_of(tmp_path)

@@ -1,0 +1,115 @@
+"""Cruise Control's `kafka_cluster_state?json=true&verbose=true` and `load?json=true` (KafkaClusterState, BrokerStats).
+
+    {"KafkaPartitionState": {"offline": [], "urp": [...], "with-offline-replicas": [], "under-min-isr": [],
+       "other": [{"topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "in-sync": [1], "out-of-sync": [2], "offline": []}]},
+     "KafkaBrokerState": {"LeaderCountByBrokerId": {"1": 7}, "OnlineLogDirsByBrokerId": {"1": ["/d"]}, ...}, "version": 1}
+
+    {"brokers": [{"Broker": 1, "Host": "h", "Rack": "a", "BrokerState": "ALIVE", "DiskCapacityMB": 1000.0, "NetworkInCapacity": 100.0,
+       "NetworkOutCapacity": 100.0, "NumCore": 8, ...}], "hosts": [...], "version": 1}
+
+An entry is a partition in one of the lists, a log dir, or a broker. Without verbose the healthy partitions are not told. Capacities are in
+MiB and KiB/s, as in capacity.json. Where no rack is configured, Cruise Control gives the host's name for it, which is no rack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
+from jobs.ingest.facts import BrokerCapacity, BrokerListed, Fact, LogDirLine, PartitionLine
+
+NAME = "cruise-control"
+
+_KNOWN_BY = re.compile(r'"KafkaPartitionState"\s{0,9}:|"BrokerState"\s{0,9}:\s{0,9}"[A-Z_]{1,30}"')
+_DOWN = ("DEAD",)
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether the state of partitions, or that of a broker, is there under Cruise Control's names."""
+    return _KNOWN_BY.search(dump.head) is not None
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each partition, log dir, and each broker with its capacity."""
+    try:
+        document, line, around = json_document(dump)
+    except Unreadable as e:
+        yield Rejected(1, dump.head, str(e))
+        return
+    for number, text in around:
+        yield Rejected(number, text, "not of the JSON")
+    if not isinstance(document, dict):
+        yield Rejected(line, document, "no JSON object")
+        return
+    told: dict[tuple[Any, ...], Fact] = {}
+    for entry, facts in _entries(document):
+        try:
+            first, *others = list(facts(entry))
+            key = (type(first), *first[: first.KEYED_BY])
+            if key in told and told[key] != first:
+                raise Unreadable("told otherwise in another list")
+            yield Told(line, entry, None if key in told else first)
+            told[key] = first
+            for fact in others:
+                yield Told(line, entry, fact, entries=0)
+        except Unreadable as e:
+            yield Rejected(line, entry, str(e))
+
+
+def _entries(document: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    for entries in _object(document.get("KafkaPartitionState")).values():
+        for entry in entries if isinstance(entries, list) else [entries]:
+            yield entry, _partition
+    state = _object(document.get("KafkaBrokerState"))
+    for name, error in (("OnlineLogDirsByBrokerId", None), ("OfflineLogDirsByBrokerId", "offline")):
+        for broker_id, log_dirs in _object(state.get(name)).items():
+            for log_dir in log_dirs if isinstance(log_dirs, list) else [log_dirs]:
+                yield {"broker": broker_id, "logDir": log_dir, "error": error}, _log_dir
+    brokers = document.get("brokers")
+    for entry in brokers if isinstance(brokers, list) else ():
+        yield entry, _broker
+
+
+def _partition(entry: Any) -> Iterator[Fact]:
+    if not isinstance(entry, dict):
+        raise Unreadable("no JSON object")
+    topic, leader = entry.get("topic"), entry.get("leader")
+    replicas, isr = (broker_ids(entry.get(name), name) for name in ("replicas", "in-sync"))
+    if not replicas:
+        raise Unreadable("replicas names no broker")
+    yield PartitionLine(
+        topic_name(topic if isinstance(topic, str) else None), identifier(entry.get("partition"), "partition"),
+        None if leader == -1 else identifier(leader, "leader"), replicas, isr, None, None, None, None,
+    )
+
+
+def _log_dir(entry: dict[str, Any]) -> Iterator[Fact]:
+    yield LogDirLine(identifier(entry["broker"], "a broker's id"), plain_text(entry["logDir"], "a log dir"), entry["error"])
+
+
+def _broker(entry: Any) -> Iterator[Fact]:
+    if not isinstance(entry, dict):
+        raise Unreadable("no JSON object")
+    broker_id = identifier(entry.get("Broker"), "Broker")
+    rack, host = (None if entry.get(name) is None else plain_text(entry[name], name) for name in ("Rack", "Host"))
+    disk, network_in, network_out, cores = (
+        _number(entry.get(name), name, unit)
+        for name, unit in (("DiskCapacityMB", 2**20), ("NetworkInCapacity", 2**10), ("NetworkOutCapacity", 2**10), ("NumCore", 100))
+    )
+    yield BrokerCapacity(broker_id, disk, None, network_in, network_out, cores)
+    if entry.get("BrokerState") not in _DOWN:
+        yield BrokerListed(broker_id, None if rack == host else rack)
+
+
+def _number(value: Any, name: str, unit: int) -> float | None:
+    if value is None or value == -1:  # not known to Cruise Control
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
+        raise Unreadable(f"{name} is no number")
+    return float(value) * unit
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

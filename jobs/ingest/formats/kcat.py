@@ -1,0 +1,87 @@
+"""kcat -L -J: the cluster as librdkafka's metadata request has it (kcat 1.7, json.c).
+
+    {"originating_broker":{"id":1,"name":"h:9092/1"},"query":{"topic":"*"},"controllerid":1,"brokers":[{"id":1,"name":"h:9092"}],
+     "topics":[{"topic":"t","partitions":[{"partition":0,"leader":1,"replicas":[{"id":1}],"isrs":[{"id":1}]}]}]}
+
+An entry is a broker, a topic or a partition. Leader -1 is none. Racks and configs are not told; brokers are those that are up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, json_document, topic_name
+from jobs.ingest.facts import BrokerListed, PartitionLine
+
+NAME = "kcat"
+
+_KNOWN_BY = re.compile(r'"originating_broker"\s{0,9}:\s{0,9}\{')
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether the broker that answered is named, as only kcat does."""
+    return _KNOWN_BY.search(dump.head) is not None
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each broker and each partition."""
+    try:
+        document, line, around = json_document(dump)
+    except Unreadable as e:
+        yield Rejected(1, dump.head, str(e))
+        return
+    for number, text in around:
+        yield Rejected(number, text, "not of the JSON")
+    for broker in _list(document, "brokers"):
+        try:
+            yield Told(line, broker, BrokerListed(identifier(_of(broker, "id"), "id"), None))
+        except Unreadable as e:
+            yield Rejected(line, broker, str(e))
+    for topic in _list(document, "topics"):
+        try:
+            name = topic_name(_text(_of(topic, "topic")))
+            if topic.get("error"):
+                raise Unreadable(f"kcat says of the topic: {topic['error']}")
+            yield Told(line, name, None)
+        except Unreadable as e:
+            yield Rejected(line, topic, str(e))
+            continue
+        for partition in _list(topic, "partitions"):
+            try:
+                yield Told(line, {"topic": name, **_object(partition)}, _partition(name, partition))
+            except Unreadable as e:
+                yield Rejected(line, {"topic": name, "partition": partition}, str(e))
+
+
+def _partition(topic: str, partition: Any) -> PartitionLine:
+    leader = _of(partition, "leader")
+    replicas, isr = (broker_ids([_of(broker, "id") for broker in _list(partition, name)], name) for name in ("replicas", "isrs"))
+    if not replicas:
+        raise Unreadable("replicas names no broker")
+    return PartitionLine(
+        topic, identifier(_of(partition, "partition"), "partition"), None if leader == -1 else identifier(leader, "leader"),
+        replicas, isr, None, None, None, None,
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unreadable("no JSON object")
+    return value
+
+
+def _of(value: Any, name: str) -> Any:
+    if name not in _object(value):
+        raise Unreadable(f"{name} is missing")
+    return value[name]
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []

@@ -1,0 +1,137 @@
+"""What lies in ZooKeeper, as JSON lines of a path and its data (kafka.zk.ZkData, up to 3.9): the data as text, or as the JSON that it is.
+
+    {"path": "/brokers/ids/1", "data": "{\\"rack\\":\\"a\\",\\"version\\":5,...}"}
+    {"path": "/brokers/topics/t", "data": {"partitions": {"0": [1, 2]}, "adding_replicas": {}, "removing_replicas": {}, "topic_id": "..."}}
+    {"path": "/brokers/topics/t/partitions/0/state", "data": {"leader": 1, "isr": [1, 2], "leader_epoch": 0, "version": 1}}
+    {"path": "/config/topics/t", "data": {"version": 1, "config": {"retention.ms": "1000"}}}           /config/brokers/<default>
+
+A broker is live as long as its znode is there. A partition is told by its topic's znode and its own, whichever comes first; one that has no
+state yet has no leader, and is left out. Other znodes are understood and not kept. Leader -1 is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, plain_text, topic_name
+from jobs.ingest.facts import BrokerSeen, ConfigTold, ControllerSign, Fact, PartitionLine, TopicLine
+
+NAME = "zookeeper"
+
+_KAFKAS = "brokers|controller|controller_epoch|config|cluster|admin"
+_KNOWN_BY = re.compile(rf'^\s{{0,9}}\{{.{{0,200}}"path"\s{{0,9}}:\s{{0,9}}"/(?:[^"]{{1,200}}/)?(?:{_KAFKAS})["/]', re.MULTILINE)
+_ROOT = re.compile(rf"/(?:{_KAFKAS})(?:/|$)")
+_BROKER = re.compile(r"/brokers/ids/([0-9]+)")
+_TOPIC = re.compile(r"/brokers/topics/([^/]+)")
+_STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/([0-9]+)/state")
+_CONFIG = re.compile(r"/config/(topic|broker)s/([^/]+)")
+_DEFAULT = "<default>"
+
+
+def recognises(dump: Dump) -> bool:
+    """Whether a line with one of Kafka's paths is there."""
+    return _KNOWN_BY.search(dump.head) is not None
+
+
+def parse(dump: Dump) -> Iterator[Told | Rejected]:
+    """A fact for each broker, topic, config, and each partition that has a state."""
+    lines = list(dump.lines())
+    znodes: list[tuple[int, str, str, Any] | Rejected] = [_znode(number, line) for number, line in lines]
+    topics = {}
+    for znode in znodes:
+        if not isinstance(znode, Rejected) and (match := _TOPIC.fullmatch(znode[2])) and isinstance(znode[3], dict):
+            topics[match[1]] = znode[3]
+    signed = False
+    for znode in znodes:
+        if isinstance(znode, Rejected):
+            yield znode
+            continue
+        number, line, path, data = znode
+        try:
+            facts = list(_facts(path, data, topics))
+        except Unreadable as e:
+            yield Rejected(number, _shown(line, path), str(e))
+            continue
+        yield Told(number, _shown(line, path), facts[0] if facts else None)
+        for fact in facts[1:]:
+            yield Told(number, _shown(line, path), fact, entries=0)
+        if not signed:
+            yield Told(number, line, ControllerSign("zookeeper"), entries=0)
+            signed = True
+
+
+def _znode(number: int, line: str) -> tuple[int, str, str, Any] | Rejected:
+    try:
+        znode = json.loads(line)
+        path = plain_text(znode["path"], "path")
+        data = znode.get("data")
+        if isinstance(data, str) and data.lstrip().startswith("{"):
+            data = json.loads(data)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+        return Rejected(number, re.sub('"config.*', "...", line), str(e) if isinstance(e, Unreadable) else "no JSON object with a path")
+    start = _ROOT.search(path)  # what is before it is the chroot
+    return number, line, path[start.start():] if start else path, data
+
+
+def _shown(line: str, path: str) -> str:
+    return path if path.startswith("/config") else line  # configs may hold passwords
+
+
+def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
+    if match := _BROKER.fullmatch(path):
+        rack = _object(data).get("rack")
+        yield BrokerSeen(identifier(match[1], "the broker's id"), None if rack is None else plain_text(rack, "rack"), False)
+    elif match := _STATE.fullmatch(path):
+        yield _partition(match[1], match[2], _object(data), topics)
+    elif match := _TOPIC.fullmatch(path):
+        partitions = _of(_object(data), "partitions")
+        if not isinstance(partitions, dict) or not partitions:
+            raise Unreadable("partitions names none")
+        topic_id = data.get("topic_id")
+        first = min(partitions, key=lambda partition: identifier(partition, "a partition"))
+        yield TopicLine(
+            topic_name(match[1]), None if topic_id is None else plain_text(topic_id, "topic_id"), len(partitions),
+            len(broker_ids(partitions[first], "replicas")), {},
+        )
+    elif match := _CONFIG.fullmatch(path):
+        name = unquote(match[2])
+        config = _of(_object(data), "config")
+        if not isinstance(config, dict):
+            raise Unreadable("config is no JSON object")
+        for key, value in config.items():
+            yield ConfigTold(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), plain_text(value, key))
+
+
+def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[str, Any]) -> PartitionLine:
+    known = topics.get(topic)
+    if known is None or not isinstance(known.get("partitions"), dict) or partition not in known["partitions"]:
+        raise Unreadable("its topic's znode does not have the partition")
+    adding, removing = (_moving(known.get(name), partition, name) for name in ("adding_replicas", "removing_replicas"))
+    leader = _of(state, "leader")
+    replicas = broker_ids(known["partitions"][partition], "replicas")
+    if not replicas:
+        raise Unreadable("replicas names no broker")
+    return PartitionLine(
+        topic_name(topic), identifier(partition, "the partition"), None if leader == -1 else identifier(leader, "leader"), replicas,
+        broker_ids(_of(state, "isr"), "isr"), None, None, adding, removing,
+    )
+
+
+def _moving(told: Any, partition: str, name: str) -> tuple[int, ...]:
+    return broker_ids(told[partition], name) if isinstance(told, dict) and partition in told else ()
+
+
+def _object(data: Any) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise Unreadable("the data is no JSON object")
+    return data
+
+
+def _of(data: dict[str, Any], name: str) -> Any:
+    if name not in data:
+        raise Unreadable(f"{name} is missing")
+    return data[name]
