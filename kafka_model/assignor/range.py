@@ -1,6 +1,6 @@
 """Range: of each topic, neighbouring partitions go to neighbouring members
 (org.apache.kafka.clients.consumer.RangeAssignor, 2.0.0 to 4.3.1: static members since 2.4, racks (KIP-881) since 3.5; and the
-coordinator's own org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.3.1, which knows no racks).
+coordinator's own org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.0 to 4.3, which knows no racks).
 
 Ten partitions P1 to P10 and four members share out as ten divided by four, the first two (the remainder) taking one more:
 

@@ -1,4 +1,5 @@
-"""Simple: who shares which partitions of a share group (KIP-932; org.apache.kafka.coordinator.group.assignor.SimpleAssignor, 4.3.1).
+"""Simple: who shares which partitions of a share group (KIP-932; org.apache.kafka.coordinator.group.assignor.SimpleAssignor, 4.2 and
+4.3; 4.0 and 4.1 dealt otherwise, and are refused).
 
 A partition may go to several members. With more members than partitions each partition is shared by as many as it takes for every member
 to have one; four members on three partitions of a topic whose id has the hash 0 (partitions are dealt in the order of a HashMap):
@@ -33,6 +34,7 @@ from kafka_model.assignor.uniform import (
     topic_id_order,
 )
 from kafka_model.java_hash import HashTable, hash_map_order, table_size_for, uuid_hash
+from kafka_model.release import LATEST, UnknownVersion, release
 
 
 def assign(
@@ -41,10 +43,13 @@ def assign(
     members: Sequence[Member],
     *,
     assignable: Mapping[str, Collection[int]] | None = None,
+    version: str = LATEST,
 ) -> Assignment:
     """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them (those of deleted topics
     that members still hold, too), the current target as `owned`, and the partitions that may be assigned (all, if not told).
     """
+    if release(version) < (4, 2):
+        raise UnknownVersion(f"the share assignor of Kafka {version} is not modelled: the first is 4.2's")
     listed = hash_map_of(members)
     by_name = subscribers(listed)
     targets = {topic: _assignable(topic, partitions[topic], assignable) for topic in by_name if topic in partitions}

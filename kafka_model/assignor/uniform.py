@@ -1,4 +1,4 @@
-"""Uniform: the coordinator's even assignment (KIP-848; org.apache.kafka.coordinator.group.assignor.UniformAssignor, 4.3.1).
+"""Uniform: the coordinator's even assignment (KIP-848; org.apache.kafka.coordinator.group.assignor.UniformAssignor, 4.0 to 4.3).
 
 A and B hold three partitions each, C joins; each of the three is due two, so A and B keep the first two of what Kafka's HashSet lists:
 
@@ -37,21 +37,25 @@ from kafka_model.java_hash import (
     uuid_hash,
     uuid_order,
 )
+from kafka_model.release import LATEST, UnknownVersion, release
 
 _MOST_PASSES = 16
 
 
-def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members: Sequence[Member]) -> Assignment:
+def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members: Sequence[Member], *, version: str = LATEST) -> Assignment:
     """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them, and the current target
     as `owned`.
 
-    `owned` is in the order of the target assignment's record, if more than one topic of it is to be given up in part.
+    `owned` is in the order of the target assignment's record, if more than one topic of it is to be given up in part. In 4.0 the first
+    members get what does not divide evenly; since, those that hold it already go first.
     """
+    if release(version) < (4, 0):
+        raise UnknownVersion(f"the uniform assignor of Kafka {version} is not modelled: the first is 4.0's")
     listed = hash_map_of(members)
     if not any(topic in partitions for member in listed for topic in member.topics):
         return {member.member_id: [] for member in members}
     if homogeneous(listed):
-        return _by_quota(partitions, topic_ids, listed)
+        return _by_quota(partitions, topic_ids, listed, keep_extras=release(version) >= (4, 1))
     return _Balance(partitions, topic_ids, listed).build()
 
 
@@ -98,7 +102,7 @@ def set_order(numbers: Sequence[int]) -> list[int]:
 
 
 # ---------------------------------------------------------------- all members subscribe alike
-def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member]) -> Assignment:
+def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member], *, keep_extras: bool) -> Assignment:
     names = subscribed_order(listed[0], partitions)
     room = copied_capacity(len(set(listed[0].topics)))
     topics = topic_id_order(names, topic_ids, initial=room)
@@ -125,7 +129,7 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
             unassigned += revoked
         assignment[member.member_id] = kept
         quota -= len(kept)
-        if quota > 0 and extra and len(listed) - position > extras:
+        if keep_extras and quota > 0 and extra and len(listed) - position > extras:
             quota -= 1
             extra = False
         if quota > 0:

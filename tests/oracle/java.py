@@ -82,7 +82,7 @@ def _compiled(program: str, kafka: str) -> tuple[Path, str]:
 
 def _as_of(text: str, kafka: str) -> str:
     """The source with what it says of older versions done: `// before 4.2: new name -> old name`."""
-    for version, name, older in re.findall(r"^// before ([\d.]+): (.+) -> (.*)$", text, re.MULTILINE):
+    for version, name, older in re.findall(r"^// before ([\d.]+): (.+) ->(?: (.*))?$", text, re.MULTILINE):
         if release(kafka) < release(version):
             text = text.replace(name, older)
     return text

@@ -1,6 +1,7 @@
 import pytest
 
 from kafka_model.assignor import BrokenClaims, Member, UnknownTopic, share_simple, uniform
+from kafka_model.release import UnknownVersion
 
 IDS = {"T": "AAAAAAAAAAEAAAAAAAAAAQ", "U": "RoQThR_ZIXOI8RC0kGA6Rw", "gone": "4TfRqxApFQBRJmFZL5mvfQ"}
 
@@ -59,3 +60,17 @@ def _holder(member_id: str, *partitions: int) -> Member:
 
 def _of_t(*partitions: int) -> list[tuple[str, int]]:
     return [("T", partition) for partition in partitions]
+
+
+def test_uniform_of_4_0_gives_what_is_over_to_the_first_members():
+    members = [Member(name, ("T",)) for name in "ABC"]
+    counts = {
+        version: [len(owned) for owned in uniform.assign({"T": 4}, IDS, members, version=version).values()] for version in ("4.0", "4.1")
+    }
+    assert counts == {"4.0": [2, 1, 1], "4.1": [1, 1, 2]}
+
+
+@pytest.mark.parametrize(("assignor", "version"), [(uniform, "3.9.2"), (share_simple, "4.1.1")])
+def test_an_older_version_is_refused(assignor, version):
+    with pytest.raises(UnknownVersion, match=version):
+        assignor.assign({"T": 4}, IDS, [Member("A", ("T",))], version=version)

@@ -12,6 +12,7 @@ from tests.oracle.groups import as_members, in_order, modern_group
 
 PROGRAMS = {"4.3.1": "CoordinatorAssignor"}
 RECORDED = 500
+KAFKAS = ("4.0", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:

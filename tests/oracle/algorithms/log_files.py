@@ -10,6 +10,7 @@ from kafka_model.log_files import read_batches, read_offset_checkpoint, read_off
 
 PROGRAMS = {"4.3.1": "LogFiles"}
 RECORDED = 500
+KAFKAS = ("4.0", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from kafka_model.log import Batch, LogConfig, Segment, append, deletable_by_size
 
 PROGRAMS = {"4.3.1": "LogOfSegments"}
 RECORDED = 500
+KAFKAS = ("4.1", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:

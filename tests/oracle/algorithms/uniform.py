@@ -12,6 +12,7 @@ from tests.oracle.groups import as_members, in_order, modern_group
 
 PROGRAMS = {"4.3.1": "CoordinatorAssignor"}
 RECORDED = 800
+KAFKAS = ("4.0", "9.9")
 ERRORS = {"PartitionAssignorException": "BrokenClaims", "ArrayIndexOutOfBoundsException": "BrokenClaims"}
 
 
@@ -22,4 +23,4 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Who gets what; a set, told sorted."""
-    return in_order(assign(case["topics"], case["ids"], as_members(case)), string_order)
+    return in_order(assign(case["topics"], case["ids"], as_members(case), version=kafka), string_order)

@@ -1,3 +1,5 @@
+// before 4.2: entry.epoch(), entry.startOffset() -> entry.epoch, entry.startOffset
+// before 3.8: file, new KafkaScheduler(1)) -> file)
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.nio.file.Files;
