@@ -91,7 +91,7 @@ INPUT_FILE = Table("input_file", "a file that was read", ("snapshot_id", "cluste
 REJECTED_INPUT = Table("rejected_input", "what could not be read", ("snapshot_id", "cluster_id", "file", "line", "entry"), f"""
     {_CLUSTER},
     file   STRING NOT NULL,
-    line   BIGINT NOT NULL COMMENT 'from 1; of a JSON document, the line where the document starts',
+    line   BIGINT NOT NULL COMMENT 'from 1; of a JSON document, the line where the document starts; of Parquet the row, of a metadata log the record',
     entry  BIGINT NOT NULL COMMENT 'the how-manieth rejected entry of that line, from 0',
     text   STRING NOT NULL COMMENT 'the entry, its first 1000 characters',
     reason STRING NOT NULL
@@ -119,7 +119,7 @@ TOPIC = Table("topic", "a topic", ("snapshot_id", "cluster_id", "topic"), f"""
     partitions         INT NOT NULL COMMENT 'partition count: as told, or counted where the topic line is missing',
     replication_factor INT NOT NULL COMMENT 'as told (that of partition 0), or of partition 0 where the topic line is missing',
     min_insync_replicas INT         COMMENT 'min.insync.replicas; null: not told, and the default of 1 is taken',
-    configs MAP<STRING, STRING> NOT NULL COMMENT 'the overrides that the dump shows'
+    configs MAP<STRING, STRING> NOT NULL COMMENT 'what is set for it, or for all brokers; Kafka''s own defaults are not told'
 """)
 PARTITION = Table("partition", "a partition", ("snapshot_id", "cluster_id", "topic", "partition"), f"""
     {_PARTITION},
@@ -130,7 +130,8 @@ PARTITION = Table("partition", "a partition", ("snapshot_id", "cluster_id", "top
     last_known_elr ARRAY<INT>    COMMENT 'null: not told',
     adding_replicas   ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
     removing_replicas ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
-    log_end_offset BIGINT        COMMENT 'the leader''s; null: not told'
+    log_end_offset BIGINT        COMMENT 'the leader''s; null: not told',
+    leader_recovering BOOLEAN    COMMENT 'the leader was elected uncleanly, and its ISR has not changed since (leader recovery state 1); null: not told'
 """)
 REPLICA = Table("replica", "a replica: assigned, or only found on disk",
                 ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"), f"""
@@ -141,12 +142,13 @@ REPLICA = Table("replica", "a replica: assigned, or only found on disk",
     log_dir       STRING           COMMENT 'null: not told',
     size_bytes    BIGINT           COMMENT 'null: not told',
     offset_lag    BIGINT           COMMENT 'records behind the leader''s high watermark or end; null: not told',
-    future_log_dir STRING          COMMENT 'where an intra-broker move is copying it; null: none under way'
+    future_log_dir STRING          COMMENT 'where an intra-broker move is copying it; null: none under way',
+    directory_id   STRING          COMMENT 'of its log dir, as the metadata log has it; null: not told, or not assigned yet'
 """)
 CONSUMER_GROUP = Table("consumer_group", "a consumer group", ("snapshot_id", "cluster_id", "group_id"), f"""
     {_CLUSTER},
     group_id STRING NOT NULL,
-    protocol STRING         COMMENT 'classic or consumer (KIP-848); null: not told',
+    protocol STRING         COMMENT 'classic, consumer (KIP-848) or share (KIP-932); null: not told',
     assignor STRING         COMMENT 'as the group tells it (range, roundrobin, ...); null: not told',
     state    STRING         COMMENT 'null: not told',
     coordinator_id INT      COMMENT 'the broker that coordinates it; null: not told',

@@ -24,7 +24,7 @@ class TopicLine(NamedTuple):
 
 
 class PartitionLine(NamedTuple):
-    """The line of a partition in kafka-topics --describe; None in the last four: the column is not there, or says N/A."""
+    """The line of a partition in kafka-topics --describe; None in all after the ISR: the column is not there, or says N/A."""
 
     topic: str
     partition: int
@@ -35,6 +35,8 @@ class PartitionLine(NamedTuple):
     last_known_elr: tuple[int, ...] | None
     adding_replicas: tuple[int, ...] | None
     removing_replicas: tuple[int, ...] | None
+    leader_recovering: bool | None = None  # this and the next only the metadata log tells
+    directories: tuple[str, ...] | None = None  # of the replicas, in their order
     KEYED_BY = 2
 
 

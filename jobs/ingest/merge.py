@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import zip_longest
 from operator import itemgetter
 from typing import Any
 
@@ -60,7 +61,10 @@ _NOT_FINALIZED = ("0", "-")
 # The lower, the better; Kafka's own tools are between.
 _TOOLS = 2
 _RANK = {metadata_log.NAME: 0, kafka_dump_log.NAME: 0, zookeeper.NAME: 1, kcat.NAME: 3, cruise_control.NAME: 4}
-_MAY_BE_UNTOLD = {"topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas"}
+_MAY_BE_UNTOLD = {
+    "topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories",
+}
+_NO_DIRECTORY = {f"AAAAAAAAAAAAAAAAAAAAA{last}" for last in "AQg"}  # DirectoryId: migrating, unassigned, lost
 _SETS = {"isr", "elr", "last_known_elr"}
 
 
@@ -375,7 +379,7 @@ def _partitions(evidence: _Evidence) -> Rows:
     return [
         (
             p.topic, p.partition, p.leader, p.replicas, sorted(p.isr), None if p.elr is None else sorted(p.elr), p.last_known_elr,
-            p.adding_replicas or None, p.removing_replicas or None, end_offset.get((p.topic, p.partition)),
+            p.adding_replicas or None, p.removing_replicas or None, end_offset.get((p.topic, p.partition)), p.leader_recovering,
         )
         for p in sorted(evidence.of(PartitionLine))
     ]
@@ -392,16 +396,16 @@ def _replicas(evidence: _Evidence) -> Rows:
             on_disk[key] = fact
     rows = []
 
-    def add(key: tuple[str, int, int], index: int | None, *, in_sync: bool) -> None:
+    def add(key: tuple[str, int, int], index: int | None, directory: str | None, *, in_sync: bool) -> None:
         disk = on_disk.pop(key, None)
         told = (disk.log_dir, disk.size_bytes, disk.offset_lag) if disk else (None, None, None)
-        rows.append((*key, index, in_sync, *told, moving_to.pop(key, None)))
+        rows.append((*key, index, in_sync, *told, moving_to.pop(key, None), None if directory in _NO_DIRECTORY else directory))
 
     for p in evidence.of(PartitionLine):
-        for index, broker_id in enumerate(p.replicas):
-            add((p.topic, p.partition, broker_id), index, in_sync=broker_id in p.isr)
+        for index, (broker_id, directory) in enumerate(zip_longest(p.replicas, (p.directories or ())[: len(p.replicas)])):
+            add((p.topic, p.partition, broker_id), index, directory, in_sync=broker_id in p.isr)
     for key in {*on_disk, *moving_to}:  # found on disk only
-        add(key, None, in_sync=False)
+        add(key, None, None, in_sync=False)
     return sorted(rows, key=itemgetter(0, 1, 2))
 
 

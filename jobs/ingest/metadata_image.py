@@ -126,7 +126,8 @@ def _line(topic: str, number: int, partition: _Partition, *, kept: bool) -> Part
     leader = None if partition.leader == _NO_LEADER else partition.leader
     elr, known = (tuple(of) if of is not None else () if kept else None for of in (partition.elr, partition.last_known_elr))
     replicas, isr, adding, removing = map(tuple, (partition.replicas, partition.isr, partition.adding, partition.removing))
-    return PartitionLine(topic, number, leader, replicas, isr, elr, known, adding, removing)
+    directories = None if partition.directories is None else tuple(partition.directories)
+    return PartitionLine(topic, number, leader, replicas, isr, elr, known, adding, removing, partition.recovering == 1, directories)
 
 
 def replay(sources: Sequence[MetadataSource]) -> tuple[Image, list[tuple[Place, str]]]:
@@ -210,7 +211,7 @@ def _partition(image: Image, fields: dict[str, Any], at: Place) -> None:
     lists = {name: fields[key] for key, name in _PARTITION_LISTS.items()}
     _check(lists, fields["leader"])
     image.partitions[fields["topicId"]][number] = _Partition(
-        leader=fields["leader"], recovering=fields["leaderRecoveryState"], directories=fields.get("directories"), at=at, **lists
+        leader=fields["leader"], recovering=fields["leaderRecoveryState"], directories=fields["directories"], at=at, **lists
     )
 
 

@@ -95,7 +95,7 @@ def sound() -> Tables:
         _have_scenario(tables, f"broker {broker}", "broker", [broker], [])
         _have_scenario(tables, f"rack {rack}", "rack", [broker], [rack])
     for partition, replicas in enumerate(REPLICAS):
-        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100)
+        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None)
         have("replica_assignment", "t", partition, replicas, replicas, False, 0)
         have("observed_assignment", "t", partition, "g", HELD[0].split()[partition])
         have("committed_offset", "t", partition, "g", 90, 100, 10)
@@ -104,7 +104,7 @@ def sound() -> Tables:
         have("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, 1 / 6, 1 / 6, None, None, None)
         have("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6, partition)
         for index, broker in enumerate(replicas):
-            have("replica", "t", partition, broker, index, True, "/d", 100, 0, None)
+            have("replica", "t", partition, broker, index, True, "/d", 100, 0, None, None)
             have("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)
     consumers(3, HELD, spread=0, idle=0)(tables)
     return tables

@@ -76,7 +76,7 @@ BROKEN: dict[str, list[Edit]] = {
     "broker.racks_of_all": [edit("broker", {"broker_id": 2}, rack=None)],
     "log_dir.log_dirs_work": [edit("log_dir", {"broker_id": 2}, error="KafkaStorageException")],
     "topic.topics_of_partitions": [
-        add("partition", "u", 0, 0, [], [], [], [], None, None, 0),
+        add("partition", "u", 0, 0, [], [], [], [], None, None, 0, None),
         edit("broker_balance", {"broker_id": 0}, leaders=3),
     ],
     "topic.partitions_described": [
@@ -87,7 +87,7 @@ BROKEN: dict[str, list[Edit]] = {
     "topic.min_insync_replicas_told": [edit("topic", min_insync_replicas=None)],
     "partition.not_empty": [lambda tables: tables.update({name: [] for name in tables if name != "cluster"})],
     "replica.replicas_as_assigned": [edit("replica", {"partition": 0, "broker_id": 1}, in_sync=False)],
-    "replica.no_stray_replicas": [add("replica", "t", 6, 0, None, False, "/d", None, None, None)],
+    "replica.no_stray_replicas": [add("replica", "t", 6, 0, None, False, "/d", None, None, None, None)],
     "group_member.members_have_groups": [drop("consumer_group")],
     "observed_assignment.holders_are_members": [edit("observed_assignment", {"partition": 0}, member_id="gone")],
     "committed_offset.committed_within_log": [edit("committed_offset", {"partition": 0}, current_offset=101)],

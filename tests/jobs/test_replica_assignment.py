@@ -12,7 +12,7 @@ RACK_AWARE = [[0, 3, 1], [3, 1, 5], [1, 5, 4], [5, 4, 2], [4, 2, 0], [2, 0, 3], 
 def run(spark: SparkSession, racks: dict[int, str | None], topics: dict[str, list[list[int]]], **parameters: str) -> tuple[list[Row], dict[str, Row]]:
     broker = spark.createDataFrame([("s", "c", id, rack, True, None, None, None, None) for id, rack in racks.items()], BROKER.columns)
     topic = spark.createDataFrame([("s", "c", name, None, len(placed), len(placed[0]), 1, {}) for name, placed in topics.items()], TOPIC.columns)
-    rows = [("s", "c", name, p, replicas[0], replicas, replicas, *[None] * 5) for name, placed in topics.items() for p, replicas in enumerate(placed)]
+    rows = [("s", "c", name, p, replicas[0], replicas, replicas, *[None] * 6) for name, placed in topics.items() for p, replicas in enumerate(placed)]
     partition = spark.createDataFrame(rows, PARTITION.columns)
     assignment, placement = replica_assignment.transform(broker, topic, partition, parameters=parameters)
     return assignment.orderBy("topic", "partition").collect(), {row.topic: row for row in placement.collect()}

@@ -235,6 +235,19 @@ def test_elr_is_cleared_by_its_record_and_told_only_where_it_is_kept() -> None:
     assert cleared.rows["partition"][0][4:7] == ([1], [], ())
 
 
+def test_recovery_of_an_unclean_leader_and_the_replicas_directories_are_told() -> None:
+    assigned = b"\x07" * 16
+    unassigned = bytes(15) + b"\1"
+    unclean = record(5, 1, struct.pack(">i", 0) + TOPIC_ID, {1: struct.pack(">i", 2), 5: b"\1", 8: unsigned(3) + assigned + unassigned})
+    found = merged({"log": batch(0, [*STATE, unclean])})
+    assert found.rows["partition"][0][-1] is True
+    assert [row[-1] for row in found.rows["replica"]] == ["BwcHBwcHBwcHBwcHBwcHBw", None]
+    assert merged({"log": batch(0, STATE)}).rows["partition"][0][-1] is False
+    of_log = merged(recorded("4.3.1", "[0-9]*"))
+    told = {row[2]: row[-1] for row in of_log.rows["replica"] if row[0] == "single"}
+    assert all(re.fullmatch("[A-Za-z0-9_-]{22}", directory) for directory in told.values())
+
+
 def test_log_goes_before_the_tools_text_and_the_difference_tells_both_values_and_times() -> None:
     line = b"\tTopic: t\tPartition: 0\tLeader: 2\tReplicas: 1,2\tIsr: 2\n"
     found = merged({"log": batch(0, STATE), "topics": line})
