@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -107,8 +108,8 @@ def hash_map_order(
     if len(distinct) < 2:
         return distinct
     codes = hashes(distinct)
-    capacity = filled_capacity(len(distinct), initial)
-    bins = [bin_of(code, capacity) for code in codes]
+    mask = filled_capacity(len(distinct), initial) - 1
+    bins = [(code ^ (code & 0xFFFFFFFF) >> 16) & mask for code in codes]
     if may_treeify(bins) and max(Counter(bins).values()) > _TREEIFY_THRESHOLD:
         table = HashTable(dict(zip(distinct, codes, strict=True)).__getitem__, initial=initial, tie=tie)
         for key in distinct:
@@ -117,9 +118,22 @@ def hash_map_order(
     return [distinct[position] for position in sorted(range(len(bins)), key=bins.__getitem__)]
 
 
-def bin_of(code: int, capacity: int) -> int:
-    """The bin of a hash code in a table of that capacity."""
-    return (code ^ (code & 0xFFFFFFFF) >> 16) & capacity - 1
+def computed_order(keys: Sequence[Key], codes: npt.NDArray[np.int64], *, initial: int) -> list[Key]:
+    """The distinct keys of these hash codes in the order of iteration, put by computeIfAbsent into a map of that initial capacity."""
+    bins = (codes ^ (codes & 0xFFFFFFFF) >> 16) & initial - 1
+    if len(keys) > initial * 3 // 4 or (len(keys) and np.bincount(bins).max() >= _TREEIFY_THRESHOLD):
+        table = HashTable(dict(zip(keys, codes.tolist(), strict=True)).__getitem__, initial=initial)
+        for key in keys:
+            table.compute_if_absent(key)
+        return list(table)
+    last_first = np.argsort(bins[::-1], kind="stable")  # a new key comes first in its bin
+    return [keys[position] for position in (len(keys) - 1 - last_first).tolist()]
+
+
+def spread(code: int) -> int:
+    """The hash that HashMap goes by: its last bits are the bin."""
+    code &= 0xFFFFFFFF
+    return _signed(code ^ code >> 16)
 
 
 def may_treeify(bins: Sequence[int]) -> bool:
@@ -129,11 +143,6 @@ def may_treeify(bins: Sequence[int]) -> bool:
 
 def _signed(code: int) -> int:
     return code - 0x1_0000_0000 if code >= 0x8000_0000 else code
-
-
-def _spread(code: int) -> int:
-    code &= 0xFFFFFFFF
-    return _signed(code ^ code >> 16)
 
 
 @dataclass(slots=True, eq=False)
@@ -212,7 +221,7 @@ class HashTable(Generic[Key]):
             del self._bins[index]
 
     def _new(self, key: Key) -> tuple[_Node[Key], int]:
-        node = _Node(key, _spread(self._hash_of(key)))
+        node = _Node(key, spread(self._hash_of(key)))
         self._nodes[key] = node
         return node, node.spread & self.capacity - 1
 

@@ -21,8 +21,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from kafka_model.java_hash import hash_map_order, string_hash, string_order
 from kafka_model.java_random import JavaRandom
+
+Numbers = npt.NDArray[np.int64]
+Patterns = npt.NDArray[np.int32]  # by first index, by shift: the replicas
 
 
 class InvalidPartitions(ValueError):
@@ -107,6 +113,45 @@ def replicas_rack_aware(
             held.add(racks[broker])
         nth += 1
     return tuple(replicas)
+
+
+def patterns(brokers: Mapping[int, str | None], replication_factor: int) -> Patterns:
+    """Of every first index and every shift that differs, the replicas of a partition: what `place` gives, for as many partitions as one
+    likes at once.
+    """
+    _check(1, replication_factor, len(brokers))
+    racks = {broker: rack for broker, rack in brokers.items() if rack is not None}
+    if racks and len(racks) < len(brokers):
+        raise MixedRacks(f"brokers without a rack: {sorted(set(brokers) - set(racks))}; either all have one, or none has")
+    shifts = max(1, len(brokers) - 1)
+    if racks:
+        arranged = alternate_racks(racks)
+        rows = [
+            replicas_rack_aware(racks, arranged, first, shift, replication_factor)
+            for first in range(len(brokers))
+            for shift in range(shifts)
+        ]
+    else:
+        ids = list(brokers)
+        rows = [replicas_rack_unaware(ids, first, shift, replication_factor) for first in range(len(brokers)) for shift in range(shifts)]
+    return np.array(rows, dtype=np.int32).reshape(len(brokers), shifts, replication_factor)
+
+
+def place_batch(table: Patterns, partitions: Numbers, *, start_index: int | Numbers, shift: int | Numbers) -> Patterns:
+    """The replicas of many partitions (of new topics: their numbers start at 0), a row each; start and shift are one for all, or one for
+    each.
+    """
+    brokers, shifts, _ = table.shape
+    first = _modulo(partitions + start_index, brokers)
+    row = first * shifts + _modulo(partitions // brokers + shift, shifts)
+    placed: Patterns = table.reshape(brokers * shifts, -1).take(row, axis=0)
+    return placed
+
+
+def _modulo(numbers: Numbers, divisor: int) -> Numbers:
+    """numbers % divisor of none below 0: numpy divides by a constant in a fifth of the time that it takes for the remainder."""
+    rest: Numbers = numbers - numbers // divisor * divisor
+    return rest
 
 
 def alternate_racks(racks: Mapping[int, str]) -> list[int]:

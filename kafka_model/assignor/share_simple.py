@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
+
+import numpy as np
 
 from kafka_model.assignor import (
     Assignment,
@@ -29,11 +31,12 @@ from kafka_model.assignor import (
 from kafka_model.assignor.uniform import (
     by_topic,
     homogeneous,
+    one_each,
     set_order,
     subscribed_order,
     topic_id_order,
 )
-from kafka_model.java_hash import HashTable, hash_map_order, table_size_for, uuid_hash
+from kafka_model.java_hash import computed_order, hash_map_order, spread, table_size_for, uuid_hash
 from kafka_model.release import LATEST, UnknownVersion, release
 
 
@@ -55,14 +58,15 @@ def assign(
     targets = {topic: _assignable(topic, partitions[topic], assignable) for topic in by_name if topic in partitions}
     if not targets:
         return {member.member_id: [] for member in members}
-    held = [_held(member, topic_ids) for member in listed]
+    spreads = {topic: spread(uuid_hash(topic_id)) for topic, topic_id in topic_ids.items()}
+    held = [_held(member, topic_ids, spreads) for member in listed]
     number = {member.member_id: index for index, member in enumerate(listed)}
     subscribed = {topic: [number[member.member_id] for member in by_name[topic]] for topic in targets}
     if homogeneous(listed):
         in_order = [pair for topic in subscribed_order(listed[0], partitions) for pair in targets[topic]]
         kept = {index: [pair for pair in pairs if pair[0] in targets] for index, pairs in enumerate(held)}
         hashes = {topic: 31 * uuid_hash(topic_ids[topic]) for topic in topic_id_order(targets, topic_ids)}
-        shared = _share(in_order, kept, range(len(listed)), lambda pair: hashes[pair[0]] + pair[1])
+        shared = _share(in_order, kept, range(len(listed)), lambda pairs: [hashes[topic] + number for topic, number in pairs])
         return {member.member_id: list(shared[index]) for index, member in enumerate(listed)}
     assignment = [[pair for pair in pairs if pair[0] not in targets] for pairs in held]
     holders: dict[str, dict[int, list[TopicPartition]]] = {topic: {} for topic in targets}
@@ -71,7 +75,7 @@ def assign(
             if topic in targets:
                 holders[topic][index] = list(of_topic)
     for topic, in_order in targets.items():
-        for index, owned in _share(in_order, holders[topic], subscribed[topic], itemgetter(1)).items():
+        for index, owned in _share(in_order, holders[topic], subscribed[topic], lambda pairs: [number for _, number in pairs]).items():
             assignment[index] += owned
     return {member.member_id: owned for member, owned in zip(listed, assignment, strict=True)}
 
@@ -80,8 +84,10 @@ def _assignable(topic: str, partitions: int, assignable: Mapping[str, Collection
     return [(topic, number) for number in range(partitions) if assignable is None or number in assignable.get(topic, ())]
 
 
-def _held(member: Member, topic_ids: Mapping[str, str]) -> list[TopicPartition]:
+def _held(member: Member, topic_ids: Mapping[str, str], spreads: Mapping[str, int]) -> list[TopicPartition]:
     """What the member holds, in the order in which Kafka goes through the maps of its target assignment."""
+    if spreads.keys() >= {topic for topic, _ in member.owned} and (through := one_each(member.owned, spreads)) is not None:
+        return through
     numbers = by_topic(dict.fromkeys(member.owned))
     return [(topic, number) for topic in topic_id_order(numbers, topic_ids) for number in set_order(numbers[topic])]
 
@@ -90,31 +96,43 @@ def _share(
     targets: Sequence[TopicPartition],
     held: Mapping[int, Sequence[TopicPartition]],
     subscribers: Sequence[int],
-    hash_of: Callable[[TopicPartition], int],
+    hashes: Callable[[Sequence[TopicPartition]], Sequence[int]],
 ) -> dict[int, dict[TopicPartition, None]]:
-    """What each member gets of the target partitions, given what it holds; `hash_of` is that of the keys in Kafka's map of partitions."""
+    """What each member gets of the target partitions, given what it holds; `hashes` are those of the keys in Kafka's map of partitions."""
     sharing = -(-len(subscribers) // len(targets)) if targets else 0
     due = _places(sharing * len(targets) / len(subscribers), subscribers)
-    order = HashTable(hash_of, initial=table_size_for((len(targets) + 1) * 4 // 3 + 1))
     shared: dict[int, dict[TopicPartition, None]] = {index: {} for index in subscribers}
     sharers: dict[TopicPartition, dict[int, None]] = {}
     for index, pairs in held.items():
-        surplus = max(0, len(pairs) - due.get(index, 0))
-        revoked = set(hash_map_order(pairs, lambda keys: [hash_of(key) for key in keys])[:surplus]) if surplus else ()
-        shared[index] = dict.fromkeys(pair for pair in pairs if pair not in revoked)
+        surplus = len(pairs) - due.get(index, 0)
+        shared[index] = dict.fromkeys(pairs)
+        if surplus > 0:
+            for pair in hash_map_order(pairs, hashes)[:surplus]:
+                del shared[index][pair]
         for pair in pairs:
-            order.compute_if_absent(pair)
-            sharers.setdefault(pair, {})[index] = None
+            if pair in sharers:
+                sharers[pair][index] = None
+            else:
+                sharers[pair] = {index: None}
     for pair, claimed in sharers.items():
+        if len(claimed) == 1:
+            [index] = claimed
+            if pair not in shared[index]:
+                claimed.clear()
+            continue
         remaining = [index for index in claimed if pair in shared[index]]
         surplus = max(0, len(remaining) - sharing)
         revoked_from = [index for index in hash_map_order(claimed, list) if pair in shared[index]][:surplus] if surplus else ()
         for index in revoked_from:
             del shared[index][pair]
         sharers[pair] = dict.fromkeys(index for index in remaining if index not in revoked_from)
-    for pair in targets:
-        order.compute_if_absent(pair)
-    _fill(order, sharers, shared, due, sharing)
+    order = list(dict.fromkeys(chain(sharers, targets)))
+    codes = np.array(hashes(order), dtype=np.int64)
+    order = computed_order(order, codes, initial=table_size_for((len(targets) + 1) * 4 // 3 + 1))
+    if sharing == 1:
+        _deal(order, sharers, shared, due)
+    else:
+        _fill(order, sharers, shared, due, sharing)
     return shared
 
 
@@ -122,6 +140,20 @@ def _places(precise: float, subscribers: Sequence[int]) -> dict[int, int]:
     """How many partitions each member is due, so that the places add up: Kafka rounds up the running total, in floating point."""
     totals = [math.ceil(precise * position) for position in range(len(subscribers) + 1)]
     return {index: after - before for index, before, after in zip(subscribers, totals, totals[1:], strict=False)}
+
+
+def _deal(
+    order: Iterable[TopicPartition],
+    sharers: Mapping[TopicPartition, Collection[int]],
+    shared: Mapping[int, dict[TopicPartition, None]],
+    due: Mapping[int, int],
+) -> None:
+    """What _fill does where nobody shares: each free partition goes to the next member that is due more."""
+    missing = {index: places - len(shared[index]) for index, places in due.items()}
+    free = (pair for pair in order if not sharers.get(pair))
+    for taken in range(max(missing.values())):
+        for index, pair in zip([index for index, places in missing.items() if places > taken], free):
+            shared[index][pair] = None
 
 
 def _fill(

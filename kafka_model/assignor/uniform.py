@@ -13,8 +13,7 @@ A group is homogeneous if every topic that anybody names is named by all, whethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 
 from kafka_model.assignor import (
@@ -27,11 +26,11 @@ from kafka_model.assignor import (
 )
 from kafka_model.java_hash import (
     DEFAULT_CAPACITY,
-    bin_of,
     copied_capacity,
     filled_capacity,
     hash_map_order,
     may_treeify,
+    spread,
     string_hashes,
     string_order,
     uuid_hash,
@@ -101,6 +100,17 @@ def set_order(numbers: Sequence[int]) -> list[int]:
     return hash_map_order(numbers, list, initial=copied_capacity(len(numbers)), tie=int)
 
 
+def one_each(owned: Sequence[TopicPartition], spreads: Mapping[str, int]) -> list[TopicPartition] | None:
+    """What a member holds in the order of its map by topic id, whose spread hashes these are: if it holds one partition of a topic, and
+    no bin is a tree. None otherwise.
+    """
+    mask = filled_capacity(len(owned)) - 1
+    bins = [spreads[topic] & mask for topic, _ in owned]
+    if len({topic for topic, _ in owned}) < len(owned) or may_treeify(bins):
+        return None
+    return [owned[at] for at in sorted(range(len(owned)), key=bins.__getitem__)]
+
+
 # ---------------------------------------------------------------- all members subscribe alike
 def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member], *, keep_extras: bool) -> Assignment:
     names = subscribed_order(listed[0], partitions)
@@ -112,9 +122,7 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
     subscribed = set(topics)
     plain = len(assigned) == sum(len(member.owned) for member in listed) and {topic for topic, _ in assigned} <= subscribed
 
-    @cache
-    def bins(capacity: int) -> dict[str, int]:
-        return {topic: bin_of(uuid_hash(topic_ids[topic]), capacity) for topic in topics}
+    spreads = {topic: spread(uuid_hash(topic_ids[topic])) for topic in topics}
 
     assignment: Assignment = {}
     unfilled: list[tuple[str, int]] = []
@@ -123,9 +131,15 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
         quota = least + extra
         kept = list(member.owned) if plain else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
         if len(kept) > quota:
+            through = one_each(kept, spreads) if plain else None
+            if through is not None:
+                unassigned += through[quota:]
+                assignment[member.member_id] = through[:quota]
+                extras -= extra
+                continue
             numbers = by_topic(kept)
             held = numbers if plain else dict.fromkeys(topic for topic, _ in member.owned)
-            kept, revoked = _first(numbers, held, quota, topic_ids, bins(filled_capacity(len(held))))
+            kept, revoked = _first(numbers, held, quota, topic_ids, spreads)
             unassigned += revoked
         assignment[member.member_id] = kept
         quota -= len(kept)
@@ -145,13 +159,14 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
 
 
 def _first(
-    numbers: Mapping[str, Sequence[int]], held: Iterable[str], quota: int, topic_ids: Mapping[str, str], bins: Mapping[str, int]
+    numbers: Mapping[str, Sequence[int]], held: Collection[str], quota: int, topic_ids: Mapping[str, str], spreads: Mapping[str, int]
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The partitions that a member keeps within its quota, going through its maps as Kafka does, and those that it gives up."""
-    if may_treeify([bins[topic] for topic in numbers]):
+    mask = filled_capacity(len(held)) - 1
+    if may_treeify([spreads[topic] & mask for topic in numbers]):
         topics = [topic for topic in topic_id_order(held, topic_ids) if topic in numbers]
     else:
-        topics = sorted(numbers, key=bins.__getitem__)
+        topics = sorted(numbers, key=lambda topic: spreads[topic] & mask)
     through: list[TopicPartition] = []
     for topic in topics:
         of_topic = numbers[topic]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,9 @@ from kafka_model.placement import (
     UsableBroker,
     added_partitions_start_index,
     alternate_racks,
+    patterns,
     place,
+    place_batch,
     place_rack_aware,
     place_rack_unaware,
     place_striped,
@@ -107,3 +110,22 @@ def test_striped_placement_is_distinct_and_led_by_unfenced_brokers(racks: dict[i
     for replicas in place_striped(brokers, 30, replication_factor, random=JavaRandom(seed)):
         assert len(set(replicas)) == len(replicas) == replication_factor
         assert replicas[0] in unfenced
+
+
+@given(
+    brokers=st.dictionaries(st.integers(0, 99), st.sampled_from("abc"), min_size=1, max_size=9),
+    racked=st.booleans(),
+    partitions=st.integers(1, 40),
+    data=st.data(),
+)
+def test_a_batch_is_placed_as_its_partitions_are_one_by_one(
+    brokers: dict[int, str], racked: bool, partitions: int, data: st.DataObject
+) -> None:
+    cluster = {broker: rack if racked else None for broker, rack in brokers.items()}
+    factor = data.draw(st.integers(1, len(cluster)))
+    starts = [data.draw(st.tuples(st.integers(0, 20), st.integers(0, 20))) for _ in range(2)]
+    numbers = np.tile(np.arange(partitions), 2)
+    start, shift = (np.repeat([pair[side] for pair in starts], partitions) for side in (0, 1))
+    together = place_batch(patterns(cluster, factor), numbers, start_index=start, shift=shift)
+    apart = [row for index, grown in starts for row in place(cluster, partitions, factor, start_index=index, shift=grown)]
+    assert list(map(tuple, together.tolist())) == apart
