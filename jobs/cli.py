@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -85,7 +86,7 @@ def nightly(
     _conclude(place, night.snapshot_id, folder, withheld)
     where = place.folder or lake
     _say(f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{where}[/]" + (f", the pages in [bold]{folder}[/]." if folder else "."))
-    _say(f'Next: [bold]topology-audit query --lake {lake} "SELECT * FROM offender WHERE latest"[/]')
+    _say(f'Next: [bold]topology-audit query --lake {lake} "{pages.OFFENDERS} WHERE latest"[/]')
     _fail_if_withheld(withheld, night.snapshot_id)
 
 
@@ -183,7 +184,7 @@ def what_if(
     if folder := _pages(place, f"{found}/{id}", report):
         pages.write(parts, folder / "index.html", title=f"What if, on {cluster}", links={})
         _say(f"The page lies in [bold]{folder}[/].")
-    _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM offender WHERE scenario_set = '{id}'\"[/]")
+    _say(f"Next: [bold]topology-audit query --lake {lake} \"{pages.OFFENDERS} WHERE scenario_set = '{id}'\"[/]")
 
 
 @app.command()
@@ -197,7 +198,7 @@ def query(
     from jobs.views import ask_duckdb, ask_spark
 
     names, found = (ask_duckdb if engine == Engine.duckdb else ask_spark)(_lake(lake), sql, rows)
-    table = RichTable(*names)
+    table = RichTable(*(Column(name, overflow="fold") for name in names))
     for row in found:
         table.add_row(*(Text("" if value is None else str(value)) for value in row))
     Console().print(table)
@@ -209,8 +210,7 @@ def views(lake: LakeUri = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(h
     """Print the SQL that makes the published views in a session of your own."""
     from jobs.views import script
 
-    place = _lake(lake)
-    print(script(_lake(str(place.folder)) if place.folder else place, engine), end="")
+    print(script(_lake(lake), engine), end="")
 
 
 @app.command()

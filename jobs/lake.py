@@ -16,7 +16,7 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 from filelock import FileLock, Timeout
 from pyarrow import fs
@@ -50,8 +50,8 @@ class Lake:
         return Path(urlparse(self.uri).path).absolute() if urlparse(self.uri).scheme in ("", "file") else None
 
     def path(self, table: Table) -> str:
-        """Where a table lies."""
-        return f"{self.uri.rstrip('/')}/{table.name}"
+        """Where a table lies; of a folder the absolute path, since Delta's SQL takes no other."""
+        return f"{self.folder if self.in_process else self.uri.rstrip('/')}/{table.name}"
 
     def has(self, table: Table) -> bool:
         """Whether the table is there."""
@@ -62,14 +62,33 @@ class Lake:
         return OfSpark.isDeltaTable(self.spark(), self.path(table))
 
     def create(self, table: Table) -> None:
-        """Create the table if it is not there, from the declaration, since a plain write would lose NOT NULL and the comments."""
-        if self.in_process:
+        """Create the table if it is not there, from the declaration, since a plain write would lose NOT NULL and the comments.
+
+        A lake of an older version gets the columns that it lacks, null in its rows.
+        """
+        if self.has(table):
+            self._add_columns(table)
+        elif self.in_process:
             DeltaTable.create(self.path(table), table.schema, mode="ignore", partition_by=list(table.slice), description=table.comment)
+        else:
+            self.spark().sql(
+                f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta "
+                f"PARTITIONED BY ({', '.join(table.slice)}) COMMENT '{_quoted(table.comment)}'"
+            )
+
+    def _add_columns(self, table: Table) -> None:
+        if self.in_process:
+            delta = self._open(table)
+            known = {field.name for field in delta.schema().fields}
+            lacking = [field.with_nullable(True) for field in table.schema if field.name not in known]
+            if lacking:
+                delta.alter.add_columns(Schema.from_arrow(pa.schema(lacking)).fields)
             return
-        self.spark().sql(
-            f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta "
-            f"PARTITIONED BY ({', '.join(table.slice)}) COMMENT '{_quoted(table.comment)}'"
-        )
+        known = set(self.spark().read.format("delta").load(self.path(table)).columns)
+        for declared in table.columns.strip().splitlines():
+            column = declared.strip().rstrip(",").replace(" NOT NULL", "")
+            if column.split()[0] not in known:
+                self.spark().sql(f"ALTER TABLE delta.`{self.path(table)}` ADD COLUMNS ({column})")
 
     def few(self, table: Table, **slice: Slice) -> pa.Table | None:
         """The rows of a slice (of the whole table, if none is named) in this process; None: they are many, or elsewhere."""
@@ -82,7 +101,9 @@ class Lake:
             files = files.filter(pc.is_in(files[f"partition.{column}"], pa.array(values, pa.string())))
         if (pc.sum(files["size_bytes"]).as_py() or 0) > FEW_BYTES:
             return None
-        return self._dataset(delta, table, wanted or None).to_table().select(table.schema.names).cast(table.schema)
+        # The rows of older nights may be null in columns that came later.
+        loose = pa.schema([field.with_nullable(True) for field in table.schema])
+        return self._dataset(delta, table, wanted or None).to_table().select(table.schema.names).cast(loose)
 
     def dataset(self, table: Table) -> Dataset:
         """The whole table, for a reader without Spark, on any storage that delta-rs knows."""
@@ -124,7 +145,8 @@ class Lake:
         if self.in_process:
             # Copied: of a column of lists that are all empty, Spark's Arrow keeps no offsets for their elements, over which delta-rs panics.
             rows = rows.take(pa.array(range(len(rows)), pa.int64()))
-            write_deltalake(self.path(table), rows, mode="overwrite", predicate=_predicate(slice))
+            # And without the comments, which a lake of an older version may have in other words.
+            write_deltalake(self.path(table), rows.cast(pa.schema([field.remove_metadata() for field in table.schema])), mode="overwrite", predicate=_predicate(slice))
         else:
             self._replace_by_spark(table, frame(self.spark(), table, rows), slice)
 

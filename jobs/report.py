@@ -15,6 +15,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+OFFENDERS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM offender"  # what to ask next
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -5,6 +5,7 @@ A published view has its table's name and columns, and `latest`: the row is of t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -122,10 +123,11 @@ def ask_spark(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[ob
     """The columns and first rows of a query on the views, by Spark."""
     from pyspark.errors import AnalysisException, ParseException
 
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's own, which prints the trace of a query that cannot be answered
     spark = lake.spark()
-    for statement in _in_spark(lake):
-        spark.sql(statement)
     try:
+        for statement in _in_spark(lake):
+            spark.sql(statement)
         found = spark.sql(sql)
         return found.columns, [tuple(row) for row in found.limit(rows).collect()]
     except (AnalysisException, ParseException) as error:

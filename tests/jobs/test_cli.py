@@ -109,6 +109,13 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "newest is 2026-01-02" in run(*newest, cwd=tmp_path).stdout
 
+    by_spark = run("query", "--engine", "spark", "SELECT DISTINCT 'of ' || cluster_id AS told FROM verdict WHERE latest", cwd=tmp_path)
+    assert "of orders-eu" in by_spark.stdout
+    refused = run("query", "--engine", "spark", "SELECT lieder FROM partition", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "Spark cannot answer it: " in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
+
     asked = run("what-if", "--cluster", "orders-eu", "--broker", "1", "--broker", "3", "--id", "both", cwd=tmp_path)
     assert asked.returncode == 0, asked.stderr
     assert "Who takes over" in asked.stdout

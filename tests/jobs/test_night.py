@@ -1,8 +1,11 @@
 """Two nights of real clusters, end to end: from dumps to published answers, killed and run again, withheld and asked."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -195,6 +198,21 @@ def test_rows_of_another_night_cannot_be_written(lake: Lake, night: Night) -> No
     before = Night(lake, FIRST).read(PARTITION).count()
     night.replace(PARTITION, night.read(PARTITION).localCheckpoint().withColumn("snapshot_id", F.lit(FIRST)))
     assert Night(lake, FIRST).read(PARTITION).count() == before
+
+
+@pytest.mark.parametrize("place", [str, Path.as_uri])
+def test_a_lake_of_an_older_version_gets_the_columns_that_it_lacks(
+    spark: SparkSession, tmp_path: Path, place: Callable[[Path], str]
+) -> None:
+    lake, old = Lake(place(tmp_path), lambda: spark), BROKER.columns.strip().splitlines()
+    older = replace(BROKER, columns="\n".join(line.replace("in the broker list", "listed") for line in old[:-1]).rstrip(","))
+    row = {"cluster_id": "c", "broker_id": 1, "live": True}
+    lake.create(older)
+    lake.replace(older, pa.Table.from_pylist([{"snapshot_id": FIRST, **row}], older.schema), few=True, snapshot_id=FIRST)
+    lake.create(BROKER)
+    newer = {"snapshot_id": SECOND, **row, "cpu_capacity_percent": 50.0}
+    lake.replace(BROKER, pa.Table.from_pylist([newer], BROKER.schema), few=True, snapshot_id=SECOND)
+    assert sorted((row["snapshot_id"], row["cpu_capacity_percent"]) for row in lake.rows(BROKER)) == [(FIRST, None), (SECOND, 50.0)]
 
 
 def test_two_at_once_on_a_lake_are_one_too_many(tmp_path: Path) -> None:
