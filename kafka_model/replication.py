@@ -1,4 +1,5 @@
-"""How followers keep up: LEO, high watermark, ISR, truncation (Partition, ReplicaManager, ReplicaFetcherThread; Kafka 2.0 to 4.3).
+"""How followers keep up: LEO, high watermark, ISR, truncation (Partition, Replica, ReplicaFetcherThread; Kafka 2.0 to
+4.3; the steps of `Leader` are those of 3.7 to 3.9, asked of a real Partition).
 
 The log end offset (LEO) is the offset that the next record will get; the high watermark (HW) is the least LEO of the ISR, and consumers
 read below it. Broker 1 leads and has records 1 to 6, broker 2 has followed up to 5, broker 3 up to 3. The HW stands behind record 3; once
@@ -15,8 +16,11 @@ broker 3 is out of the ISR, behind 5:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+
+_UNKNOWN = -1  # the offset of a follower that has not fetched yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,29 @@ class Leader:
         followers = {other: Follower(leo, now_ms) for other, leo in log_end_offsets.items() if other != broker}
         return cls(broker, log_end_offsets[broker], min(log_end_offsets.values()), frozenset(log_end_offsets), followers)
 
+    @classmethod
+    def elected(
+        cls,
+        broker: int,
+        log_end_offset: int,
+        high_watermark: int,
+        isr: Collection[int],
+        replicas: Collection[int],
+        *,
+        now_ms: int,
+        lag_time_max_ms: int = 30_000,
+        min_insync_replicas: int = 0,
+    ) -> Leader:
+        """A leader that just took over: of no follower it knows how far it is, and those in the ISR have from now on to catch up."""
+        followers = {
+            other: Follower(_UNKNOWN, now_ms if other in isr else 0, last_fetch_leader_log_end_offset=_UNKNOWN)
+            for other in replicas
+            if other != broker
+        }
+        least = min(min_insync_replicas, len(replicas))
+        taken = cls(broker, log_end_offset, high_watermark, frozenset(isr), followers, lag_time_max_ms, log_end_offset, least)
+        return taken._advanced(now_ms)
+
     def append(self, records: int, *, now_ms: int) -> Leader:
         """The leader with more records; they are below the HW at once if nobody is to be waited for."""
         return replace(self, log_end_offset=self.log_end_offset + records)._advanced(now_ms)
@@ -74,9 +101,9 @@ class Leader:
         """
         known = self.followers[follower]
         fetched = known.fetched(offset, self.log_end_offset, now_ms=now_ms)
-        joins = {follower} if offset >= max(self.high_watermark, self.epoch_start_offset) else set()
+        joins = {follower} - self.isr if offset >= max(self.high_watermark, self.epoch_start_offset) else set()
         after = replace(self, followers={**self.followers, follower: fetched}, isr=self.isr | joins)
-        return after._advanced(now_ms) if offset != known.log_end_offset else after
+        return after._advanced(now_ms) if joins or offset != known.log_end_offset else after
 
     def out_of_sync(self, *, now_ms: int) -> frozenset[int]:
         """The members of the ISR that are not caught up."""
@@ -84,7 +111,8 @@ class Leader:
 
     def shrink_isr(self, *, now_ms: int) -> Leader:
         """The leader without those out of sync in its ISR: the HW may rise."""
-        return replace(self, isr=self.isr - self.out_of_sync(now_ms=now_ms))._advanced(now_ms)
+        leaving = self.out_of_sync(now_ms=now_ms)
+        return replace(self, isr=self.isr - leaving)._advanced(now_ms) if leaving else self
 
     def _caught_up(self, broker: int, now_ms: int) -> bool:
         return self.followers[broker].caught_up(self.log_end_offset, now_ms=now_ms, lag_time_max_ms=self.lag_time_max_ms)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from kafka_model.replication import (
     EpochEntry,
+    Follower,
     Leader,
     end_offset_for,
     lost_records,
@@ -100,3 +101,20 @@ def test_a_follower_of_an_older_epoch_does_not_join_before_it_has_the_new_leader
 
 def test_an_unclean_leader_loses_what_it_has_not() -> None:
     assert lost_records(3, 5, {1: 7, 2: 6, 3: 3}) == (2, 4)
+
+
+def test_a_follower_that_joins_where_it_stood_raises_the_high_watermark_if_the_isr_was_too_small() -> None:
+    leader = Leader(1, 5, 3, frozenset({1}), {2: Follower(5, 0)}, min_insync_replicas=2)
+    assert leader.fetch(2, 5, now_ms=1).high_watermark == 5
+
+
+def test_looking_the_isr_over_changes_nothing_where_nobody_leaves() -> None:
+    leader = Leader(1, 9, 3, frozenset({1}), {2: Follower(5, 0)})
+    assert leader.shrink_isr(now_ms=99_000) is leader
+
+
+def test_a_new_leader_waits_for_its_isr_and_not_for_others() -> None:
+    leader = Leader.elected(1, 5, 3, [1, 2], [1, 2, 3], now_ms=100_000)
+    assert leader.fetch(2, 5, now_ms=100_001).high_watermark == 5
+    assert leader.shrink_isr(now_ms=130_000).isr == {1, 2}
+    assert leader.shrink_isr(now_ms=130_001).high_watermark == 5
