@@ -23,7 +23,6 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -118,12 +117,15 @@ def hash_map_order(
     return [distinct[position] for position in sorted(range(len(bins)), key=bins.__getitem__)]
 
 
-def computed_order(keys: Sequence[Key], codes: npt.NDArray[np.int64], *, initial: int) -> list[Key]:
-    """The distinct keys of these hash codes in the order of iteration, put by computeIfAbsent into a map of that initial capacity."""
+def computed_order(calls: Iterable[Key], hashes: Callable[[Sequence[Key]], Sequence[int]], *, initial: int) -> list[Key]:
+    """The keys of these calls of computeIfAbsent on a map of that initial capacity, in the order of iteration."""
+    calls = list(calls)
+    keys = list(dict.fromkeys(calls))
+    codes = np.array(hashes(keys), dtype=np.int64)
     bins = (codes ^ (codes & 0xFFFFFFFF) >> 16) & initial - 1
-    if len(keys) > initial * 3 // 4 or (len(keys) and np.bincount(bins).max() >= _TREEIFY_THRESHOLD):
+    if len(keys) > initial * 3 // 4 or (keys and np.bincount(bins).max() >= _TREEIFY_THRESHOLD):
         table = HashTable(dict(zip(keys, codes.tolist(), strict=True)).__getitem__, initial=initial)
-        for key in keys:
+        for key in calls:  # a call for a key that is there can make the table grow, too
             table.compute_if_absent(key)
         return list(table)
     last_first = np.argsort(bins[::-1], kind="stable")  # a new key comes first in its bin

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-
 _UNKNOWN = -1  # the offset of a follower that has not fetched yet
 
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 
-import numpy as np
-
 from kafka_model.assignor import (
     Assignment,
     Member,
@@ -126,9 +124,8 @@ def _share(
         for index in revoked_from:
             del shared[index][pair]
         sharers[pair] = dict.fromkeys(index for index in remaining if index not in revoked_from)
-    order = list(dict.fromkeys(chain(sharers, targets)))
-    codes = np.array(hashes(order), dtype=np.int64)
-    order = computed_order(order, codes, initial=table_size_for((len(targets) + 1) * 4 // 3 + 1))
+    calls = chain(chain.from_iterable(held.values()), targets)
+    order = computed_order(calls, hashes, initial=table_size_for((len(targets) + 1) * 4 // 3 + 1))
     if sharing == 1:
         _deal(order, sharers, shared, due)
     else:

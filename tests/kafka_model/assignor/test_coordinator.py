@@ -74,3 +74,17 @@ def test_uniform_of_4_0_gives_what_is_over_to_the_first_members():
 def test_an_older_version_is_refused(assignor, version):
     with pytest.raises(UnknownVersion, match=version):
         assignor.assign({"T": 4}, IDS, [Member("A", ("T",))], version=version)
+
+
+def test_a_share_groups_map_of_partitions_grows_by_what_is_put_again():
+    # What Kafka 4.3.1 says: thirteen keys in a table of sixteen, and then a fourteenth call.
+    ids = {"n2": "x1BFOLMlw-Pw3WNOCZCZbw", "n0": "bQuVx4fOJroRuZjMQql1UA"}
+    held = {"88": ([], [6]), "31": ([0, 3], [0, 1, 3, 7, 5, 8]), "20": ([1, 2], [2, 3, 4, 5, 6, 7, 8, 1])}
+    names = {"88": "consumer-88-f4d523e29855e942", "31": "consumer-31-5064b2ec25097d7d", "20": "consumer-20-ab4d475f07a7b698"}
+    members = [
+        Member(names[short], ("n0", "n2"), owned=(*(("n0", n) for n in first), *(("n2", n) for n in second)))
+        for short, (first, second) in held.items()
+    ]
+    answer = share_simple.assign({"n2": 9, "n0": 4}, ids, members, assignable={"n2": [0, 1, 2, 3, 4, 5, 6, 8]})
+    assert sorted(answer[names["31"]]) == [("n0", 0), ("n2", 5), ("n2", 7)]
+    assert sorted(answer[names["88"]]) == [("n2", 1), ("n2", 6)]

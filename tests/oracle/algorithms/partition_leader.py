@@ -1,4 +1,4 @@
-"""kafka.cluster.Partition over a real log: LEO, high watermark and ISR as records come, followers fetch or lag, and the ISR is looked over."""
+"""kafka.cluster.Partition over a real log: LEO, high watermark and ISR as records come, and followers fetch or lag."""
 
 from __future__ import annotations
 
