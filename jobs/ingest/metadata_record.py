@@ -16,6 +16,7 @@ import binascii
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jobs.ingest.dump import Unreadable, plain_text
@@ -246,13 +247,14 @@ def _value(value: Bytes, field: Field, version: int) -> Any:
         raise Unreadable("it ends within a list")
     [element, *_] = kind
     if isinstance(element, Field):
-        return [_structure(value, kind, version) for _ in range(count)]  # type: ignore[arg-type]
+        return [_structure(value, kind, version) for _ in range(count)]
     if layout := _NUMBERS.get(element):
-        return [value.number(layout) for _ in range(count)]
+        return list(struct.unpack(f">{count}{layout.format[1:]}", value.take(count * layout.size)))
     inner = Field(field.name, element)
     return [_value(value, inner, version) for _ in range(count)]
 
 
+@lru_cache(1 << 14)  # a log names the same topics and directories over and over
 def _uuid(taken: bytes) -> str:
     return base64.urlsafe_b64encode(taken).decode().rstrip("=")
 
@@ -293,7 +295,7 @@ def _json_value(data: Any, field: Field, version: int) -> Any:
         if not isinstance(data, list):
             raise Unreadable(f"{field.name} is no list")
         if isinstance(kind[0], Field):
-            return [_json_structure(element, kind, version) for element in data]  # type: ignore[arg-type]
+            return [_json_structure(element, kind, version) for element in data]
         inner = Field(field.name, kind[0])
         return [_json_value(element, inner, version) for element in data]
     if kind == "bytes":
