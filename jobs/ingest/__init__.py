@@ -11,6 +11,7 @@ rows of one cluster at a time is held in memory. A cluster of which nothing was 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def read(
     if sum(file.size_bytes for cluster in found for file in cluster.files) > few_bytes:
         return _spread(spark(), source, found, snapshot_id)
     system, _ = filesystem(source)
-    parts = [_tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id) for cluster in found]
+    parts = [_cluster(system, cluster, snapshot_id) for cluster in found]
     return tuple(pa.concat_tables(of_clusters) for of_clusters in zip(*parts, strict=True))
 
 
@@ -75,7 +76,7 @@ def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot
         for batch in batches:
             for index in batch.column(0).to_pylist():
                 cluster = largest_first[index]
-                tables = _tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id)
+                tables = _cluster(system, cluster, snapshot_id)
                 for written, table in zip(WRITES, tables, strict=True):
                     for start in range(0, len(table), _PACKED):
                         yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
@@ -98,6 +99,18 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for packed in batch.column(0):
             yield from pa.ipc.open_stream(packed.as_buffer())
+
+
+def _cluster(system: fs.FileSystem, cluster: Cluster, snapshot_id: str) -> list[pa.Table]:
+    """The tables of a cluster."""
+    # Nothing that a dump becomes refers to itself: a collector would walk its millions of tuples in vain, for half of the time.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _ingest(system: fs.FileSystem, cluster: Cluster) -> Merged:
