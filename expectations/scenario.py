@@ -17,10 +17,11 @@ def expectations(limits: Limits) -> list[Expectation]:
     return [
         hard(
             "every_failure_played",
-            "The loss of every live broker, and of every rack with one, has its scenario.",
+            "The loss of every live broker, its stop in order, and the loss of every rack with one, has its scenario.",
             """
                 WITH failing AS (
                     SELECT cluster_id, 'broker' AS kind, CAST(broker_id AS STRING) AS name FROM broker WHERE live
+                    UNION SELECT cluster_id, 'stop', CAST(broker_id AS STRING) FROM broker WHERE live
                     UNION SELECT cluster_id, 'rack', rack FROM broker WHERE live AND rack IS NOT NULL
                 ), played AS (
                     SELECT cluster_id, kind, explode(if(kind = 'rack', racks, transform(brokers, id -> CAST(id AS STRING)))) AS name
@@ -37,7 +38,7 @@ def expectations(limits: Limits) -> list[Expectation]:
                 "cluster_id, scenario_set, scenario_id",
                 said="""
                     SELECT cluster_id, scenario_set, scenario_id, struct(partitions, moved_leaders, leaderless, newly_leaderless,
-                        under_min_isr, newly_under_min_isr, at_min_isr, unclean_leaders, no_replica_left) AS said
+                        under_min_isr, newly_under_min_isr, at_min_isr, unclean_leaders, no_replica_left, newly_lost) AS said
                     FROM {batch}
                     WHERE partitions > 0
                 """,
@@ -51,7 +52,8 @@ def expectations(limits: Limits) -> list[Expectation]:
                         count_if(under_min_isr AND NOT under_min_isr_before) AS newly_under_min_isr,
                         count_if(at_min_isr) AS at_min_isr,
                         count_if(unclean AND leader IS NOT NULL) AS unclean_leaders,
-                        count_if(live_replicas = 0) AS no_replica_left) AS found
+                        count_if(live_replicas = 0) AS no_replica_left,
+                        count_if(safe_replicas = 0 AND safe_replicas_before > 0) AS newly_lost) AS found
                     FROM failover
                     GROUP BY ALL
                 """,
@@ -68,6 +70,16 @@ def expectations(limits: Limits) -> list[Expectation]:
             _survives("broker", "newly_under_min_isr"),
         ),
         soft(
+            "data_survives_a_broker",
+            "Whichever broker is lost, every partition keeps a replica with all acknowledged records.",
+            _survives("broker", "newly_lost"),
+        ),
+        soft(
+            "writes_survive_a_rolling_restart",
+            "Whichever broker is stopped in order, no partition stops to accept acks=all.",
+            _survives("stop", "newly_under_min_isr"),
+        ),
+        soft(
             "reads_survive_a_rack",
             "Whichever rack is lost, no partition loses its leader.",
             _survives("rack", "newly_leaderless"),
@@ -77,6 +89,12 @@ def expectations(limits: Limits) -> list[Expectation]:
             "writes_survive_a_rack",
             "Whichever rack is lost, no partition stops to accept acks=all.",
             _survives("rack", "newly_under_min_isr"),
+            told=_RACKED,
+        ),
+        soft(
+            "data_survives_a_rack",
+            "Whichever rack is lost, every partition keeps a replica with all acknowledged records.",
+            _survives("rack", "newly_lost"),
             told=_RACKED,
         ),
     ]

@@ -92,7 +92,7 @@ def nightly(
 
 @app.command()
 def step(
-    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover or broker_balance.")],
+    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover, joint_failover or broker_balance.")],
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
     source: Annotated[str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = str(BUNDLED),

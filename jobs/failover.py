@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.tables import BROKER, CLUSTER, FAILOVER, FAILOVER_LOAD, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
+from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, FAILOVER, FAILOVER_LOAD, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, CONSUMER_GROUP)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
 
 NIGHTLY = "nightly"
@@ -34,27 +34,62 @@ _ASKED = SCENARIO.schema.names[:9]
 
 
 def transform(
-    cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, producer_load: DataFrame, *, parameters: Mapping[str, str]
+    cluster: DataFrame,
+    broker: DataFrame,
+    topic: DataFrame,
+    partition: DataFrame,
+    producer_load: DataFrame,
+    consumer_group: DataFrame,
+    *,
+    parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
-    return outcome(nightly(broker), cluster, broker, topic, partition, producer_load)
+    return outcome(nightly(broker), cluster, broker, topic, partition, producer_load, consumer_group)
 
 
 def nightly(broker: DataFrame) -> DataFrame:
-    """The loss of every live broker, and of every rack: its brokers fail in the order of their ids."""
+    """The loss of every live broker, its stop in order, and the loss of every rack: its brokers fail in the order of their ids."""
     live = broker.where("live")
     each = live.select(*_CLUSTER, F.concat(F.lit("broker "), "broker_id").alias("scenario_id"), F.lit("broker").alias("kind"), F.array("broker_id").alias("brokers"),
                        F.array().cast("array<string>").alias("racks"))  # fmt: skip
     rack = live.where("rack IS NOT NULL").groupBy(*_CLUSTER, "rack").agg(F.sort_array(F.collect_list("broker_id")).alias("brokers"))
     racks = rack.select(*_CLUSTER, F.concat(F.lit("rack "), "rack").alias("scenario_id"), F.lit("rack").alias("kind"), "brokers", F.array("rack").alias("racks"))
-    return each.unionByName(racks).withColumns(
-        {"scenario_set": F.lit(NIGHTLY), "unclean": F.lit(None).cast("boolean"), "controlled_shutdown": F.lit(False)}
+    stops = each.withColumns({"scenario_id": F.concat(F.lit("stop "), F.col("brokers")[0]), "kind": F.lit("stop")})
+    return each.unionByName(stops).unionByName(racks).withColumns(
+        {"scenario_set": F.lit(NIGHTLY), "unclean": F.lit(None).cast("boolean"), "controlled_shutdown": F.col("kind") == "stop"}
     ).select(*_ASKED)
 
 
 def outcome(
-    asked: DataFrame, cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, producer_load: DataFrame
+    asked: DataFrame,
+    cluster: DataFrame,
+    broker: DataFrame,
+    topic: DataFrame,
+    partition: DataFrame,
+    producer_load: DataFrame,
+    consumer_group: DataFrame,
 ) -> tuple[DataFrame, ...]:
     """The scenarios with their counts, the partitions that they touch, and the survivors that take over."""
+    touched = (
+        ruled(partition, cluster, broker, topic)
+        .withColumn("broker_id", F.explode("replicas"))
+        .join(F.broadcast(asked.withColumn("broker_id", F.explode("brokers"))), on=[*_CLUSTER, "broker_id"], how="inner")
+        # A partition with several failing replicas meets its scenario several times: the first of them stands for all.
+        .where(F.filter("replicas", lambda id: F.array_contains("brokers", id))[0] == F.col("broker_id"))
+        .withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))
+    )
+    failover = _live_through(touched).persist()
+    led = partition.where("leader IS NOT NULL").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.count("*").alias("leaders_before"))
+    bound = F.col("explicit_records") + F.col("keyed_records")
+    sample = producer_load.where("records IS NOT NULL").select(
+        *_PARTITION, "records", "size_bytes", bound.alias("bound_records"),
+        F.when(F.col("records") > 0, F.round(F.col("size_bytes") * (bound / F.col("records"))).cast("bigint")).otherwise(0).alias("bound_bytes"),
+    )  # fmt: skip
+    load = _load(failover, led, sample).persist()
+    return _summary(asked, failover, load, sample, _coordination(failover, partition, consumer_group)), failover, load
+
+
+def ruled(partition: DataFrame, cluster: DataFrame, broker: DataFrame, topic: DataFrame) -> DataFrame:
+    """Partitions with the rules that their elections follow, and their replicas that live."""
     rules = cluster.select(*_CLUSTER, "controller", F.col("elr").alias("elr_kept")).join(
         broker.where("live").groupBy(_CLUSTER).agg(F.collect_list("broker_id").alias("live")), on=_CLUSTER, how="inner"
     )
@@ -65,28 +100,18 @@ def outcome(
         F.coalesce("min_insync_replicas", F.lit(1)).alias("min_insync_replicas"),
         F.coalesce(F.col("configs")["unclean.leader.election.enable"] == "true", F.lit(False)).alias("topic_unclean"),
     )
-    touched = (
-        partition.select(*_PARTITION, "leader", "replicas", "isr", "elr", "last_known_elr", F.explode("replicas").alias("broker_id"))
-        .join(F.broadcast(asked.withColumn("broker_id", F.explode("brokers"))), on=[*_CLUSTER, "broker_id"], how="inner")
-        # A partition with several failing replicas meets its scenario several times: the first of them stands for all.
-        .where(F.filter("replicas", lambda id: F.array_contains("brokers", id))[0] == F.col("broker_id"))
+    return (
+        partition.select(*_PARTITION, "leader", "replicas", "isr", "elr", "last_known_elr")
         .join(F.broadcast(rules), on=_CLUSTER, how="inner")
         .join(config, on=[*_CLUSTER, "topic"], how="left")
         .withColumn("live", F.array_intersect("replicas", "live"))
-        .withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))
         .withColumn("elr_kept", F.col("elr_kept") & F.col("elr").isNotNull())
     )
-    failover = _live_through(touched).persist()
-    led = partition.where("leader IS NOT NULL").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.count("*").alias("leaders_before"))
-    sample = producer_load.where("records IS NOT NULL").select(
-        *_PARTITION, "records", "size_bytes", (F.col("explicit_records") + F.col("keyed_records")).alias("bound_records")
-    )
-    load = _load(failover, led, sample).persist()
-    return _summary(asked, failover, load, sample), failover, load
 
 
-def _live_through(touched: DataFrame) -> DataFrame:
-    before = F.struct(
+def before() -> Column:
+    """A partition's state as the failures find it."""
+    return F.struct(
         F.when(F.array_contains("live", F.col("leader")), F.col("leader")).alias("leader"),
         F.col("isr"),
         F.coalesce("elr", F.array().cast("array<int>")).alias("elr"),
@@ -96,8 +121,20 @@ def _live_through(touched: DataFrame) -> DataFrame:
         F.lit("none").alias("election"),
         F.lit(False).alias("unclean"),
     ).cast(_STATE)
-    failing = F.filter("brokers", lambda id: F.array_contains("replicas", id))
-    state = touched.withColumn("before", before).withColumn("after", F.aggregate(failing, F.col("before"), _fail))
+
+
+def after(brokers: Column) -> Column:
+    """The state of `before` once these brokers have failed, one after the other."""
+    return F.aggregate(F.filter(brokers, lambda id: F.array_contains("replicas", id)), F.col("before"), _fail)
+
+
+def safe(live: Column) -> Column:
+    """How many of these replicas have every acknowledged record: those of the ISR and of the ELR."""
+    return F.size(F.array_intersect(live, F.array_union("before.isr", "before.elr")))
+
+
+def _live_through(touched: DataFrame) -> DataFrame:
+    state = touched.withColumn("before", before()).withColumn("after", after(F.col("brokers")))
     size, min_isr = F.size("isr"), F.col("min_insync_replicas")
     return (
         state.withColumnRenamed("isr", "isr_before")
@@ -123,8 +160,37 @@ def _live_through(touched: DataFrame) -> DataFrame:
             (F.col("leader").isNotNull() & (size == min_isr)).alias("at_min_isr"),
             "after.unclean",
             F.size("after.live").alias("live_replicas"),
+            safe(F.col("before.live")).alias("safe_replicas_before"),
+            safe(F.col("after.live")).alias("safe_replicas"),
         )
     )
+
+
+def _coordination(failover: DataFrame, partition: DataFrame, consumer_group: DataFrame) -> DataFrame:
+    """Of each scenario, the groups whose coordinator moves or is gone: the leader of their partition of __consumer_offsets.
+
+    GroupCoordinatorService.partitionFor (GroupMetadataManager before 4.0): Utils.abs(groupId.hashCode) % partitions.
+    """
+    # String.hashCode goes by UTF-16 code units, two bytes each.
+    unit = "conv(substring(units, 4 * place + 1, 4), 16, 10)"
+    code = f"aggregate(sequence(0, length(units) div 4 - 1), 0L, (code, place) -> (31 * code + CAST({unit} AS BIGINT)) & 4294967295L)"
+    offsets = partition.where("topic = '__consumer_offsets'").groupBy(_CLUSTER).agg(F.count("*").alias("n"))
+    groups = (
+        consumer_group.join(offsets, on=_CLUSTER, how="inner")
+        .withColumn("units", F.expr("hex(encode(group_id, 'UTF-16BE'))"))
+        .withColumn("code", F.expr(f"if(units = '', 0L, {code})"))
+        .withColumn("code", F.expr("if(code >= 2147483648, code - 4294967296, code)"))
+        .withColumn("partition", F.expr("CAST(if(code = -2147483648, 0, abs(code)) % n AS INT)"))
+        .groupBy(*_CLUSTER, "partition").agg(F.count("*").alias("groups"))
+    )  # fmt: skip
+    told = groups.select(*_CLUSTER).distinct().withColumn("told", F.lit(True))
+    hit = failover.where("topic = '__consumer_offsets'").join(groups, on=[*_CLUSTER, "partition"], how="inner")
+    count = hit.groupBy(_SCENARIO).agg(
+        F.sum(F.when(F.expr("leader IS NOT NULL AND NOT leader <=> leader_before"), F.col("groups")).otherwise(0)).alias("moved_coordinators"),
+        F.sum(F.when(F.expr("leader IS NULL"), F.col("groups")).otherwise(0)).alias("lost_coordinators"),
+    )
+    scenario = failover.select(*_SCENARIO).distinct().join(told, on=_CLUSTER, how="inner")
+    return scenario.join(count, on=_SCENARIO, how="left").fillna(0, ["moved_coordinators", "lost_coordinators"]).drop("told")
 
 
 def _state(leader: Column) -> Column:
@@ -235,7 +301,7 @@ def _load(failover: DataFrame, led: DataFrame, sample: DataFrame) -> DataFrame:
     )
 
 
-def _summary(asked: DataFrame, failover: DataFrame, load: DataFrame, sample: DataFrame) -> DataFrame:
+def _summary(asked: DataFrame, failover: DataFrame, load: DataFrame, sample: DataFrame, coordination: DataFrame) -> DataFrame:
     leaderless = F.col("leader").isNull()
     counts = {
         "partitions": F.count("*"),
@@ -247,20 +313,26 @@ def _summary(asked: DataFrame, failover: DataFrame, load: DataFrame, sample: Dat
         "at_min_isr": F.count_if("at_min_isr"),
         "unclean_leaders": F.count_if(F.col("unclean") & ~leaderless),
         "no_replica_left": F.count_if(F.col("live_replicas") == 0),
+        "newly_lost": F.count_if(F.expr("safe_replicas = 0 AND safe_replicas_before > 0")),
+        "changed_partitions": F.count_if(~F.col("leader").eqNullSafe(F.col("leader_before")) | (F.col("isr") != F.sort_array("isr_before"))),
         "homeless_records": F.sum(F.when(leaderless, F.col("bound_records"))),
+        "homeless_size_bytes": F.sum(F.when(leaderless, F.col("bound_bytes"))),
     }
     counted = failover.join(sample, on=_PARTITION, how="left").groupBy(_SCENARIO).agg(*(count.alias(name) for name, count in counts.items()))
     busiest = load.groupBy(_SCENARIO).agg(F.max(F.struct("gained_leaders", (-F.col("broker_id")).alias("id"))).alias("busiest"))
     sampled = sample.select(*_CLUSTER).distinct().withColumn("sampled", F.lit(True))
-    whole = [name for name in counts if name != "homeless_records"]
+    whole = [name for name in counts if not name.startswith("homeless")]
     return (
         asked.join(counted, on=_SCENARIO, how="left")
         .join(busiest, on=_SCENARIO, how="left")
         .join(sampled, on=_CLUSTER, how="left")
+        .join(coordination, on=_SCENARIO, how="left")
         .select(
             *_ASKED,
             *(F.coalesce(name, F.lit(0)).alias(name) for name in whole),
-            F.when(F.col("sampled"), F.coalesce("homeless_records", F.lit(0))).alias("homeless_records"),
+            *(F.when(F.col("sampled"), F.coalesce(name, F.lit(0))).alias(name) for name in ("homeless_records", "homeless_size_bytes")),
+            "moved_coordinators",
+            "lost_coordinators",
             (-F.col("busiest.id")).alias("busiest_survivor"),
             F.coalesce("busiest.gained_leaders", F.lit(0)).alias("busiest_gained_leaders"),
         )

@@ -307,7 +307,7 @@ _SCENARIO = f"""{_CLUSTER},
     scenario_id  STRING NOT NULL COMMENT 'such as broker 3, rack a, or the what-if''s own'"""
 SCENARIO = Table("scenario", "a failure and its outcome", ("snapshot_id", "cluster_id", "scenario_set", "scenario_id"), f"""
     {_SCENARIO},
-    kind    STRING     NOT NULL COMMENT 'broker, rack or what-if',
+    kind    STRING     NOT NULL COMMENT 'broker (killed), stop (a broker stopped in order), rack or what-if',
     brokers ARRAY<INT> NOT NULL COMMENT 'that fail, in this order',
     racks   ARRAY<STRING> NOT NULL COMMENT 'that were asked to fail',
     unclean BOOLEAN             COMMENT 'unclean election everywhere or nowhere; null: as each topic''s unclean.leader.election.enable says',
@@ -323,7 +323,12 @@ SCENARIO = Table("scenario", "a failure and its outcome", ("snapshot_id", "clust
     no_replica_left     BIGINT NOT NULL COMMENT 'all replicas are on failing or dead brokers',
     homeless_records    BIGINT COMMENT 'sampled records bound by key or by name to a partition without a leader; null: no key sample',
     busiest_survivor    INT    COMMENT 'who gains the most leaders; null: nobody gains',
-    busiest_gained_leaders BIGINT NOT NULL
+    busiest_gained_leaders BIGINT NOT NULL,
+    newly_lost         BIGINT NOT NULL COMMENT 'partitions of which every replica that was in sync or eligible is gone, and was not before: acknowledged records are lost unless one comes back',
+    changed_partitions BIGINT NOT NULL COMMENT 'whose leader, ISR or ELR changes: a PartitionChangeRecord each to KRaft, a state node written to ZooKeeper',
+    homeless_size_bytes BIGINT COMMENT 'sampled bytes of the homeless records; null: no key sample',
+    moved_coordinators BIGINT  COMMENT 'consumer groups whose coordinator moves; null: no group or no __consumer_offsets is told',
+    lost_coordinators  BIGINT  COMMENT 'consumer groups that are left without a coordinator: their members stop; null likewise'
 """, slice=("snapshot_id", "scenario_set"))
 FAILOVER = Table("failover", "what a failure does to a partition: only the partitions that it touches",
                  ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"), f"""
@@ -345,7 +350,9 @@ FAILOVER = Table("failover", "what a failure does to a partition: only the parti
     under_min_isr BOOLEAN NOT NULL,
     at_min_isr    BOOLEAN NOT NULL,
     unclean       BOOLEAN NOT NULL COMMENT 'the new leader was not in sync',
-    live_replicas INT NOT NULL COMMENT 'replicas on brokers that still live'
+    live_replicas INT NOT NULL COMMENT 'replicas on brokers that still live',
+    safe_replicas_before INT NOT NULL COMMENT 'replicas on live brokers, in the ISR or ELR: they have every acknowledged record',
+    safe_replicas        INT NOT NULL COMMENT 'of them, those that still live'
 """, slice=("snapshot_id", "scenario_set"))
 FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivors that gain",
                       ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "broker_id"), f"""
@@ -357,6 +364,28 @@ FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivo
     gained_size_bytes BIGINT COMMENT 'sampled bytes of the partitions gained; null: no key sample',
     gained_share DOUBLE NOT NULL COMMENT 'of all leaders that move in the scenario'
 """, slice=("snapshot_id", "scenario_set"))
+
+BROKER_PAIR = Table("broker_pair", "what two live brokers take with them if both are killed, the lower id first: pairs that share a partition",
+                    ("snapshot_id", "cluster_id", "broker_id", "other_broker_id"), f"""
+    {_CLUSTER},
+    broker_id       INT NOT NULL,
+    other_broker_id INT NOT NULL COMMENT 'the greater',
+    shared_partitions   BIGINT NOT NULL COMMENT 'with a replica on each',
+    newly_leaderless    BIGINT NOT NULL COMMENT 'of all partitions, those that lose their leader; a pair that shares none does what each does alone',
+    newly_under_min_isr BIGINT NOT NULL COMMENT 'that stop to accept acks=all',
+    newly_lost          BIGINT NOT NULL COMMENT 'of which no replica with every acknowledged record is left'
+""")
+JOINT_LOSS = Table("joint_loss", "how many sets of live brokers are fatal if they die together", ("snapshot_id", "cluster_id", "deaths"), f"""
+    {_CLUSTER},
+    deaths       INT    NOT NULL COMMENT 'brokers that die: two, and each replication factor of the cluster up to five',
+    live_brokers INT    NOT NULL,
+    broker_sets  BIGINT NOT NULL COMMENT 'of so many brokers, in all',
+    copysets     BIGINT NOT NULL COMMENT 'distinct replica sets of that size, all live, with a replica that has every acknowledged record',
+    data_loss_sets    BIGINT COMMENT 'sets with all replicas that have every acknowledged record of some partition; null: too many to count',
+    write_outage_sets BIGINT COMMENT 'sets that leave fewer than min.insync.replicas in sync of some partition that has enough now; null likewise',
+    data_loss_probability    DOUBLE COMMENT 'that so many random deaths lose data',
+    write_outage_probability DOUBLE COMMENT 'that so many random deaths stop acks=all somewhere'
+""")
 
 # ---------------------------------------------------------------- what the balance rules read
 BROKER_BALANCE = Table("broker_balance", "what a broker carries, idle ones too", ("snapshot_id", "cluster_id", "broker_id"), f"""

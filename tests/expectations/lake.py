@@ -93,7 +93,12 @@ def sound() -> Tables:
         have("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
         have("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
         _have_scenario(tables, f"broker {broker}", "broker", [broker], [])
+        _have_scenario(tables, f"stop {broker}", "stop", [broker], [])
         _have_scenario(tables, f"rack {rack}", "rack", [broker], [rack])
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        have("broker_pair", one, other, 6, 0, 6, 0)
+    have("joint_loss", 2, 3, 3, 0, 0, 3, 0.0, 1.0)
+    have("joint_loss", 3, 3, 1, 1, 1, 1, 1.0, 1.0)
     for partition, replicas in enumerate(REPLICAS):
         have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None)
         have("replica_assignment", "t", partition, replicas, replicas, False, 0)
@@ -115,13 +120,13 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
     (lost,) = brokers
     heir, in_sync = (lost + 1) % 3, [id for id in range(3) if id != lost]
     counts = {"partitions": 6, "moved": 2, "leaderless": 0, "newly": 0, "under": 0, "newly_under": 0, "at": 6, "unclean": 0, "none left": 0}
-    add("scenario", "nightly", name, kind, brokers, racks, None, False, *counts.values(), 0, heir, 2)(tables)
+    add("scenario", "nightly", name, kind, brokers, racks, None, kind == "stop", *counts.values(), 0, heir, 2, 0, 6, 0, 0, 0)(tables)
     add("failover_load", "nightly", name, heir, 2, 2, 20, 200, 1.0)(tables)
     for partition, replicas in enumerate(REPLICAS):
         leader = heir if replicas[0] == lost else replicas[0]
         moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if replicas[0] == lost else []
         states = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none"]
-        after = [replicas[0], leader, [0, 1, 2], in_sync, [], [], 2, False, False, True, False, 2]
+        after = [replicas[0], leader, [0, 1, 2], in_sync, [], [], 2, False, False, True, False, 2, 3, 2]
         add("failover", "nightly", name, "t", partition, *states, *after)(tables)
 
 

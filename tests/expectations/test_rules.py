@@ -17,6 +17,7 @@ SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
 
 KILLED_0 = {"scenario_id": "broker 0"}
 RACK_A = {"scenario_id": "rack a"}
+STOPPED_0 = {"scenario_id": "stop 0"}
 SIGNS = [
     "leaderless",
     "under_replicated",
@@ -59,6 +60,11 @@ def refusing(scenario: dict[str, str]) -> list[Edit]:
         edit("failover", {**scenario, "partition": 0}, isr=[1], under_min_isr=True, at_min_isr=False),
         edit("scenario", scenario, under_min_isr=1, newly_under_min_isr=1, at_min_isr=5),
     ]
+
+
+def losing(scenario: dict[str, str]) -> list[Edit]:
+    """Nobody with all acknowledged records of partition 0 is left."""
+    return [edit("failover", {**scenario, "partition": 0}, safe_replicas=0), edit("scenario", scenario, newly_lost=1)]
 
 
 ASKED = edit("topic_placement", asked=True, matching_partitions=5, explained=False)
@@ -136,15 +142,22 @@ BROKEN: dict[str, list[Edit]] = {
     "disk_usage.disks_not_full": [edit("disk_usage", {"broker_id": 0}, used_share=0.81)],
     "scenario.every_failure_played": [drop(table, {"scenario_id": "rack c"}) for table in ("scenario", "failover", "failover_load")],
     "scenario.counts_as_failover": [edit("scenario", KILLED_0, no_replica_left=1)],
-    "scenario.reads_survive_a_broker": leaderless(KILLED_0),
+    "scenario.reads_survive_a_broker": [*leaderless(KILLED_0), edit("broker_pair", newly_leaderless=1)],
     "scenario.writes_survive_a_broker": refusing(KILLED_0),
+    "scenario.data_survives_a_broker": losing(KILLED_0),
+    "scenario.writes_survive_a_rolling_restart": refusing(STOPPED_0),
     "scenario.reads_survive_a_rack": leaderless(RACK_A),
     "scenario.writes_survive_a_rack": refusing(RACK_A),
+    "scenario.data_survives_a_rack": losing(RACK_A),
     "failover.every_touched_partition": [
         drop("failover", {**KILLED_0, "partition": 1}),
         edit("scenario", KILLED_0, partitions=5, at_min_isr=5),
     ],
-    "failover.leader_is_live": [edit("broker", {"broker_id": 1}, live=False)],
+    "failover.leader_is_live": [
+        edit("broker", {"broker_id": 1}, live=False),
+        drop("broker_pair", {"broker_id": 1}),
+        drop("broker_pair", {"other_broker_id": 1}),
+    ],
     "failover.leader_was_in_sync": [edit("failover", {**KILLED_0, "partition": 0}, isr_before=[0, 2])],
     "failover.leader_stays": [edit("failover", {**KILLED_0, "partition": 0}, leader_before=2)],
     "failover.leader_in_isr": [edit("failover", {**KILLED_0, "partition": 0}, isr=[0, 2])],
@@ -153,6 +166,10 @@ BROKEN: dict[str, list[Edit]] = {
     "failover_load.gains_are_moves": [edit("failover_load", KILLED_0, gained_leaders=1)],
     "failover_load.gained_shares_sum_to_one": [edit("failover_load", KILLED_0, gained_share=0.5)],
     "failover_load.survivors_gain": [edit("failover_load", KILLED_0, broker_id=0)],
+    "broker_pair.every_pair_played": [edit("broker_pair", {"broker_id": 1}, shared_partitions=5)],
+    "broker_pair.no_less_than_one": [edit("broker_pair", {"broker_id": 1}, newly_leaderless=-1)],
+    "broker_pair.data_survives_two_brokers": [edit("broker_pair", {"broker_id": 1}, newly_lost=1)],
+    "joint_loss.fatal_among_all": [edit("joint_loss", {"deaths": 3}, copysets=2)],
     "broker_balance.carries_the_partitions": [edit("broker_balance", {"broker_id": 0}, in_sync_replicas=5)],
     "broker_balance.even_leaders": [
         edit("partition", {"partition": 1}, leader=0),
@@ -163,7 +180,8 @@ BROKEN: dict[str, list[Edit]] = {
     ],
     "broker_balance.even_replicas": [  # a fourth broker leads, and holds nothing
         add("broker", 3, "a", True, None, None, None, None),
-        add("scenario", "nightly", "broker 3", "broker", [3], [], None, False, *[0] * 9, 0, None, 0),
+        add("scenario", "nightly", "broker 3", "broker", [3], [], None, False, *[0] * 9, 0, None, 0, 0, 0, None, None, None),
+        add("scenario", "nightly", "stop 3", "stop", [3], [], None, True, *[0] * 9, 0, None, 0, 0, 0, None, None, None),
         edit("partition", {"partition": 5}, leader=3),
         edit("broker_balance", {"broker_id": 2}, leaders=1),
         add("broker_balance", 3, "a", True, 0, 0, 1, 0, None, None, None, None, 4, 0.0, 0.7, None, None),
@@ -212,6 +230,7 @@ NOT_TOLD = {
     "disk_usage.disks_not_full",
     "scenario.reads_survive_a_rack",
     "scenario.writes_survive_a_rack",
+    "scenario.data_survives_a_rack",
     "broker_balance.even_bytes",
     "broker_balance.even_produced",
     "partition_health.spread_over_racks",

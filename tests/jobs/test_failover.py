@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from jobs import failover
-from jobs.tables import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
+from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, PARTITION, PRODUCER_LOAD, TOPIC
 from kafka_model.failover import Outcome, Partition, outcome
 from kafka_model.partition_state import PartitionState
 
@@ -68,11 +68,11 @@ def test_columns_fail_as_values_do(spark: SparkSession) -> None:
         rows["broker"] += [(*of, broker, None, broker in case.live, None, None, None, None) for broker in range(1, 7)]
         rows["topic"].append((*of, "t", None, 1, len(was.replicas), was.min_insync_replicas, config))
         told = [list(was.elr), list(was.last_known_elr)] if case.elr else [None, None]
-        rows["partition"].append((*of, "t", 0, was.leader, list(was.replicas), list(was.isr), *told, None, None, None))
+        rows["partition"].append((*of, "t", 0, was.leader, list(was.replicas), list(was.isr), *told, *[None] * (len(PARTITION.schema) - 9)))
         rows["scenario"].append((*of, "test", "one", "what-if", case.failing, [], case.unclean, case.controlled_shutdown))
     frames = [spark.createDataFrame(rows[table.name], table.columns) for table in (CLUSTER, BROKER, TOPIC, PARTITION)]
     asks = spark.createDataFrame(rows["scenario"], failover.ASKED)
-    _, failed, _ = failover.outcome(asks, *frames, spark.createDataFrame([], PRODUCER_LOAD.columns))
+    _, failed, _ = failover.outcome(asks, *frames, *(spark.createDataFrame([], table.columns) for table in (PRODUCER_LOAD, CONSUMER_GROUP)))
     found = {row.cluster_id: row for row in failed.collect()}
 
     assert found.keys() == affected.keys()

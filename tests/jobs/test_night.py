@@ -90,6 +90,18 @@ def test_the_verdicts_tell_the_healthy_cluster_from_the_one_that_lost_a_broker(l
     assert then == [(3,)]
 
 
+def test_a_broker_takes_the_groups_with_it_that_it_coordinates(lake: Lake) -> None:
+    """As the groups themselves told their coordinators: by it, each group's partition of __consumer_offsets is the right one."""
+    rows = ask(
+        lake,
+        "SELECT s.cluster_id, s.brokers[1], moved_coordinators + lost_coordinators, (SELECT count(*) FROM consumer_group g "
+        "WHERE g.snapshot_id = s.snapshot_id AND g.cluster_id = s.cluster_id AND g.coordinator_id = s.brokers[1]) "
+        "FROM scenario s WHERE kind = 'broker'",
+    )
+    assert [row for row in rows if row[2] != row[3]] == []
+    assert sum(row[2] for row in rows) > 10
+
+
 def test_a_rerun_changes_no_row(night: Night) -> None:
     before = contents(night, but=("snapshot",))
     assert run(night, "bundled", docs=f"{night.lake.uri}/docs") == []

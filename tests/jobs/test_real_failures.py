@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from jobs import failover, ingest
 from jobs.lake import frame
-from jobs.tables import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
+from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, PARTITION, PRODUCER_LOAD, TOPIC
 
 KILLED = Path(__file__).parents[1] / "snapshots" / "killed"
 LINE = re.compile(r"^\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)(?:\tElr: (\S*)\tLastKnownElr: (\S*))?", re.M)
@@ -59,7 +59,7 @@ def predicted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     tables = {table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)}
     asked = [("s", story, "test", dump, "what-if", gone, [], None, stopped) for story, dump, gone, stopped in CASES]
     of = [tables[table] for table in (CLUSTER, BROKER, TOPIC, PARTITION)]
-    _, failed, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), *of, spark.createDataFrame([], PRODUCER_LOAD.columns))
+    _, failed, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), *of, *(spark.createDataFrame([], table.columns) for table in (PRODUCER_LOAD, CONSUMER_GROUP)))
     found: dict[tuple[str, str], dict[tuple[str, int], State]] = {}
     for row in failed.collect():
         sets = (None if row.elr is None else frozenset(row.elr), None if row.last_known_elr is None else frozenset(row.last_known_elr))

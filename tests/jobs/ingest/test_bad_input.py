@@ -8,6 +8,7 @@ import pytest
 from jobs import ingest
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest.test_merge import ELR, LOG_DIRS, PARTITION, TOPIC, merged, rejects
+from tests.jobs.ingest.test_reading import check_accounts
 
 LONGEST = "n" * 249
 LINE = PARTITION.format("t", 0, 1, "1,2", "1,2")
@@ -116,3 +117,10 @@ def test_log_dir_named_like_a_path_is_only_a_value() -> None:
 @pytest.mark.parametrize("data", [b"[" * 200_000, b'{"a":' * 100_000, b"Topic: " * 100_000, b"\t \t" * 300_000, b"| offset: " * 100_000])
 def test_deep_and_long_input_ends_soon(data: bytes) -> None:
     assert len(read_dump(data).rejected) <= 1
+
+
+def test_bytes_that_are_no_text_can_be_stored_in_a_reason_too() -> None:
+    found = merged(a='| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"X_RECORD","version":0,"data":{}}\n')
+    assert rejects(found)[0][2] == "a metadata record of type X_RECORD is not known"
+    line = b'| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"TOPIC_RECORD","version":0,"data":{"\xb1":1}}\n'
+    check_accounts(line + line.replace(b"TOPIC_RECORD", b"TOPIC_R\xb1CORD"))

@@ -49,8 +49,9 @@ def test_group_is_a_row_of_its_own_protocol() -> None:
     [
         (OFFSETS + "s t 0 17\n", "not as many values as the header has columns"),
         (OFFSETS + "s t x 17 3\n", "PARTITION is no whole number"),
+        (STATE + "s h:9092 (2) Sta\xffble 4\n", "STATE is no text"),
         (STATE + "s Stable 4\n", "no group with its coordinator, state and members"),
     ],
 )
 def test_bad_row_is_rejected(text: str, reason: str) -> None:
-    assert [(refused.line, refused.reason) for refused in read_dump(text.encode()).rejected] == [(2, reason)]
+    assert [(refused.line, refused.reason) for refused in read_dump(text.encode("latin-1")).rejected] == [(2, reason)]

@@ -1,0 +1,53 @@
+"""broker_pair: every pair that shares a partition is played, and does no less harm than either alone."""
+
+from __future__ import annotations
+
+from great_expectations.expectations.expectation import Expectation
+
+from expectations.limits import Limits
+from expectations.rule import equal, hard, soft
+from jobs.tables import BROKER, PARTITION, SCENARIO
+
+READS = (BROKER, PARTITION, SCENARIO)
+
+
+def expectations(limits: Limits) -> list[Expectation]:
+    return [
+        hard(
+            "every_pair_played",
+            "Two live brokers that share partitions have a row, and share as many as the partitions say.",
+            equal(
+                "cluster_id, broker_id, other_broker_id",
+                said="SELECT cluster_id, broker_id, other_broker_id, shared_partitions AS said FROM {batch}",
+                found="""
+                    WITH held AS (
+                        SELECT cluster_id, topic, partition, broker_id
+                        FROM (SELECT cluster_id, topic, partition, explode(replicas) AS broker_id FROM partition)
+                        SEMI JOIN (SELECT cluster_id, broker_id FROM broker WHERE live) USING (cluster_id, broker_id)
+                    )
+                    SELECT cluster_id, a.broker_id, b.broker_id AS other_broker_id, count(*) AS found
+                    FROM held a JOIN held b USING (cluster_id, topic, partition)
+                    WHERE a.broker_id < b.broker_id
+                    GROUP BY ALL
+                """,
+            ),
+        ),
+        hard(
+            "no_less_than_one",
+            "Two brokers leave no fewer partitions without a leader than the worse of them alone.",
+            """
+                SELECT cluster_id, broker_id, other_broker_id, pair.newly_leaderless AS by_both, alone.newly_leaderless AS by_one
+                FROM {batch} AS pair
+                JOIN (
+                    SELECT cluster_id, get(brokers, 0) AS one, newly_leaderless
+                    FROM scenario WHERE scenario_set = 'nightly' AND kind = 'broker'
+                ) AS alone USING (cluster_id)
+                WHERE one IN (broker_id, other_broker_id) AND alone.newly_leaderless > pair.newly_leaderless
+            """,
+        ),
+        soft(
+            "data_survives_two_brokers",
+            "Whichever two brokers are lost, every partition keeps a replica with all acknowledged records.",
+            "SELECT cluster_id, broker_id, other_broker_id, newly_lost FROM {batch} WHERE newly_lost > 0",
+        ),
+    ]
