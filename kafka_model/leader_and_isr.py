@@ -29,6 +29,7 @@ def offline_election(partition: Partition, live: Collection[int], *, unclean: bo
     """Led by a live member of the ISR, which keeps its live members; or, unclean, by one that is not and is the ISR alone; None: there
     is no leader.
     """
+    unclean = unclean and not any(broker in live for broker in partition.isr)  # one that is no replica keeps it clean
     leader = elect_offline(partition.replicas, partition.isr, live, unclean=unclean)
     if leader is None:
         return None

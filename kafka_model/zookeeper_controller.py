@@ -1,4 +1,5 @@
-"""The ZooKeeper controller: its two state machines at work, whom it tells, and what it does when brokers come and go (Kafka 3.9.2).
+"""The ZooKeeper controller: its two state machines at work, whom it tells, and what it does when brokers come and go,
+partitions move and topics are deleted (Kafka 3.9.2).
 
 KafkaController, ZkPartitionStateMachine, ZkReplicaStateMachine and ControllerBrokerRequestBatch. Only the broker that is the controller
 runs the machines: the new one starts them up from what ZooKeeper holds and which brokers live, the old one shuts them down, which forgets
@@ -58,6 +59,10 @@ class Context:
     unclean_topics: frozenset[str] = frozenset()  # unclean.leader.election.enable
     partition_states: Mapping[TopicPartition, PartitionState] = field(default_factory=dict)
     replica_states: Mapping[Replica, ReplicaState] = field(default_factory=dict)
+    reassigning: frozenset[TopicPartition] = frozenset()
+    deleting: frozenset[str] = frozenset()  # topics that are to go
+    deletion_started: frozenset[str] = frozenset()  # whose partitions are no more
+    deletion_halted: frozenset[str] = frozenset()  # that wait for a broker, or for a reassignment to end
 
     @property
     def online(self) -> frozenset[int]:
@@ -119,13 +124,21 @@ def on_broker_failure(context: Context, dead: Collection[int]) -> Changed:
     ISR.
     """
     context = replace(context, live=context.live.difference(dead), shutting_down=context.shutting_down.difference(dead))
-    leaderless = [partition for partition, known in context.partitions.items() if known.isr and known.leader not in context.online]
+    leaderless = [
+        partition
+        for partition, known in context.partitions.items()
+        if known.isr and known.leader not in context.online and partition[0] not in context.deleting
+    ]
     changed = handle_state_changes(context, leaderless, PartitionState.OFFLINE)
-    offline = {partition for partition, state in changed.context.partition_states.items() if state is PartitionState.OFFLINE}
+    offline = {
+        partition for partition in _waiting(changed.context) if changed.context.partition_states[partition] is PartitionState.OFFLINE
+    }
     elected = trigger_online(changed.context)
     changed = changed.then(elected)
-    replicas = _replicas_on(changed.context, dead)
+    all_replicas = _replicas_on(changed.context, dead)
+    replicas = [replica for replica in all_replicas if replica[0][0] not in context.deleting]
     changed = changed.then(handle_replica_state_changes(changed.context, replicas, ReplicaState.OFFLINE))
+    changed = changed.then(_fail_deletion(changed.context, [replica for replica in all_replicas if replica not in replicas]))
     if not replicas and offline <= elected.failed:  # nothing else has told the brokers who died
         changed = changed.then(_tell_metadata(changed.context, changed.context.live, ()))
     return changed
@@ -135,9 +148,14 @@ def on_broker_startup(context: Context, started: Collection[int]) -> Changed:
     """Brokers came: all learn of them, they learn all, their replicas come online, and offline partitions may find a leader among them."""
     context = replace(context, live=context.live.union(started))
     changed = _tell_metadata(context, context.live.difference(started), ())
-    changed = changed.then(_tell_metadata(context, started, [partition for partition, known in context.partitions.items() if known.isr]))
+    told = [partition for partition, known in context.partitions.items() if known.isr and partition[0] not in context.deleting]
+    changed = changed.then(_tell_metadata(context, started, told))
     changed = changed.then(handle_replica_state_changes(changed.context, _replicas_on(context, started), ReplicaState.ONLINE))
-    return changed.then(trigger_online(changed.context))
+    changed = changed.then(trigger_online(changed.context))
+    for partition in changed.context.reassigning:
+        if not set(_target(changed.context.partitions[partition])).isdisjoint(started):
+            changed = changed.then(_reassign(changed.context, partition))
+    return changed.then(_resume_deletion(changed.context, {partition[0] for partition, _ in _replicas_on(changed.context, started)}))
 
 
 def on_controlled_shutdown(context: Context, broker: int) -> Changed:
@@ -146,7 +164,9 @@ def on_controlled_shutdown(context: Context, broker: int) -> Changed:
     """
     context = replace(context, shutting_down=context.shutting_down | {broker})
     held = [
-        partition for partition, known in context.partitions.items() if broker in known.replicas and len(known.replicas) > 1 and known.isr
+        partition
+        for partition, known in context.partitions.items()
+        if broker in known.replicas and len(known.replicas) > 1 and known.isr and partition[0] not in context.deleting
     ]
     led = [partition for partition in held if context.partitions[partition].leader == broker]
     followed = [partition for partition in held if partition not in led]
@@ -176,6 +196,8 @@ def balance_leaders(context: Context, *, imbalance_percentage: int = 10) -> Chan
     """
     preferred: dict[int, list[TopicPartition]] = {}
     for partition, known in context.partitions.items():
+        if partition[0] in context.deleting:
+            continue
         preferred.setdefault(known.replicas[0], []).append(partition)
     changed = Changed(context)
     for broker, partitions in preferred.items():
@@ -193,8 +215,182 @@ _WAITING = (PartitionState.NEW, PartitionState.OFFLINE)
 
 def trigger_online(context: Context) -> Changed:
     """New and offline partitions are brought online by the offline election, where it finds a leader."""
-    waiting = [partition for partition, state in context.partition_states.items() if state in _WAITING]
-    return handle_state_changes(context, waiting, PartitionState.ONLINE, Strategy.OFFLINE)
+    return handle_state_changes(context, _waiting(context), PartitionState.ONLINE, Strategy.OFFLINE)
+
+
+def _waiting(context: Context) -> list[TopicPartition]:
+    return [
+        partition for partition, state in context.partition_states.items() if state in _WAITING and partition[0] not in context.deleting
+    ]
+
+
+# ---------------------------------------------------------------- partitions that move
+def on_reassignment(context: Context, partition: TopicPartition, target: Collection[int]) -> Changed:
+    """A partition is to move to other replicas: those that come are started; once all of the target are in sync, those that go are
+    deleted. (`onPartitionReassignment`.)
+    """
+    before = context.partitions[partition]
+    origin = [broker for broker in before.replicas if broker not in before.adding_replicas]
+    replicas = tuple(dict.fromkeys([*target, *origin]))
+    adding = tuple(broker for broker in replicas if broker not in origin)
+    removing = tuple(broker for broker in replicas if broker not in target)
+    after = replace(before, replicas=replicas, adding_replicas=adding, removing_replicas=removing)
+    halted = context.deletion_halted | ({partition[0]} & context.deleting)
+    context = replace(context, partitions={**context.partitions, partition: after}, deletion_halted=halted)
+    unneeded = [broker for broker in before.replicas if broker not in replicas]
+    changed = _delete_replicas(context, partition, unneeded) if after != before else Changed(context)
+    return changed.then(_reassign(changed.context, partition))
+
+
+def on_isr_change(context: Context, partition: TopicPartition, isr: Collection[int]) -> Changed:
+    """A leader has another ISR: a partition that moves may have arrived."""
+    known = context.partitions[partition]
+    known = replace(known, isr=tuple(isr), partition_epoch=known.partition_epoch + 1)
+    changed = Changed(replace(context, partitions={**context.partitions, partition: known}))
+    if partition in context.reassigning and set(_target(known)) <= set(isr):
+        changed = changed.then(_reassign(changed.context, partition))
+    return changed
+
+
+def _target(partition: Partition) -> tuple[int, ...]:
+    return tuple(broker for broker in partition.replicas if broker not in partition.removing_replicas)
+
+
+def _reassign(context: Context, partition: TopicPartition) -> Changed:
+    known = context.partitions[partition]
+    halted = context.deletion_halted | ({partition[0]} & context.deleting)
+    context = replace(context, reassigning=context.reassigning | {partition}, deletion_halted=halted)
+    moving = known.adding_replicas or known.removing_replicas
+    if moving and not set(_target(known)) <= set(known.isr):
+        changed = _tell_moving(context, partition)
+        for broker in known.adding_replicas:
+            changed = changed.then(handle_replica_state_changes(changed.context, [(partition, broker)], ReplicaState.NEW))
+        return changed
+    arrived = [(partition, broker) for broker in known.adding_replicas]
+    changed = handle_replica_state_changes(context, arrived, ReplicaState.ONLINE)
+    settled = replace(changed.context.partitions[partition], replicas=_target(known), adding_replicas=(), removing_replicas=())
+    context = replace(changed.context, partitions={**changed.context.partitions, partition: settled})
+    if settled.leader in settled.replicas and settled.leader in context.online:
+        led = _tell_moving(context, partition)
+    else:
+        led = handle_state_changes(context, [partition], PartitionState.ONLINE, Strategy.REASSIGN)
+    changed = changed.then(led)
+    changed = changed.then(_delete_replicas(changed.context, partition, known.removing_replicas))
+    context = replace(changed.context, reassigning=changed.context.reassigning - {partition})
+    changed = changed.then(_tell_metadata(context, context.live, [partition]))
+    return changed.then(_resume_deletion(changed.context, {partition[0]}))
+
+
+def _tell_moving(context: Context, partition: TopicPartition) -> Changed:
+    """All replicas learn of each other, at a new leader epoch."""
+    known = context.partitions[partition]
+    known = replace(known, leader_epoch=known.leader_epoch + 1, partition_epoch=known.partition_epoch + 1)
+    context = replace(context, partitions={**context.partitions, partition: known})
+    batch = _Batch(context)
+    batch.tell([broker for broker in known.replicas if broker not in known.adding_replicas], partition, known, new=False)
+    batch.tell(known.adding_replicas, partition, known, new=True)
+    return Changed(context, batch.sent())
+
+
+def _delete_replicas(context: Context, partition: TopicPartition, brokers: Collection[int]) -> Changed:
+    """Replicas that a partition does without, from wherever they are to none: the controller does not wait for their brokers."""
+    changed = Changed(context)
+    for state in (
+        ReplicaState.OFFLINE,
+        ReplicaState.DELETION_STARTED,
+        ReplicaState.DELETION_SUCCESSFUL,
+        ReplicaState.NON_EXISTENT,
+    ):
+        replicas = [(partition, broker) for broker in brokers]
+        changed = changed.then(handle_replica_state_changes(changed.context, replicas, state))
+    return changed
+
+
+# ---------------------------------------------------------------- topics that go
+def on_topic_deletion(context: Context, topics: Collection[str]) -> Changed:
+    """Topics, those that exist, are to be deleted (`TopicDeletionManager`): their partitions cease to exist at once, their replicas as brokers answer; a
+    topic with a replica on a dead broker, or one that moves, waits.
+    """
+    topics = {topic for topic, _ in context.partitions}.intersection(topics)
+    if not topics:
+        return Changed(context)
+    moving = {topic for topic, _ in context.reassigning}
+    halted = context.deletion_halted | {topic for topic in topics if topic in moving and topic in context.deleting}
+    return _resume_deletions(replace(context, deleting=context.deleting | set(topics), deletion_halted=halted))
+
+
+def on_replicas_deleted(context: Context, broker: int, *, failed: bool) -> Changed:
+    """A broker answers to StopReplica: the replicas that it was to delete are gone, or could not be deleted."""
+    replicas = [
+        replica for replica, state in context.replica_states.items() if replica[1] == broker and state is ReplicaState.DELETION_STARTED
+    ]
+    if failed or not replicas:
+        return _fail_deletion(context, replicas)
+    changed = handle_replica_state_changes(context, replicas, ReplicaState.DELETION_SUCCESSFUL)
+    return changed.then(_resume_deletions(changed.context))
+
+
+def _fail_deletion(context: Context, replicas: Collection[Replica]) -> Changed:
+    if not replicas:
+        return Changed(context)
+    changed = handle_replica_state_changes(context, replicas, ReplicaState.DELETION_INELIGIBLE)
+    halted = changed.context.deletion_halted | {partition[0] for partition, _ in replicas}
+    return changed.then(_resume_deletions(replace(changed.context, deletion_halted=halted)))
+
+
+def _resume_deletion(context: Context, topics: Collection[str]) -> Changed:
+    resumed = context.deleting.intersection(topics)
+    return _resume_deletions(replace(context, deletion_halted=context.deletion_halted - resumed)) if resumed else Changed(context)
+
+
+def _resume_deletions(context: Context) -> Changed:
+    changed = Changed(context)
+    retried: list[Replica] = []
+    begun: list[str] = []
+    for topic in sorted(context.deleting):
+        states = {replica: state for replica, state in changed.context.replica_states.items() if replica[0][0] == topic}
+        if all(state is ReplicaState.DELETION_SUCCESSFUL for state in states.values()):
+            changed = changed.then(handle_replica_state_changes(changed.context, states, ReplicaState.NON_EXISTENT))
+            changed = changed.then(Changed(_without(changed.context, topic)))
+        elif ReplicaState.DELETION_STARTED not in states.values():
+            retried += [replica for replica, state in states.items() if state is ReplicaState.DELETION_INELIGIBLE]
+            begun += [topic] if topic not in changed.context.deletion_halted else []
+    if retried:
+        changed = changed.then(handle_replica_state_changes(changed.context, retried, ReplicaState.OFFLINE))
+    return changed.then(_delete_topics(changed.context, begun)) if begun else changed
+
+
+def _delete_topics(context: Context, topics: Collection[str]) -> Changed:
+    partitions = [partition for partition in context.partitions if partition[0] in topics]
+    unseen = [partition for partition in partitions if partition[0] not in context.deletion_started]
+    changed = Changed(context)
+    for gone in (PartitionState.OFFLINE, PartitionState.NON_EXISTENT):
+        changed = changed.then(handle_state_changes(changed.context, unseen, gone))
+    context = replace(changed.context, deletion_started=context.deletion_started | set(topics))
+    led = [partition for partition in partitions if context.partitions[partition].isr]
+    changed = changed.then(_tell_metadata(context, context.live, led))
+    replicas = [(partition, broker) for partition in partitions for broker in context.partitions[partition].replicas]
+    dead = [replica for replica in replicas if replica[1] not in context.online]
+    rest = [
+        replica
+        for replica in replicas
+        if replica not in dead and context.replica_states.get(replica) is not ReplicaState.DELETION_SUCCESSFUL
+    ]
+    for some, state in ((dead, ReplicaState.DELETION_INELIGIBLE), (rest, ReplicaState.OFFLINE), (rest, ReplicaState.DELETION_STARTED)):
+        changed = changed.then(handle_replica_state_changes(changed.context, some, state))
+    halted = changed.context.deletion_halted | {partition[0] for partition, _ in dead}
+    return changed.then(Changed(replace(changed.context, deletion_halted=halted)))
+
+
+def _without(context: Context, topic: str) -> Context:
+    """The controller forgets the topic, but for the states of its partitions, which stay NonExistentPartition."""
+    return replace(
+        context,
+        partitions={partition: known for partition, known in context.partitions.items() if partition[0] != topic},
+        deleting=context.deleting - {topic},
+        deletion_started=context.deletion_started - {topic},
+        deletion_halted=context.deletion_halted - {topic},
+    )
 
 
 # ---------------------------------------------------------------- the machines
@@ -254,7 +450,8 @@ def handle_replica_state_changes(context: Context, replicas: Iterable[Replica], 
                 batch.stop(broker, partition, delete=False)
                 if at.isr:
                     known[partition] = leave_isr(at, broker)
-                    batch.tell([other for other in at.replicas if other != broker], partition, known[partition], new=False)
+                    if partition[0] not in context.deleting:
+                        batch.tell([other for other in at.replicas if other != broker], partition, known[partition], new=False)
                 else:
                     batch.tell_metadata(context.live, [])
             elif target is ReplicaState.DELETION_STARTED:
@@ -262,7 +459,12 @@ def handle_replica_state_changes(context: Context, replicas: Iterable[Replica], 
             states[partition, broker] = enter_replica(before, target)
             if target is ReplicaState.NON_EXISTENT:
                 del states[partition, broker]
-                known[partition] = replace(at, replicas=tuple(other for other in at.replicas if other != broker))
+                known[partition] = replace(
+                    at,
+                    replicas=tuple(other for other in at.replicas if other != broker),
+                    adding_replicas=tuple(other for other in at.adding_replicas if other != broker),
+                    removing_replicas=tuple(other for other in at.removing_replicas if other != broker),
+                )
     return Changed(replace(context, partitions=known, replica_states=states), batch.sent())
 
 
@@ -320,6 +522,8 @@ class _Batch:
     def tell_metadata(self, brokers: Collection[int], partitions: Iterable[tuple[TopicPartition, Partition]]) -> None:
         self.metadata_brokers.update(brokers)
         for partition, state in partitions:
+            if partition[0] in self.context.deleting:
+                state = replace(state, leader=None, leader_epoch=0, partition_epoch=0)
             self.metadata[partition] = (state, tuple(broker for broker in state.replicas if broker not in self.context.online))
 
     def stop(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:

@@ -1,5 +1,5 @@
-"""KafkaController as brokers die, come and stop, partitions are created, leaders balanced: states, elections, epochs, and who is told
-what.
+"""KafkaController as brokers die, come and stop, partitions are created, moved and deleted, leaders balanced: states, elections, epochs,
+and who is told what.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from kafka_model.partition import Partition
 from kafka_model.zookeeper_controller import Changed, Context
 
 PROGRAMS = {"3.9.2": "ZkController"}
-RECORDED = 500
+RECORDED = 600
 KAFKAS = ("2.0", "3.9")
 
 
+_LATER = ["reassign", "reassign", "isr", "isr", "delete", "deleted", "deleted"]
+
+
 def case(rng: random.Random) -> dict[str, Any]:
-    """1 to 8 brokers, up to 6 partitions (led, leaderless, or new), then start-up and up to 5 events, often with several brokers at
+    """1 to 8 brokers, up to 6 partitions (led, leaderless, or new), then start-up and up to 7 events, often with several brokers at
     once.
     """
     brokers = rng.sample(range(rng.choice([9, 32])), rng.randint(1, 8))
@@ -32,8 +35,10 @@ def case(rng: random.Random) -> dict[str, Any]:
     }
     events: list[list[Any]] = [["start_up"]]
     stopping: set[int] = set()
-    for number in range(rng.randint(0, 5)):
-        kind = rng.choice(["die", "die", "start", "controlled_shutdown", "balance", "create"])
+    recorded = [partition for partition in partitions if "isr" in partition]
+    moving: list[tuple[dict[str, Any], list[int]]] = []
+    for number in range(rng.randint(0, 7)):
+        kind = rng.choice(["die", "die", "start", "controlled_shutdown", "balance", "create", *_LATER])
         if kind == "die" and live:
             dead = rng.sample(sorted(live), min(len(live), rng.choice([1, 1, 1, 2, 3])))
             events.append([kind, dead])
@@ -49,6 +54,23 @@ def case(rng: random.Random) -> dict[str, Any]:
         elif kind == "create":
             replicas = rng.sample(brokers, rng.randint(1, min(3, len(brokers))))
             events.append([kind, [{"topic": "c", "partition": number, "replicas": replicas}]])
+        elif kind in ("reassign", "isr") and recorded:
+            told = rng.choice(recorded)
+            brokers_of = rng.sample(brokers, rng.randint(1, min(3, len(brokers))))
+            if kind == "reassign":
+                events.append([kind, {"topic": told["topic"], "partition": told["partition"], "target": brokers_of}])
+                moving.append((told, brokers_of))
+            else:
+                told, target = rng.choice(moving) if moving and rng.random() < 0.8 else (told, brokers_of)
+                in_sync = list(dict.fromkeys([*target, *rng.sample(brokers, rng.randint(0, len(brokers)))]))
+                events.append([kind, {"topic": told["topic"], "partition": told["partition"], "isr": in_sync}])
+        elif kind == "delete":
+            topic = rng.choice("ab")
+            recorded = [told for told in recorded if told["topic"] != topic]
+            moving = [(told, target) for told, target in moving if told["topic"] != topic]
+            events.append([kind, [topic]])
+        elif kind == "deleted":
+            events += [[kind, broker, rng.random() < 0.1] for broker in rng.sample(brokers, rng.randint(1, len(brokers)))]
         else:
             events.append(["balance"])
     return {**asked, "events": events}
@@ -80,7 +102,7 @@ def _partition(rng: random.Random, brokers: list[int], topic: str, number: int) 
     return {**told, "isr": isr, "leader": leader, "leader_epoch": rng.randint(0, 5), "partition_epoch": rng.randint(5, 9)}
 
 
-def _happen(context: Context, kind: str, about: Any = None, *, imbalance_percentage: int) -> Changed:
+def _happen(context: Context, kind: str, about: Any = None, failed: bool = False, *, imbalance_percentage: int) -> Changed:
     match kind:
         case "start_up":
             return controller.start_up(context)
@@ -92,6 +114,14 @@ def _happen(context: Context, kind: str, about: Any = None, *, imbalance_percent
             return controller.on_controlled_shutdown(context, about)
         case "create":
             return controller.on_new_partitions(context, {(told["topic"], told["partition"]): tuple(told["replicas"]) for told in about})
+        case "reassign":
+            return controller.on_reassignment(context, (about["topic"], about["partition"]), about["target"])
+        case "isr":
+            return controller.on_isr_change(context, (about["topic"], about["partition"]), about["isr"])
+        case "delete":
+            return controller.on_topic_deletion(context, about)
+        case "deleted":
+            return controller.on_replicas_deleted(context, about, failed=failed)
         case _:
             return controller.balance_leaders(context, imbalance_percentage=imbalance_percentage)
 
@@ -99,7 +129,7 @@ def _happen(context: Context, kind: str, about: Any = None, *, imbalance_percent
 def _partitions(context: Context) -> dict[str, Any]:
     told = {}
     for (topic, number), state in context.partition_states.items():
-        at = context.partitions[topic, number]
+        at = context.partitions.get((topic, number))
         told[f"{topic}-{number}"] = {"state": state.value} | (
             {
                 "leader": at.leader,
@@ -108,7 +138,7 @@ def _partitions(context: Context) -> dict[str, Any]:
                 "partition_epoch": at.partition_epoch,
                 "recovering": at.recovering,
             }
-            if at.isr
+            if at is not None and at.isr
             else {}
         )
     return told

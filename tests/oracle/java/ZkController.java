@@ -22,13 +22,16 @@ import kafka.zk.TopicPartitionStateZNode;
 import kafka.zookeeper.CreateResponse;
 import kafka.zookeeper.GetDataResponse;
 import kafka.zookeeper.ResponseMetadata;
+import kafka.zookeeper.SetDataResponse;
 import oracle.Lines;
 import org.apache.kafka.clients.NetworkClient;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.feature.Features;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractControlRequest;
 import org.apache.kafka.common.requests.LeaderAndIsrRequest;
 import org.apache.kafka.common.requests.StopReplicaRequest;
@@ -53,6 +56,7 @@ public class ZkController {
     private final KafkaController controller;
     private final ControllerContext context;
     private final JsonNode question;
+    private List<String> deletions = new ArrayList<>();
 
     private ZkController(JsonNode question) throws Exception {
         this.question = question;
@@ -127,9 +131,7 @@ public class ZkController {
                 call("onBrokerStartup", seq(about));
                 break;
             case "controlled_shutdown":
-                Field active = KafkaController.class.getDeclaredField("activeControllerId");
-                active.setAccessible(true);
-                active.setInt(controller, 999);
+                active();
                 call("doControlledShutdown", about.asInt(), -1L);
                 break;
             case "create":
@@ -141,9 +143,49 @@ public class ZkController {
                 }
                 call("onNewPartitionCreation", JavaConverters.asScalaBufferConverter(created).asScala().toSet());
                 break;
+            case "reassign":
+                active();
+                TopicPartition moving = name(about);
+                call("onPartitionReassignment", moving, context.partitionFullReplicaAssignment(moving).reassignTo(seq(about.get("target"))));
+                break;
+            case "isr":
+                active();
+                LeaderIsrAndControllerEpoch before = zookeeper.get(name(about));
+                LeaderAndIsr after = new LeaderAndIsr(before.leaderAndIsr().leader(), before.leaderAndIsr().leaderEpoch(),
+                    before.leaderAndIsr().leaderRecoveryState(), brokerStates(about.get("isr")), before.leaderAndIsr().partitionEpoch() + 1);
+                zookeeper.put(name(about), new LeaderIsrAndControllerEpoch(after, 1));
+                context.putPartitionLeadershipInfo(name(about), zookeeper.get(name(about)));
+                call("processPartitionReassignmentIsrChange", name(about));
+                break;
+            case "delete":
+                active();
+                deletions = strings(about);
+                call("processTopicDeletion");
+                break;
+            case "deleted":
+                active();
+                Map<TopicPartition, Errors> errors = new HashMap<>();
+                JavaConverters.mapAsJavaMapConverter(context.replicaStates()).asJava().forEach((replica, state) -> {
+                    if (replica.replica() == about.asInt() && state == ReplicaDeletionStarted$.MODULE$)
+                        errors.put(replica.topicPartition(), event.get(2).asBoolean() ? Errors.UNKNOWN_SERVER_ERROR : Errors.NONE);
+                });
+                call("processTopicDeletionStopReplicaResponseReceived", about.asInt(), Errors.NONE, scalaMap(errors));
+                break;
             default:
                 call("checkAndTriggerAutoLeaderRebalance");
         }
+    }
+
+    private void active() throws Exception {
+        Field active = KafkaController.class.getDeclaredField("activeControllerId");
+        active.setAccessible(true);
+        active.setInt(controller, 999);
+    }
+
+    private static List<String> strings(JsonNode array) {
+        List<String> values = new ArrayList<>();
+        array.forEach(value -> values.add(value.asText()));
+        return values;
     }
 
     private void call(String name, Object... arguments) throws Exception {
@@ -299,6 +341,34 @@ public class ZkController {
                 configs.put(topic, new LogConfig(properties));
             });
             return new Tuple2<>(scalaMap(configs), scalaMap(new HashMap<String, Exception>()));
+        }
+
+        @Override
+        public SetDataResponse setTopicAssignmentRaw(String topic, Option<Uuid> id, scala.collection.Map<TopicPartition, ReplicaAssignment> assignment, int version) {
+            return new SetDataResponse(KeeperException.Code.OK, "", Option.empty(), new Stat(), new ResponseMetadata(0, 0));
+        }
+
+        @Override
+        public boolean reassignPartitionsInProgress() {
+            return false;
+        }
+
+        @Override
+        public scala.collection.Seq<String> getTopicDeletions() {
+            return JavaConverters.asScalaBufferConverter(deletions).asScala();
+        }
+
+        @Override
+        public void deleteTopicZNode(String topic, int version) {
+            zookeeper.keySet().removeIf(name -> name.topic().equals(topic));
+        }
+
+        @Override
+        public void deleteTopicConfigs(scala.collection.Seq<String> topics, int version) {
+        }
+
+        @Override
+        public void deleteTopicDeletions(scala.collection.Seq<String> topics, int version) {
         }
 
         @Override
