@@ -8,7 +8,7 @@
 2. OfflineReplica, if b is in the ISR still: b is leader no more (there is none then), and leaves the ISR, unless it is the last member,
    which stays.
 
-**KRaft's controller** (ReplicationControlManager.handleBrokerFenced, Kafka 3.9.2 and 4.3.1), for a broker b that is fenced: if b is in
+**KRaft's controller** (ReplicationControlManager, Kafka 4.1 to 4.3), for a broker b that is fenced: if b is in
 the ISR, it leaves, by the rules of `partition_change`. In short, for one death:
 
 1. isr' = isr without b. With ELR: if isr' has min(min.insync.replicas, replicas) members or more, the ELR is cleared, else b joins it.

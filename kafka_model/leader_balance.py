@@ -1,5 +1,5 @@
-"""How leadership goes back to the preferred replicas by itself in KRaft: ReplicationControlManager.maybeBalancePartitionLeaders (3.9.2,
-4.3.1).
+"""How leadership goes back to the preferred replicas by itself in KRaft: ReplicationControlManager.maybeBalancePartitionLeaders (4.3.1,
+asked of the real one).
 
 Every leader.imbalance.check.interval.seconds, if auto.leader.rebalance.enable is on (as it is by default), each partition that its first
 replica does not lead has a preferred election, up to 1,000 at a time. There is no threshold a broker:

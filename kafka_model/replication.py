@@ -191,7 +191,21 @@ def truncate_epochs(epochs: Sequence[EpochEntry], end_offset: int) -> list[Epoch
 
 
 # ---------------------------------------------------------------- loss
-def lost_records(leader_log_end_offset: int, high_watermark: int, old_log_end_offsets: Mapping[int, int]) -> tuple[int, int]:
-    """What an unclean leader costs: records that had been committed, and all that any replica had, above the new leader's LEO."""
-    longest = max(old_log_end_offsets.values(), default=leader_log_end_offset)
-    return max(0, high_watermark - leader_log_end_offset), max(0, longest - leader_log_end_offset)
+@dataclass(frozen=True, slots=True)
+class ReplicaLog:
+    """What a replica has: where each leader's records begin in it, and where it ends."""
+
+    epochs: tuple[EpochEntry, ...]
+    log_end_offset: int
+
+
+def lost_records(leader: ReplicaLog, others: Collection[ReplicaLog], *, high_watermark: int) -> tuple[int, int]:
+    """What an unclean leader costs: records that had been committed, and all that any replica had, beyond what the replicas keep when
+    they truncate to the new leader's log. A log as long as the leader's loses all from where they part.
+    """
+    committed = lost = 0
+    for log in others:
+        kept = truncate_by_epoch(log.epochs, log.log_end_offset, leader.epochs, leader.log_end_offset, high_watermark=high_watermark)
+        lost = max(lost, log.log_end_offset - kept)
+        committed = max(committed, min(high_watermark, log.log_end_offset) - kept)
+    return committed, lost

@@ -308,8 +308,8 @@ def _delete_replicas(context: Context, partition: TopicPartition, brokers: Colle
 
 # ---------------------------------------------------------------- topics that go
 def on_topic_deletion(context: Context, topics: Collection[str]) -> Changed:
-    """Topics, those that exist, are to be deleted (`TopicDeletionManager`): their partitions cease to exist at once, their replicas as brokers answer; a
-    topic with a replica on a dead broker, or one that moves, waits.
+    """Topics, those that exist, are to be deleted (`TopicDeletionManager`): their partitions cease to exist at once, their replicas as
+    brokers answer; a topic with a replica on a dead broker waits.
     """
     topics = {topic for topic, _ in context.partitions}.intersection(topics)
     if not topics:

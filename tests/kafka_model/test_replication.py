@@ -4,6 +4,7 @@ from kafka_model.replication import (
     EpochEntry,
     Follower,
     Leader,
+    ReplicaLog,
     end_offset_for,
     lost_records,
     truncate_by_epoch,
@@ -100,7 +101,19 @@ def test_a_follower_of_an_older_epoch_does_not_join_before_it_has_the_new_leader
 
 
 def test_an_unclean_leader_loses_what_it_has_not() -> None:
-    assert lost_records(3, 5, {1: 7, 2: 6, 3: 3}) == (2, 4)
+    led = (EpochEntry(0, 0),)
+    others = [ReplicaLog(led, 7), ReplicaLog(led, 6)]
+    assert lost_records(ReplicaLog(led, 3), others, high_watermark=5) == (2, 4)
+
+
+def test_an_unclean_leader_loses_what_others_have_in_its_records_place() -> None:
+    # It led epoch 1 from offset 3 on, and is longer than the old leader's log, which has committed records of epoch 0 up to 5 there.
+    leader = ReplicaLog((EpochEntry(0, 0), EpochEntry(1, 3)), 9)
+    assert lost_records(leader, [ReplicaLog((EpochEntry(0, 0),), 7)], high_watermark=5) == (2, 4)
+
+
+def test_a_replica_without_epochs_loses_nothing_that_was_committed() -> None:
+    assert lost_records(ReplicaLog((EpochEntry(1, 3),), 9), [ReplicaLog((), 7)], high_watermark=5) == (0, 2)
 
 
 def test_a_follower_that_joins_where_it_stood_raises_the_high_watermark_if_the_isr_was_too_small() -> None:

@@ -39,7 +39,9 @@ def test_a_topic_is_gone_when_all_brokers_have_answered() -> None:
     half = on_replicas_deleted(going, 1, failed=False).context
     assert half.deleting == {"orders"}
     gone = on_replicas_deleted(half, 2, failed=False).context
-    assert not gone.deleting and not gone.partitions and not gone.replica_states
+    assert not gone.deleting
+    assert not gone.partitions
+    assert not gone.replica_states
 
 
 def test_a_topic_waits_for_a_dead_broker() -> None:
