@@ -133,6 +133,13 @@ def broker_ids(values: object, name: str) -> tuple[int, ...]:
     return ids
 
 
+def config_value(name: str, value: object) -> str:
+    """The value of a config, if it can be stored, and be counted with where that is done."""
+    if name == "min.insync.replicas":
+        identifier(value, name)
+    return plain_text(value, name)
+
+
 def plain_text(value: object, name: str) -> str:
     """The value, if it is text that can be stored."""
     if not isinstance(value, str) or (not value.isascii() and _LONE_SURROGATE.search(value)):

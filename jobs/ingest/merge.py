@@ -317,8 +317,6 @@ def _configs(topic: str, line: TopicLine | None, own: dict[str, Place], inherite
             lines = evidence.standing[TopicLine][(topic,)]
             evidence.reject(place, f"{lines.file.name}, line {lines.told.line}, tells otherwise: {config} {configs[config]}, not {value} "
                             f"({_written(lines, place)})")
-        elif config == "min.insync.replicas" and not value.isdigit():
-            evidence.reject(place, "min.insync.replicas is no whole number")
         else:
             configs[config] = value
     return inherited | configs
@@ -475,7 +473,7 @@ def _rejected(evidence: _Evidence) -> Rows:
     for file, rejected in sorted(evidence.rejected.items()):
         entry: dict[int, int] = defaultdict(int)
         for refused in sorted(rejected, key=lambda refused: refused.line):
-            rows.append((file, refused.line, entry[refused.line], text_of(refused.entry), refused.reason))
+            rows.append((file, refused.line, entry[refused.line], text_of(refused.entry), text_of(refused.reason)))
             entry[refused.line] += 1
     return rows
 

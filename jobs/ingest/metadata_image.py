@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from jobs.ingest.dump import Told, Unreadable, identifier, topic_name
+from jobs.ingest.dump import Told, Unreadable, config_value, identifier, topic_name
 from jobs.ingest.facts import BrokerSeen, ConfigTold, ControllerSign, FeatureLevel, MetadataFile, MetadataRecord, PartitionLine, TopicLine
 
 _SNAPSHOT_NAME = re.compile(r"(?:^|/)([0-9]{20})-[0-9]{10}\.checkpoint")
@@ -256,7 +256,7 @@ def _config(image: Image, fields: dict[str, Any], at: Place) -> None:
     if fields["value"] is None:
         configs.pop(fields["name"], None)
     else:
-        configs[fields["name"]] = (fields["value"], at)
+        configs[fields["name"]] = (config_value(fields["name"], fields["value"]), at)
 
 
 def _feature(image: Image, fields: dict[str, Any], at: Place) -> None:

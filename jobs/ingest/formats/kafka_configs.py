@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, plain_text, topic_name
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, config_value, identifier, plain_text, topic_name
 from jobs.ingest.facts import ConfigTold
 from jobs.ingest.formats.kafka_topics import configs_of
 
@@ -71,4 +71,4 @@ def _told(entity: tuple[str, str], config: str, value: str, sensitive: str, syno
     kind, name = entity
     if kind not in ("topic", "broker") or sensitive == "true" or not synonyms or synonyms.startswith("DEFAULT_CONFIG:"):
         return None
-    return ConfigTold(kind, name, config, plain_text(value, config))
+    return ConfigTold(kind, name, config, config_value(config, value))

@@ -70,7 +70,8 @@ def _fact(line: str, header: re.Match[str]) -> Fact | None:
             raise Unreadable("no group with its coordinator, state and members")
         group_id, coordinator_id, state, members = match.groups()
         coordinator = None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)")
-        return GroupState(plain_text(group_id, "GROUP"), "share", None, state, coordinator, identifier(members, "#MEMBERS"))
+        group_id, state = plain_text(group_id, "GROUP"), plain_text(state, "STATE")
+        return GroupState(group_id, "share", None, state, coordinator, identifier(members, "#MEMBERS"))
     if not _MEMBER.fullmatch(line):
         raise Unreadable("no member with what it is assigned")
     return None

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, plain_text, topic_name
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, config_value, identifier, plain_text, topic_name
 from jobs.ingest.facts import PartitionLine, TopicLine
 
 NAME = "kafka-topics"
@@ -75,8 +75,7 @@ def configs_of(text: str) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise Unreadable("Configs has a name without a value")
-        configs[name] = value
-    identifier(configs.get("min.insync.replicas", "1"), "min.insync.replicas")
+        configs[name] = config_value(name, value)
     return configs
 
 

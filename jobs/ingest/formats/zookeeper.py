@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, plain_text, topic_name
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name
 from jobs.ingest.facts import BrokerSeen, ConfigTold, ControllerSign, Fact, PartitionLine, TopicLine
 
 NAME = "zookeeper"
@@ -103,7 +103,7 @@ def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
         if not isinstance(config, dict):
             raise Unreadable("config is no JSON object")
         for key, value in config.items():
-            yield ConfigTold(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), plain_text(value, key))
+            yield ConfigTold(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), config_value(key, value))
 
 
 def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[str, Any]) -> PartitionLine:

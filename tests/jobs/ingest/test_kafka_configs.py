@@ -82,6 +82,8 @@ def test_config_that_differs_from_kafka_topics_is_told_with_both_values() -> Non
     ("text", "refused"),
     [
         (LINE.format("a", "secret", "D") + OF_ALL, (1, "  a=...", "it is not told whose config it is")),
+        (OF_ALL + LINE.format("min.insync.replicas", "99999999999", "D"),
+         (2, "  min.insync.replicas=...", "min.insync.replicas is not within 0 and 2147483647")),
         (OF_ALL + "  password=secret\n", (2, "  password=...", "not the line of a config")),
         ("Dynamic configs for topic a/b are:\n", (1, "Dynamic configs for topic a/b are:", "no name that Kafka allows for a topic")),
     ],
