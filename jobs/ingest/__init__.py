@@ -3,6 +3,7 @@
     source.py    the clusters of a source, and the bytes of their files: the only input
     formats/     one module a format: is a dump of it, and what does each of its entries tell (facts.py)
     reading.py   every entry of a file, told or rejected
+    metadata_record.py, metadata_image.py   the records of KRaft's metadata log, and the state that they come to
     merge.py     the files of a cluster, merged into rows
 
 A source that is small is read on the driver; a larger one by Spark's workers, a cluster each, by the same function. Nothing but the merged
