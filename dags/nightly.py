@@ -13,7 +13,7 @@ The report's tab, and the last line of the log, say what is wrong and what to do
 replaces its own rows, so nothing doubles.
 
 * **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
-* **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**,
+* **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**, **remedy**,
   **broker_balance**: the job or Spark
   broke, three times, ten minutes apart.
 * **check_...**: the rules could not be judged. A rule that does not hold fails nothing here.
@@ -64,7 +64,7 @@ with DAG(
         [step("replica_assignment"), step("producer_load"), step("consumer_assignment"), step("log_storage")],
         check("computed"),
         step("failover"),
-        step("joint_failover"),
+        [step("joint_failover"), step("remedy")],
         check("failover"),
         step("broker_balance"),
         check("balance"),

@@ -92,7 +92,7 @@ def nightly(
 
 @app.command()
 def step(
-    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover, joint_failover or broker_balance.")],
+    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover, joint_failover, remedy or broker_balance.")],
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
     source: Annotated[str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = str(BUNDLED),
@@ -251,13 +251,14 @@ def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[
     """The verdicts, on the terminal and as a page beside the Data Docs."""
     from jobs.views import open_in_duckdb
 
-    parts = pages.verdicts(open_in_duckdb(lake), snapshot_id, withheld)
+    connection = open_in_duckdb(lake)
+    parts = pages.verdicts(connection, snapshot_id, withheld)
     pages.show(parts)
     if folder:
         found = ["validation/index.html", *sorted(str(page.relative_to(folder)) for page in folder.glob("validation/validations/*/*/*/*.html"))]
         # The docs' own index draws its list by scripts from the network; these links need none.
         docs = {Path(page).parts[2] if "validations" in page else "Great Expectations' Data Docs": page for page in found if (folder / page).exists()}
-        pages.write(parts, folder / "index.html", title=f"Kafka topology audit, {snapshot_id}", links=docs)
+        pages.write(parts, folder / "index.html", title=f"Kafka topology audit, {snapshot_id}", links=docs, pictures=pages.pictures(connection, snapshot_id))
 
 
 def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:

@@ -192,8 +192,9 @@ class Lake:
 
 def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
     """Rows in this process as a DataFrame, of one partition: few rows need no shuffle."""
-    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it.
-    return spark.createDataFrame(rows.combine_chunks(), table.columns).coalesce(1)
+    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
+    whole = rows.combine_chunks() if len(rows) else table.schema.empty_table()
+    return spark.createDataFrame(whole, table.columns).coalesce(1)
 
 
 def _values(value: Slice) -> Sequence[str]:

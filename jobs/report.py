@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,36 +22,58 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body {{ margin: 1.5rem; background: #fff; color: #1c1e21; font-family: system-ui, sans-serif }}
 pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; line-height: 1.25; overflow-x: auto }}
+h2 {{ font-size: 1.05rem; margin-top: 2rem }}
+table {{ border-collapse: collapse; font-size: 13px }} th, td {{ padding: .2rem .5rem; text-align: right; border: 1px solid #e4e6ea }}
+th {{ font-weight: 600; background: #f6f7f9 }} tr > th:first-child {{ text-align: left }}
+.gone {{ background: #444; color: #fff; text-align: center }} .harm {{ background: #d33c3c; color: #fff }} .none {{ color: #999 }}
+.night {{ width: 1rem; height: 1.2rem }}
 {stylesheet}</style></head>
-<body><h1>{title}</h1>{links}<pre>{code}</pre></body></html>
+<body><h1>{title}</h1>{links}<pre>{code}</pre><!--pictures--></body></html>
 """
 
 
 def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequence[str]) -> list[RenderableType]:
-    """A line per cluster, then the rules that are broken."""
+    """What each cluster survives and how even it is, a line each; then the rules that are broken."""
     table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("cluster", overflow="fold")
-    for name in ("survives\nany broker?", "survives\nany rack?"):
+    for name in ("cluster", "survives\nany broker?", "a rolling\nrestart?", "any rack?", "any two\nbrokers?"):
         table.add_column(name, overflow="fold")
-    for name in ("lead.\nskew", "byte\nskew", "prod.\nskew", "cons.\nspread", "broken\nrules"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("broken\nrules", justify="right")
     rows = connection.execute(
         "SELECT cluster_id, live_brokers, brokers, any_broker_reads, any_broker_writes, worst_broker, broker_leaderless, broker_under_min_isr, "
-        "any_rack_reads, any_rack_writes, worst_rack, rack_leaderless, rack_under_min_isr, leader_skew, byte_skew, producer_skew, consumer_spread, "
-        "broken_rules FROM verdict WHERE snapshot_id = ? ORDER BY cluster_id",
+        "rolling_restart_reads, rolling_restart_writes, worst_stop, rolling_restart_leaderless, rolling_restart_under_min_isr, "
+        "any_rack_reads, any_rack_writes, worst_rack, rack_leaderless, rack_under_min_isr, "
+        "any_two_reads, any_two_writes, worst_two, two_leaderless, two_under_min_isr, broken_rules "
+        "FROM verdict WHERE snapshot_id = ? ORDER BY cluster_id",
         [snapshot_id],
     ).fetchall()
     for cluster, live, brokers, *rest in rows:
-        broker, rack, (leaders, size, producers, spread, broken) = rest[:5], rest[5:10], rest[10:]
         name = Text(cluster).append(f"\n{live} of {brokers} live", "red" if live < brokers else "dim")
-        skews = (_number(leaders), _number(size), _number(producers), "-" if spread is None else str(spread))
-        table.add_row(name, _survives(*broker), _survives(*rack), *skews, Text(str(broken), "yellow" if broken else "green"))
+        broken = rest.pop()
+        table.add_row(name, *(_survives(*rest[i : i + 5]) for i in range(0, 20, 5)), Text(str(broken), "yellow" if broken else "green"))
     for cluster in withheld:
         table.add_row(Text(cluster), Text("withheld", "red"))
+    balance = _rows(
+        connection,
+        "How even",
+        {"cluster": "left", **dict.fromkeys(("leaders", "bytes", "producers", "consumers"), "right")},
+        "SELECT cluster_id, coalesce(format('{:.2f}', leader_skew), '-'), coalesce(format('{:.2f}', byte_skew), '-'), "
+        "coalesce(format('{:.2f}', producer_skew), '-'), coalesce(CAST(consumer_spread AS VARCHAR), '-') "
+        "FROM verdict WHERE snapshot_id = ? ORDER BY cluster_id",
+        [snapshot_id],
+    )
     notes = Text(
-        "Skew: the most loaded over the mean (leaders and bytes over brokers, producers over the partitions of the worst topic). "
-        "Spread: the most partitions of a group's member less the fewest. Read-only: acks=all is refused. -: not told by the dumps.\n",
+        "Offline: without a leader. Read-only: acks=all is refused. Leaders, bytes: the most loaded broker over the mean. Producers: the most "
+        "loaded partition of the worst topic over its mean. Consumers: the most partitions of a group's member less the fewest. "
+        "-: not told by the dumps.\n",
         "dim",
+    )
+    changes = _rows(
+        connection,
+        "Since the night before",
+        {"cluster": "left", "failure": "left", "is": "left", "partitions offline": "right", "read-only": "right", "because": "left"},
+        "SELECT cluster_id, scenario_id, change, format('{:+d}', leaderless_change), format('{:+d}', under_min_isr_change), coalesce(cause, '') "
+        "FROM survival_change WHERE snapshot_id = ? ORDER BY change = 'newly fatal' DESC, leaderless_change DESC, 1, 2 LIMIT 20",
+        [snapshot_id],
     )
     offences = _rows(
         connection,
@@ -60,7 +83,71 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
         "WHERE snapshot_id = ? AND result = 'broken' ORDER BY 1, broken_rows DESC, 3",
         [snapshot_id],
     )
-    return [table, notes, offences]
+    return [table, balance, notes, *([changes] if changes.row_count else []), offences]
+
+
+def pictures(connection: DuckDBPyConnection, snapshot_id: str) -> str:
+    """What each failure does to each survivor, and whether each night would have survived the loss of any one broker."""
+    return "".join([*_matrices(connection, snapshot_id), _nights(connection, snapshot_id)])
+
+
+def _matrices(connection: DuckDBPyConnection, snapshot_id: str) -> Iterator[str]:
+    """A table for each cluster: failures down, survivors across, the leaders that each has then; its worst failures, if they are many."""
+    clusters = connection.execute("SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1 LIMIT 50", [snapshot_id]).fetchall()
+    for (cluster,) in clusters:
+        of = [snapshot_id, cluster]
+        where = "WHERE snapshot_id = ? AND cluster_id = ?"
+        brokers = connection.execute(f"SELECT broker_id, leaders FROM broker_balance {where} AND live ORDER BY 1 LIMIT 60", of).fetchall()
+        failures = connection.execute(
+            f"SELECT scenario_id, brokers, newly_leaderless, newly_under_min_isr FROM scenario {where} AND scenario_set = 'nightly' AND kind <> 'stop' "
+            "ORDER BY kind, newly_leaderless DESC, newly_under_min_isr DESC, len(scenario_id), scenario_id LIMIT 80",
+            of,
+        ).fetchall()
+        taken = {
+            (failure, broker): after
+            for failure, broker, after in connection.execute(
+                f"SELECT scenario_id, broker_id, leaders_after FROM takeover {where} AND scenario_set = 'nightly'", of
+            ).fetchall()
+        }
+        mean = sum(leaders for _, leaders in brokers) / max(len(brokers), 1) or 1
+        yield f"<h2>{escape(cluster)}: the leaders that each survivor has after a failure</h2><table><tr><th>failure</th>"
+        yield "".join(f"<th>{broker}</th>" for broker, _ in brokers) + "<th>offline</th><th>read-only</th></tr>"
+        yield "<tr><th>now</th>" + "".join(_cell(leaders, leaders / mean) for _, leaders in brokers) + "<td></td><td></td></tr>"
+        for failure, gone, offline, refusing in failures:
+            cells = (
+                "<td class=gone>×</td>" if broker in gone else _cell(taken.get((failure, broker), leaders), taken.get((failure, broker), leaders) / mean)
+                for broker, leaders in brokers
+            )
+            harm = "".join(f"<td class={'harm' if count else 'none'}>{count}</td>" for count in (offline, refusing))
+            yield f"<tr><th>{escape(failure)}</th>{''.join(cells)}{harm}</tr>"
+        yield "</table>"
+
+
+def _cell(leaders: int, ratio: float) -> str:
+    """The fuller the darker: white at the mean, red at three times it."""
+    fade = round(255 - 155 * min(max((ratio - 1) / 2, 0), 1))
+    return f'<td style="background:rgb(255,{fade},{fade})">{leaders}</td>'
+
+
+def _nights(connection: DuckDBPyConnection, snapshot_id: str) -> str:
+    """A square for each cluster and night up to this one: green if it survives the loss of any one broker, for reads, writes and data."""
+    rows = connection.execute(
+        "SELECT cluster_id, snapshot_id, reads_survive, writes_survive, data_survives FROM survival WHERE kind = 'broker' AND snapshot_id <= ? "
+        "AND snapshot_id IN (SELECT DISTINCT snapshot_id FROM snapshot WHERE snapshot_id <= ? ORDER BY 1 DESC LIMIT 60) ORDER BY 1, 2",
+        [snapshot_id, snapshot_id],
+    ).fetchall()
+    nights = sorted({row[1] for row in rows})
+    verdict = {row[:2]: "both" if row[2] and row[3] and row[4] else "reads" if row[2] else "none" for row in rows}
+    said = {"both": ("#2e9e5b", "survives"), "reads": ("#e6a817", "stops writes"), "none": ("#d33c3c", "loses leaders"), None: ("#ddd", "not published")}
+    lines = []
+    for cluster in sorted({row[0] for row in rows}):
+        squares = []
+        for night in nights:
+            colour, word = said[verdict.get((cluster, night))]
+            squares.append(f'<td class=night style="background:{colour}" title="{escape(night)}: {word}"></td>')
+        lines.append(f"<tr><th>{escape(cluster)}</th>{''.join(squares)}</tr>")
+    legend = " ".join(f'<span style="color:{colour}">■</span> {word}' for colour, word in said.values())
+    return f"<h2>The loss of any one broker, night by night ({len(nights)})</h2><table>{''.join(lines)}</table><p>{legend}</p>"
 
 
 def what_if(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[RenderableType]:
@@ -108,16 +195,16 @@ def show(parts: Sequence[RenderableType]) -> None:
         console.print(part)
 
 
-def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dict[str, str]) -> None:
-    """The same as a page of its own."""
-    console = Console(record=True, width=160, file=StringIO(), color_system="truecolor", force_terminal=True, highlight=False)
+def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dict[str, str], pictures: str = "") -> None:
+    """The same as a page of its own, with pictures below."""
+    console = Console(record=True, width=130, file=StringIO(), color_system="truecolor", force_terminal=True, highlight=False)
     for part in parts:
         console.print(part)
     joined = ' · '.join('<a href="' + href + '">' + text + '</a>' for text, href in links.items())
     anchors = f'<p>{joined}</p>'
     frame = _PAGE.replace("{title}", title).replace("{links}", anchors)
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(console.export_html(code_format=frame), encoding="utf-8")
+    page.write_text(console.export_html(code_format=frame).replace("<!--pictures-->", pictures), encoding="utf-8")
 
 
 def _rows(connection: DuckDBPyConnection, title: str, columns: dict[str, str], query: str, values: Sequence[object]) -> Table:
@@ -135,8 +222,4 @@ def _survives(reads: bool | None, writes: bool | None, worst: str | None, leader
     if reads and writes:
         return Text("yes", "green")
     harm = f"NO: {leaderless} offline" if not reads else f"NO: {under} read-only"
-    return Text(f"{harm}\nif {worst}", "red")
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return Text(f"{harm}\nif {worst}" if worst else harm, "red")

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.limits import Limits
-from jobs import broker_balance, consumer_assignment, failover, ingest, joint_failover, log_storage, producer_load, publish, replica_assignment
+from jobs import broker_balance, consumer_assignment, failover, ingest, joint_failover, log_storage, producer_load, publish, remedy, replica_assignment
 from jobs.check import check
 from jobs.errors import AuditError
 from jobs.lake import Lake, Slice, frame
@@ -34,13 +34,14 @@ JOBS: dict[str, ModuleType] = {
     "log_storage": log_storage,
     "failover": failover,
     "joint_failover": joint_failover,
+    "remedy": remedy,
     "broker_balance": broker_balance,
 }
 # The gates, each over the tables of the steps before it.
 GATES: dict[str, tuple[Table, ...]] = {
     "ingest": ingest.WRITES,
     "computed": (*replica_assignment.WRITES, *producer_load.WRITES, *consumer_assignment.WRITES, *log_storage.WRITES),
-    "failover": (*failover.WRITES, *joint_failover.WRITES),
+    "failover": (*failover.WRITES, *joint_failover.WRITES, *remedy.WRITES),
     "balance": broker_balance.WRITES,
 }
 NIGHT = (
@@ -53,6 +54,7 @@ NIGHT = (
     ("check", "computed"),
     ("step", "failover"),
     ("step", "joint_failover"),
+    ("step", "remedy"),
     ("check", "failover"),
     ("step", "broker_balance"),
     ("check", "balance"),

@@ -387,6 +387,16 @@ JOINT_LOSS = Table("joint_loss", "how many sets of live brokers are fatal if the
     write_outage_probability DOUBLE COMMENT 'that so many random deaths stop acks=all somewhere'
 """)
 
+REMEDY = Table("remedy", "the smallest change with which a partition lives through the loss of any one broker: only partitions that now do not",
+               ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+    {_PARTITION},
+    scenario_ids ARRAY<STRING> NOT NULL COMMENT 'the losses that it does not live through',
+    goes_offline BOOLEAN NOT NULL COMMENT 'in one of them it loses its leader; else it falls under min ISR',
+    remedy   STRING     COMMENT 'played: with it, no single loss does so; null: none of those tried is enough',
+    replicas ARRAY<INT> COMMENT 'after it; null: no remedy',
+    added_replicas ARRAY<INT> COMMENT 'of these, the new ones; null: no remedy'
+""")
+
 # ---------------------------------------------------------------- what the balance rules read
 BROKER_BALANCE = Table("broker_balance", "what a broker carries, idle ones too", ("snapshot_id", "cluster_id", "broker_id"), f"""
     {_CLUSTER},

@@ -18,20 +18,77 @@ if TYPE_CHECKING:
     from jobs.lake import Lake
 
 ANSWERS: dict[str, tuple[str, str]] = {
+    "harm": (
+        "what each nightly failure, and the loss of each pair of brokers that share a partition, does",
+        """
+        SELECT snapshot_id, cluster_id, kind, scenario_id, newly_leaderless, newly_under_min_isr, newly_lost,
+               newly_lost * 1000000000000 + newly_leaderless * 1000000 + newly_under_min_isr AS harm, latest
+        FROM scenario WHERE scenario_set = 'nightly'
+        UNION ALL
+        SELECT snapshot_id, cluster_id, 'pair' AS kind, concat('brokers ', broker_id, '+', other_broker_id) AS scenario_id,
+               newly_leaderless, newly_under_min_isr, newly_lost,
+               newly_lost * 1000000000000 + newly_leaderless * 1000000 + newly_under_min_isr AS harm, latest
+        FROM broker_pair
+        """,
+    ),
+    "offender_cause": (
+        "the partitions that a nightly failure harms and did not harm in the night before, each with what changed since",
+        """
+        SELECT f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition, f.latest,
+               CASE WHEN was.topic IS NULL THEN 'the partition is new'
+                    WHEN was.replicas <> now.replicas THEN 'its replicas were reassigned'
+                    WHEN was.isr <> now.isr THEN 'its ISR changed'
+                    WHEN coalesce(old.min_insync_replicas, 1) <> coalesce(new.min_insync_replicas, 1) THEN 'its min.insync.replicas changed'
+                    WHEN coalesce(was.leader, -1) <> coalesce(now.leader, -1) THEN 'its leader moved'
+                    ELSE 'brokers or configs changed' END AS cause
+        FROM failover f
+        JOIN snapshot s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id AND s.previous_snapshot_id IS NOT NULL
+        JOIN partition now ON now.snapshot_id = f.snapshot_id AND now.cluster_id = f.cluster_id AND now.topic = f.topic AND now.partition = f.partition
+        LEFT JOIN topic new ON new.snapshot_id = f.snapshot_id AND new.cluster_id = f.cluster_id AND new.topic = f.topic
+        LEFT JOIN partition was ON was.snapshot_id = s.previous_snapshot_id AND was.cluster_id = f.cluster_id AND was.topic = f.topic AND was.partition = f.partition
+        LEFT JOIN topic old ON old.snapshot_id = s.previous_snapshot_id AND old.cluster_id = f.cluster_id AND old.topic = f.topic
+        LEFT JOIN failover before ON before.snapshot_id = s.previous_snapshot_id AND before.cluster_id = f.cluster_id
+              AND before.scenario_set = f.scenario_set AND before.scenario_id = f.scenario_id AND before.topic = f.topic AND before.partition = f.partition
+        WHERE f.scenario_set = 'nightly'
+          AND ((f.leader IS NULL AND f.leader_before IS NOT NULL) OR (f.under_min_isr AND NOT f.under_min_isr_before))
+          AND NOT coalesce((before.leader IS NULL AND before.leader_before IS NOT NULL) OR (before.under_min_isr AND NOT before.under_min_isr_before), false)
+        """,
+    ),
     "survival": (
-        "whether a cluster survives the loss of any one broker, or any one rack: no partition loses its leader (reads), none falls under min ISR (writes)",
+        "whether a cluster survives the loss of any one broker, the stop of any one in order (a rolling restart), the loss of any rack or of any "
+        "two brokers: no partition loses its leader (reads), none falls under min ISR (writes), each keeps a replica with every acknowledged record (data)",
         """
         SELECT snapshot_id, cluster_id, kind, latest,
                count(*) AS scenarios,
                sum(CASE WHEN newly_leaderless > 0 THEN 1 ELSE 0 END) = 0 AS reads_survive,
                sum(CASE WHEN newly_under_min_isr > 0 THEN 1 ELSE 0 END) = 0 AS writes_survive,
+               sum(CASE WHEN newly_lost > 0 THEN 1 ELSE 0 END) = 0 AS data_survives,
                max(newly_leaderless) AS most_leaderless,
                max(newly_under_min_isr) AS most_under_min_isr,
+               max(newly_lost) AS most_lost,
                min(CASE WHEN harm = most_harm AND harm > 0 THEN scenario_id END) AS worst_scenario
-        FROM (SELECT *, newly_leaderless * 1000000000 + newly_under_min_isr AS harm,
-                     max(newly_leaderless * 1000000000 + newly_under_min_isr) OVER (PARTITION BY snapshot_id, cluster_id, kind) AS most_harm
-              FROM scenario WHERE scenario_set = 'nightly') AS lost
+        FROM (SELECT *, max(harm) OVER (PARTITION BY snapshot_id, cluster_id, kind) AS most_harm FROM harm) AS lost
         GROUP BY snapshot_id, cluster_id, kind, latest
+        """,
+    ),
+    "survival_change": (
+        "the nightly failures that are newly fatal, or newly safe, since the night before: to reads, writes or data, and what became of the "
+        "partitions that make the difference",
+        """
+        SELECT n.snapshot_id, s.previous_snapshot_id, n.cluster_id, n.scenario_id, n.latest,
+               CASE WHEN n.harm > 0 AND coalesce(o.harm, 0) = 0 THEN 'newly fatal' WHEN n.harm = 0 AND o.harm > 0 THEN 'newly safe'
+                    WHEN n.harm > o.harm THEN 'worse' ELSE 'better' END AS change,
+               n.newly_leaderless - coalesce(o.newly_leaderless, 0) AS leaderless_change,
+               n.newly_under_min_isr - coalesce(o.newly_under_min_isr, 0) AS under_min_isr_change,
+               n.newly_lost - coalesce(o.newly_lost, 0) AS lost_change,
+               c.cause
+        FROM harm n
+        JOIN snapshot s ON s.snapshot_id = n.snapshot_id AND s.cluster_id = n.cluster_id AND s.previous_snapshot_id IS NOT NULL
+        LEFT JOIN harm o ON o.snapshot_id = s.previous_snapshot_id AND o.cluster_id = n.cluster_id AND o.scenario_id = n.scenario_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, scenario_id, max(cause) AS cause FROM offender_cause
+                   GROUP BY snapshot_id, cluster_id, scenario_id) c
+               ON c.snapshot_id = n.snapshot_id AND c.cluster_id = n.cluster_id AND c.scenario_id = n.scenario_id
+        WHERE n.harm <> coalesce(o.harm, 0)
         """,
     ),
     "offender": (
@@ -42,6 +99,27 @@ ANSWERS: dict[str, tuple[str, str]] = {
                f.live_replicas, f.min_insync_replicas, f.latest
         FROM failover f
         WHERE (f.leader IS NULL AND f.leader_before IS NOT NULL) OR (f.under_min_isr AND NOT f.under_min_isr_before)
+        """,
+    ),
+    "explanation": (
+        "what a failure does to a partition, and why, in a sentence",
+        """
+        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.partition, f.latest,
+               concat(f.topic, '-', f.partition, ' was ',
+                      CASE WHEN f.leader_before IS NULL THEN 'without a leader' ELSE concat('led by ', f.leader_before) END,
+                      ', ', f.safe_replicas_before, ' live replicas with every acknowledged record; ', f.scenario_id,
+                      CASE WHEN f.live_replicas = 0 THEN ' takes its last replica'
+                           WHEN f.safe_replicas = 0 AND f.safe_replicas_before > 0 THEN ' takes the last of them'
+                           ELSE concat(' leaves ', f.safe_replicas, ' of them') END, ': ',
+                      CASE WHEN f.leader IS NULL THEN 'no election finds a leader, it is offline'
+                           WHEN f.unclean THEN concat(f.leader, ' is elected uncleanly, records are lost')
+                           WHEN f.leader = f.leader_before THEN concat(f.leader, ' goes on leading')
+                           ELSE concat(f.leader, ' is elected (', f.election, ')') END,
+                      CASE WHEN f.leader IS NULL THEN ''
+                           WHEN f.under_min_isr THEN concat(', acks=all is refused: min.insync.replicas is ', f.min_insync_replicas)
+                           WHEN f.at_min_isr THEN ', at min ISR'
+                           ELSE ', acks=all is accepted' END) AS sentence
+        FROM failover f
         """,
     ),
     "takeover": (
@@ -66,7 +144,13 @@ ANSWERS: dict[str, tuple[str, str]] = {
         SELECT s.snapshot_id, s.cluster_id, s.latest,
                b.live_brokers, b.brokers,
                one.reads_survive AS any_broker_reads, one.writes_survive AS any_broker_writes, one.worst_scenario AS worst_broker,
-               one.most_leaderless AS broker_leaderless, one.most_under_min_isr AS broker_under_min_isr,
+               one.most_leaderless AS broker_leaderless, one.most_under_min_isr AS broker_under_min_isr, one.data_survives AS any_broker_data,
+               one.reads_survive AND coalesce(pair.reads_survive, true) AS any_two_reads,
+               one.writes_survive AND coalesce(pair.writes_survive, true) AS any_two_writes,
+               one.data_survives AND coalesce(pair.data_survives, true) AS any_two_data, pair.most_under_min_isr AS two_under_min_isr, pair.most_leaderless AS two_leaderless, pair.worst_scenario AS worst_two,
+               stop.reads_survive AS rolling_restart_reads, stop.writes_survive AS rolling_restart_writes,
+               stop.most_leaderless AS rolling_restart_leaderless, stop.worst_scenario AS worst_stop, stop.most_under_min_isr AS rolling_restart_under_min_isr,
+               rack.data_survives AS any_rack_data,
                rack.reads_survive AS any_rack_reads, rack.writes_survive AS any_rack_writes, rack.worst_scenario AS worst_rack,
                rack.most_leaderless AS rack_leaderless, rack.most_under_min_isr AS rack_under_min_isr,
                b.leader_skew, b.byte_skew, p.producer_skew, g.consumer_spread,
@@ -78,6 +162,8 @@ ANSWERS: dict[str, tuple[str, str]] = {
                    FROM broker_balance GROUP BY snapshot_id, cluster_id) b
                ON b.snapshot_id = s.snapshot_id AND b.cluster_id = s.cluster_id
         LEFT JOIN survival one ON one.snapshot_id = s.snapshot_id AND one.cluster_id = s.cluster_id AND one.kind = 'broker'
+        LEFT JOIN survival stop ON stop.snapshot_id = s.snapshot_id AND stop.cluster_id = s.cluster_id AND stop.kind = 'stop'
+        LEFT JOIN survival pair ON pair.snapshot_id = s.snapshot_id AND pair.cluster_id = s.cluster_id AND pair.kind = 'pair'
         LEFT JOIN survival rack ON rack.snapshot_id = s.snapshot_id AND rack.cluster_id = s.cluster_id AND rack.kind = 'rack'
         LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew) AS producer_skew FROM topic_load GROUP BY snapshot_id, cluster_id) p
                ON p.snapshot_id = s.snapshot_id AND p.cluster_id = s.cluster_id

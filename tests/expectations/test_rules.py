@@ -67,6 +67,7 @@ def losing(scenario: dict[str, str]) -> list[Edit]:
     return [edit("failover", {**scenario, "partition": 0}, safe_replicas=0), edit("scenario", scenario, newly_lost=1)]
 
 
+NO_REMEDY = add("remedy", "t", 0, ["broker 0"], True, None, None, None)
 ASKED = edit("topic_placement", asked=True, matching_partitions=5, explained=False)
 
 # The rule, and the edits of the sound cluster that break it alone.
@@ -142,8 +143,8 @@ BROKEN: dict[str, list[Edit]] = {
     "disk_usage.disks_not_full": [edit("disk_usage", {"broker_id": 0}, used_share=0.81)],
     "scenario.every_failure_played": [drop(table, {"scenario_id": "rack c"}) for table in ("scenario", "failover", "failover_load")],
     "scenario.counts_as_failover": [edit("scenario", KILLED_0, no_replica_left=1)],
-    "scenario.reads_survive_a_broker": [*leaderless(KILLED_0), edit("broker_pair", newly_leaderless=1)],
-    "scenario.writes_survive_a_broker": refusing(KILLED_0),
+    "scenario.reads_survive_a_broker": [*leaderless(KILLED_0), edit("broker_pair", newly_leaderless=1), NO_REMEDY],
+    "scenario.writes_survive_a_broker": [*refusing(KILLED_0), NO_REMEDY],
     "scenario.data_survives_a_broker": losing(KILLED_0),
     "scenario.writes_survive_a_rolling_restart": refusing(STOPPED_0),
     "scenario.reads_survive_a_rack": leaderless(RACK_A),
@@ -169,6 +170,7 @@ BROKEN: dict[str, list[Edit]] = {
     "broker_pair.every_pair_played": [edit("broker_pair", {"broker_id": 1}, shared_partitions=5)],
     "broker_pair.no_less_than_one": [edit("broker_pair", {"broker_id": 1}, newly_leaderless=-1)],
     "broker_pair.data_survives_two_brokers": [edit("broker_pair", {"broker_id": 1}, newly_lost=1)],
+    "remedy.every_harmed_partition": [NO_REMEDY],
     "joint_loss.fatal_among_all": [edit("joint_loss", {"deaths": 3}, copysets=2)],
     "broker_balance.carries_the_partitions": [edit("broker_balance", {"broker_id": 0}, in_sync_replicas=5)],
     "broker_balance.even_leaders": [
@@ -292,6 +294,7 @@ def test_only_soft_rules_may_lack_their_input() -> None:
 def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alone() -> None:
     once, twice = sound(), sound()
     amiss("leaderless")(once), amiss("leaderless")(twice)
+    NO_REMEDY(once), NO_REMEDY(twice)
     add("rejected_input", "topics.txt", 3, 0, "?", "why")(once), add("rejected_input", "topics.txt", 3, 0, "?", "why")(twice)
     for tables in (once, twice):  # a null is a value as any other
         add("key_sample", "t", None, None, 1, 1)(tables)

@@ -227,6 +227,17 @@ def test_a_lake_of_an_older_version_gets_the_columns_that_it_lacks(
     assert sorted((row["snapshot_id"], row["cpu_capacity_percent"]) for row in lake.rows(BROKER)) == [(FIRST, None), (SECOND, 50.0)]
 
 
+def test_a_cluster_of_which_only_topics_are_told_has_its_verdict(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "source" / "bare").mkdir(parents=True)
+    line = "\tTopic: t\tPartition: {}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    dump = "Topic: t\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: \n" + line.format(0) + line.format(1)
+    (tmp_path / "source" / "bare" / "topics.txt").write_text(dump)
+    lake = Lake(str(tmp_path / "lake"), lambda: spark)
+    assert Night(lake, FIRST).run(str(tmp_path / "source"), {}, limits(), None) == ([], [])
+    said = "SELECT cluster_id, any_broker_reads, any_broker_writes, any_rack_reads, producer_skew, consumer_spread, byte_skew FROM verdict"
+    assert ask(lake, said) == [("bare", True, True, None, None, None, None)]
+
+
 def test_two_at_once_on_a_lake_are_one_too_many(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path), pytest.fail)
     with lake.sole_writer(), pytest.raises(AuditError, match="another run is writing to the lake"), lake.sole_writer():
