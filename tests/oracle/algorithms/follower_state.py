@@ -9,6 +9,7 @@ from kafka_model.replication import Follower
 
 PROGRAMS = {"3.9.2": "FollowerState"}
 RECORDED = 600
+KAFKAS = ("3.3", "4.0")
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from kafka_model.zookeeper_controller import Changed, Context
 
 PROGRAMS = {"3.9.2": "ZkController"}
 RECORDED = 600
-KAFKAS = ("2.0", "3.9")
+KAFKAS = ("3.7", "3.9")
 
 
 _LATER = ["reassign", "reassign", "isr", "isr", "delete", "deleted", "deleted"]
