@@ -21,7 +21,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.limits import Limits
-from jobs import broker_balance, consumer_assignment, failover, ingest, joint_failover, log_storage, producer_load, publish, remedy, replica_assignment
+from jobs import (
+    broker_balance,
+    consumer_assignment,
+    failover,
+    ingest,
+    joint_failover,
+    log_storage,
+    producer_load,
+    publish,
+    remedy,
+    replica_assignment,
+)
 from jobs.check import check
 from jobs.errors import AuditError
 from jobs.lake import Lake, Slice, frame

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from jobs.lake import Lake
+from jobs.views import open_in_duckdb
+
 COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "query", "views", "generate", "airflow"]
 
 
@@ -129,3 +132,12 @@ def test_views_are_printed_for_a_session_of_ones_own(tmp_path: Path) -> None:
     done = run("views", "--engine", "duckdb", cwd=tmp_path)
     assert done.returncode == 0
     assert 'CREATE OR REPLACE VIEW "verdict"' in done.stdout
+
+
+def test_the_queries_of_the_readme_are_answered(tmp_path: Path) -> None:
+    asked = re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
+    assert len(asked) > 8
+    assert run("nightly", cwd=tmp_path).returncode == 0
+    connection = open_in_duckdb(Lake(str(tmp_path / "lake"), pytest.fail))
+    empty = [sql for sql in asked if not connection.execute(sql).fetchall()]
+    assert [sql for sql in empty if "survival_change" not in sql] == []  # of a first night, nothing has changed
