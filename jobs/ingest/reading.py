@@ -29,7 +29,12 @@ def read_dump(data: bytes) -> Reading:
     dump = Dump(data)
     for format in FORMATS:
         if format.recognises(dump):
-            entries = list(format.parse(dump))
+            entries: list[Told | Rejected] = []
+            try:
+                for entry in format.parse(dump):
+                    entries.append(entry)  # one by one: what was told before it breaks off stands
+            except Unreadable as e:
+                entries.append(Rejected(1, dump.head, str(e)))
             return Reading(
                 format.NAME,
                 [entry for entry in entries if isinstance(entry, Told)],

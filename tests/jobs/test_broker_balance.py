@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import broker_balance
@@ -57,26 +56,25 @@ def test_without_a_key_sample_nothing_is_told_of_producers(spark: SparkSession) 
     assert {row[1:] for row in told(balance, "broker_id", "produced_records", "produced_ratio")} == {(None, None)}
 
 
-@pytest.mark.parametrize(
-    ("partition", "signs"),
-    [
-        (of([1, 2, 3], 1), set()),
-        (of([1, 2, 3], 2), {"not_preferred"}),
-        (of([1, 2, 3], 1, [1, 2]), {"under_replicated", "at_min_isr"}),
-        (of([1, 2, 3], 1, [1]), {"under_replicated", "under_min_isr"}),
-        (of([1, 2, 3], None, []), {"leaderless", "under_replicated", "under_min_isr"}),
-        (of([1, 2, 3], 1, [1, 2, 9]), {"isr_outside"}),
-        (of([1, 2, 9], 1), {"unknown_broker"}),
-        (of([9, 2, 3], 9), {"unknown_broker", "leaderless", "under_min_isr"}),
-        (of([1, 2], 1), {"at_min_isr", "no_tolerance", "odd_replication_factor"}),
-        (of([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # a reassignment under way
-        (of([1, 4, 2], 1), {"rack_unsafe"}),
-    ],
-)  # fmt: skip
-def test_each_sign_is_told_of_its_partition(spark: SparkSession, partition: dict[str, Any], signs: set[str]) -> None:
-    _, health = run(spark, [partition], racks={**RACKS, 4: "a"}, min_insync_replicas=2)
-    found = [row.asDict() for row in health.collect()]
-    assert {name for row in found for name, value in row.items() if value is True} == signs
+SIGNS: list[tuple[dict[str, Any], set[str]]] = [
+    (of([1, 2, 3], 1), set()),
+    (of([1, 2, 3], 2), {"not_preferred"}),
+    (of([1, 2, 3], 1, [1, 2]), {"under_replicated", "at_min_isr"}),
+    (of([1, 2, 3], 1, [1]), {"under_replicated", "under_min_isr"}),
+    (of([1, 2, 3], None, []), {"leaderless", "under_replicated", "under_min_isr"}),
+    (of([1, 2, 3], 1, [1, 2, 9]), {"isr_outside"}),
+    (of([1, 2, 9], 1), {"unknown_broker"}),
+    (of([9, 2, 3], 9), {"unknown_broker", "leaderless", "under_min_isr"}),
+    (of([1, 2], 1), {"at_min_isr", "no_tolerance", "odd_replication_factor"}),
+    (of([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # a reassignment under way
+    (of([1, 4, 2], 1), {"rack_unsafe"}),
+]
+
+
+def test_each_sign_is_told_of_its_partition(spark: SparkSession) -> None:
+    _, health = run(spark, [partition for partition, _ in SIGNS], racks={**RACKS, 4: "a"}, min_insync_replicas=2)
+    found = {row["partition"]: {name for name, value in row.items() if value is True} for row in (row.asDict() for row in health.collect())}
+    assert found == {number: signs for number, (_, signs) in enumerate(SIGNS) if signs}
 
 
 def test_racks_that_are_not_told_of_all_say_nothing_of_the_spread(spark: SparkSession) -> None:

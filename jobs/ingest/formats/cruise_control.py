@@ -33,11 +33,7 @@ def recognises(dump: Dump) -> bool:
 
 def parse(dump: Dump) -> Iterator[Told | Rejected]:
     """A fact for each partition, log dir, and each broker with its capacity."""
-    try:
-        document, line, around = json_document(dump)
-    except Unreadable as e:
-        yield Rejected(1, dump.head, str(e))
-        return
+    document, line, around = json_document(dump)
     for number, text in around:
         yield Rejected(number, text, "not of the JSON")
     if not isinstance(document, dict):

@@ -33,11 +33,7 @@ def recognises(dump: Dump) -> bool:
 
 def parse(dump: Dump) -> Iterator[Told | Rejected]:
     """A fact for each log dir and each partition's log."""
-    try:
-        document, line, around = json_document(dump)
-    except Unreadable as e:
-        yield Rejected(1, dump.head, str(e))
-        return
+    document, line, around = json_document(dump)
     for number, text in around:
         if not text.startswith(_CHATTER):
             yield Rejected(number, text, "neither the tool's words nor its JSON")
