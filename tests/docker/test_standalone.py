@@ -21,7 +21,7 @@ from dags.environment import environment
 from jobs.lake import Lake
 from jobs.run import JOBS, NIGHT
 from jobs.session import properties_file
-from jobs.tables import SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.tables import SCENARIO, SNAPSHOT, TABLES, VALIDATION, Table
 
 ROOT = Path(__file__).parents[2]
 BUNDLED = ROOT / "tests" / "snapshots" / "bundled"
@@ -79,6 +79,8 @@ def free_port() -> int:
 
 def rows(lake: Path, table: Table) -> duckdb.DuckDBPyRelation:
     told = duckdb.from_arrow(Lake(lake.as_uri(), pytest.fail).dataset(table))
+    if "scenario_set" in table.schema.names:
+        told = told.filter("scenario_set = 'nightly'")
     # When it was published, and which of the broken rows is the example, are each run's own.
     own = {SNAPSHOT: "published_at", VALIDATION: "example"}
     return told.project(f"* EXCLUDE ({own[table]})") if table in own else told
@@ -93,6 +95,9 @@ def lakes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     night = ["airflow", "dags", "test", "nightly", "--conf", json.dumps({"snapshot": DAY})]
     run = subprocess.run(night, env=wired, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
+    asked = ["airflow", "dags", "test", "what_if", "--conf", json.dumps({"cluster": "orders-eu", "brokers": ["1", "3"]})]
+    run = subprocess.run(asked, env=wired, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
     settings = ["--master", cluster.master, "--properties-file", str(folder / "spark.properties"), "--name", "one application"]
     asked = ["nightly", str(BUNDLED), "--lake", (folder / "uri").as_uri(), "--snapshot", DAY]
     run = subprocess.run(["spark-submit", *settings, str(ROOT / "jobs" / "cli.py"), *asked], env=wired, capture_output=True, text=True)
@@ -100,12 +105,18 @@ def lakes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder / "lake", folder / "uri"
 
 
+def test_the_what_if_is_answered_on_the_cluster(lakes: tuple[Path, Path]) -> None:
+    scenario = Lake(str(lakes[0]), pytest.fail).rows(SCENARIO)
+    (asked,) = [row for row in scenario if row["kind"] == "what-if"]
+    assert (asked["cluster_id"], asked["brokers"]) == ("orders-eu", [1, 3])
+
+
 def test_every_step_ran_on_the_cluster(cluster: Cluster, lakes: tuple[Path, Path]) -> None:
     ran = {app["name"] for app in cluster.status()["completedapps"] if app["state"] == "FINISHED"}
     steps = {"topology " + "_".join(word for word in step if word not in ("step", "")) for step in NIGHT}
     # A task that needs no Spark starts none.
     assert ran >= {step for step in steps if step.removeprefix("topology ") in JOBS}
-    assert ran <= steps | {"one application"}
+    assert ran <= steps | {"one application", "topology what_if"}
     assert "one application" in ran
 
 
