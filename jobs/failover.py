@@ -166,21 +166,29 @@ def _live_through(touched: DataFrame) -> DataFrame:
     )
 
 
-def _coordination(failover: DataFrame, partition: DataFrame, consumer_group: DataFrame) -> DataFrame:
-    """Of each scenario, the groups whose coordinator moves or is gone: the leader of their partition of __consumer_offsets.
-
-    GroupCoordinatorService.partitionFor (GroupMetadataManager before 4.0): Utils.abs(groupId.hashCode) % partitions.
+def coordinator_partition(group_id: Column, partitions: Column) -> Column:
+    """The partition of __consumer_offsets whose leader coordinates a group (GroupCoordinatorService.partitionFor, 4.x; GroupMetadataManager
+    before it): Utils.abs(groupId.hashCode) % partitions, the columnar twin of kafka_model.java_hash.string_hash.
     """
-    # String.hashCode goes by UTF-16 code units, two bytes each.
-    unit = "conv(substring(units, 4 * place + 1, 4), 16, 10)"
-    code = f"aggregate(sequence(0, length(units) div 4 - 1), 0L, (code, place) -> (31 * code + CAST({unit} AS BIGINT)) & 4294967295L)"
+
+    def hashed(units: Column) -> Column:  # String.hashCode goes by UTF-16 code units, four hexadecimal digits each
+        unit = lambda place: F.conv(F.substring(units, 4 * place + 1, F.lit(4)), 16, 10).cast("bigint")  # noqa: E731
+        places = F.sequence(F.lit(0), (F.length(units) / 4).cast("int") - 1)
+        return F.when(units == "", F.lit(0)).otherwise(
+            F.aggregate(places, F.lit(0).cast("bigint"), lambda code, place: (code * 31 + unit(place)).bitwiseAND(0xFFFFFFFF))
+        )
+
+    code = _let(F.hex(F.encode(group_id, "UTF-16BE")), hashed)
+    signed = F.when(code >= 1 << 31, code - (1 << 32)).otherwise(code)
+    return (F.when(signed == -(1 << 31), F.lit(0)).otherwise(F.abs(signed)) % partitions).cast("int")
+
+
+def _coordination(failover: DataFrame, partition: DataFrame, consumer_group: DataFrame) -> DataFrame:
+    """Of each scenario, the groups whose coordinator moves or is gone: the leader of their partition of __consumer_offsets."""
     offsets = partition.where("topic = '__consumer_offsets'").groupBy(_CLUSTER).agg(F.count("*").alias("n"))
     groups = (
         consumer_group.join(offsets, on=_CLUSTER, how="inner")
-        .withColumn("units", F.expr("hex(encode(group_id, 'UTF-16BE'))"))
-        .withColumn("code", F.expr(f"if(units = '', 0L, {code})"))
-        .withColumn("code", F.expr("if(code >= 2147483648, code - 4294967296, code)"))
-        .withColumn("partition", F.expr("CAST(if(code = -2147483648, 0, abs(code)) % n AS INT)"))
+        .withColumn("partition", coordinator_partition(F.col("group_id"), F.col("n")))
         .groupBy(*_CLUSTER, "partition").agg(F.count("*").alias("groups"))
     )  # fmt: skip
     told = groups.select(*_CLUSTER).distinct().withColumn("told", F.lit(True))

@@ -88,6 +88,7 @@ def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
         told.mapInArrow(_hash, f"{columns}, hash INT")
         .withColumn("explicit", F.col("partition").isNotNull())
         .withColumn("partition", F.coalesce("partition", F.expr("(hash & 2147483647) % partitions")))
+        # kafka_model.foreign_partitioner's consistent_random
         .withColumn("librdkafka_partition", F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)"))
     )
 

@@ -1,4 +1,4 @@
-"""Every step of a night: read a job's tables, transform, replace what it writes. The only I/O on the lake is here.
+"""Every step of a night: read a job's tables, transform, replace what it writes; jobs/lake.py does the reading and writing.
 
 A night is `ingest`, then each job and each gate, then `publish`; `NIGHT` has them in order. The same functions serve the local
 command (all steps in one Spark session) and Airflow (a spark-submit a step).
@@ -114,14 +114,17 @@ class Night:
             for earlier in after:
                 earlier.result()
             with telling(f"{kind} {name}"):
-                return self.check(name, limits, docs) if kind == "check" else self.step(name)
+                if kind == "check":
+                    return self.check(name, limits, docs)
+                self.step(name)
+                return []
 
         with telling("step ingest"):
             self.ingest(source, parameters)
         begun: dict[tuple[str, str], Future[list[str]]] = {}
         with ThreadPoolExecutor(_SIDE_BY_SIDE if self.small else 1) as pool:
             for kind, name in NIGHT[1:-1]:
-                read = {table for table in JOBS[name].READS} if kind == "step" else set()
+                read = set(JOBS[name].READS) if kind == "step" else set()
                 after = [it for (of, job), it in begun.items() if kind == "check" or (of == "step" and read & set(JOBS[job].WRITES))]
                 begun[kind, name] = pool.submit(do, kind, name, after)
             try:
@@ -144,8 +147,8 @@ class Night:
         written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
         _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
 
-    def step(self, name: str) -> list[str]:
-        """Run a job: from the tables that it reads to those that it writes. It has nothing to tell."""
+    def step(self, name: str) -> None:
+        """Run a job: from the tables that it reads to those that it writes."""
         job, spark = JOBS[name], self.session()
         frames = [self.read(table) for table in job.READS] + [self._previous(table) for table in getattr(job, "READS_PREVIOUS", ())]
         parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
@@ -153,7 +156,6 @@ class Night:
         more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
         _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
         spark.catalog.clearCache()
-        return []
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""

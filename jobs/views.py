@@ -23,12 +23,24 @@ ANSWERS: dict[str, tuple[str, str]] = {
         """
         SELECT snapshot_id, cluster_id, kind, scenario_id, newly_leaderless, newly_under_min_isr, newly_lost,
                newly_lost * 1000000000000 + newly_leaderless * 1000000 + newly_under_min_isr AS harm, latest
-        FROM scenario WHERE scenario_set = 'nightly'
-        UNION ALL
-        SELECT snapshot_id, cluster_id, 'pair' AS kind, concat('brokers ', broker_id, '+', other_broker_id) AS scenario_id,
-               newly_leaderless, newly_under_min_isr, newly_lost,
-               newly_lost * 1000000000000 + newly_leaderless * 1000000 + newly_under_min_isr AS harm, latest
-        FROM broker_pair
+        FROM (
+            SELECT snapshot_id, cluster_id, kind, scenario_id, newly_leaderless, newly_under_min_isr, newly_lost, latest
+            FROM scenario WHERE scenario_set = 'nightly'
+            UNION ALL
+            SELECT snapshot_id, cluster_id, 'pair', concat('brokers ', broker_id, '+', other_broker_id), newly_leaderless, newly_under_min_isr,
+                   newly_lost, latest
+            FROM broker_pair
+        ) AS played
+        """,
+    ),
+    "offender": (
+        "the partitions that lose their leader, or fall under min ISR, in a scenario",
+        """
+        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.partition,
+               CASE WHEN f.leader IS NULL AND f.leader_before IS NOT NULL THEN 'no leader' ELSE 'under min ISR' END AS trouble,
+               f.live_replicas, f.min_insync_replicas, f.latest
+        FROM failover f
+        WHERE (f.leader IS NULL AND f.leader_before IS NOT NULL) OR (f.under_min_isr AND NOT f.under_min_isr_before)
         """,
     ),
     "offender_cause": (
@@ -41,17 +53,15 @@ ANSWERS: dict[str, tuple[str, str]] = {
                     WHEN coalesce(old.min_insync_replicas, 1) <> coalesce(new.min_insync_replicas, 1) THEN 'its min.insync.replicas changed'
                     WHEN coalesce(was.leader, -1) <> coalesce(now.leader, -1) THEN 'its leader moved'
                     ELSE 'brokers or configs changed' END AS cause
-        FROM failover f
+        FROM offender f
         JOIN snapshot s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id AND s.previous_snapshot_id IS NOT NULL
         JOIN partition now ON now.snapshot_id = f.snapshot_id AND now.cluster_id = f.cluster_id AND now.topic = f.topic AND now.partition = f.partition
         LEFT JOIN topic new ON new.snapshot_id = f.snapshot_id AND new.cluster_id = f.cluster_id AND new.topic = f.topic
         LEFT JOIN partition was ON was.snapshot_id = s.previous_snapshot_id AND was.cluster_id = f.cluster_id AND was.topic = f.topic AND was.partition = f.partition
         LEFT JOIN topic old ON old.snapshot_id = s.previous_snapshot_id AND old.cluster_id = f.cluster_id AND old.topic = f.topic
-        LEFT JOIN failover before ON before.snapshot_id = s.previous_snapshot_id AND before.cluster_id = f.cluster_id
+        LEFT JOIN offender before ON before.snapshot_id = s.previous_snapshot_id AND before.cluster_id = f.cluster_id
               AND before.scenario_set = f.scenario_set AND before.scenario_id = f.scenario_id AND before.topic = f.topic AND before.partition = f.partition
-        WHERE f.scenario_set = 'nightly'
-          AND ((f.leader IS NULL AND f.leader_before IS NOT NULL) OR (f.under_min_isr AND NOT f.under_min_isr_before))
-          AND NOT coalesce((before.leader IS NULL AND before.leader_before IS NOT NULL) OR (before.under_min_isr AND NOT before.under_min_isr_before), false)
+        WHERE f.scenario_set = 'nightly' AND before.topic IS NULL
         """,
     ),
     "survival": (
@@ -89,16 +99,6 @@ ANSWERS: dict[str, tuple[str, str]] = {
                    GROUP BY snapshot_id, cluster_id, scenario_id) c
                ON c.snapshot_id = n.snapshot_id AND c.cluster_id = n.cluster_id AND c.scenario_id = n.scenario_id
         WHERE n.harm <> coalesce(o.harm, 0)
-        """,
-    ),
-    "offender": (
-        "the partitions that lose their leader, or fall under min ISR, in a scenario",
-        """
-        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.partition,
-               CASE WHEN f.leader IS NULL AND f.leader_before IS NOT NULL THEN 'no leader' ELSE 'under min ISR' END AS trouble,
-               f.live_replicas, f.min_insync_replicas, f.latest
-        FROM failover f
-        WHERE (f.leader IS NULL AND f.leader_before IS NOT NULL) OR (f.under_min_isr AND NOT f.under_min_isr_before)
         """,
     ),
     "explanation": (

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from jobs import failover
 from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, PARTITION, PRODUCER_LOAD, TOPIC
 from kafka_model.failover import Outcome, Partition, outcome
+from kafka_model.java_hash import string_hash
 from kafka_model.partition_state import PartitionState
 
 NAMES = {PartitionState.ONLINE: "OnlinePartition", PartitionState.OFFLINE: "OfflinePartition"}
@@ -54,6 +56,16 @@ def cases(count: int, seed: int) -> Iterator[Case]:
         failing = chance.sample(live, k=chance.randint(1, len(live)))
         unclean, controlled = chance.choice([None, True, False]), chance.random() < 0.4
         yield Case(f"case {number}", controller, elr, live, partition, chance.random() < 0.3, failing, unclean, controlled)
+
+
+def test_a_group_is_coordinated_where_its_names_java_hash_says(spark: SparkSession) -> None:
+    draw = random.Random(3)
+    names = ["", "g", "polygenelubricants", "grüße", "\U0001f600 group", "\uffee", *("".join(chr(draw.randrange(32, 0xD7FF)) for _ in range(draw.randrange(40))) for _ in range(200))]
+    df = spark.createDataFrame([(name, 50) for name in names], "group_id STRING, n BIGINT")
+    found = [row.partition for row in df.select(failover.coordinator_partition(F.col("group_id"), F.col("n")).alias("partition")).collect()]
+    codes = [string_hash(name) for name in names]
+    assert codes[2] == -(1 << 31)  # whose absolute value Java has none of: Utils.abs says 0
+    assert found == [0 if code == -(1 << 31) else abs(code) % 50 for code in codes]
 
 
 def test_columns_fail_as_values_do(spark: SparkSession) -> None:
