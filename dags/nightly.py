@@ -13,9 +13,8 @@ The report's tab, and the last line of the log, say what is wrong and what to do
 replaces its own rows, so nothing doubles.
 
 * **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
-* **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**, **remedy**,
-  **broker_balance**: the job or Spark
-  broke, three times, ten minutes apart.
+* **change**, **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**,
+  **remedy**, **broker_balance**: the job or Spark broke, three times, ten minutes apart.
 * **check_...**: the rules could not be judged. A rule that does not hold fails nothing here.
 * **publish**: the row that makes the night visible was not written. Safe to clear alone.
 * **report**: the night is published but for the clusters that it names: one of *our* tables contradicts itself there. That is a bug of this
@@ -61,7 +60,7 @@ with DAG(
     chain(
         ingest(),
         check("ingest"),
-        [step("replica_assignment"), step("producer_load"), step("consumer_assignment"), step("log_storage")],
+        [step("change"), step("replica_assignment"), step("producer_load"), step("consumer_assignment"), step("log_storage")],
         check("computed"),
         step("failover"),
         [step("joint_failover"), step("remedy")],

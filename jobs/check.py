@@ -36,16 +36,26 @@ _MACROS = """
     CREATE MACRO xxhash64(a, b) AS hash(a, b), (a, b, c, d) AS hash(a, b, c, d);
 """
 _THREADS = 4
+PREVIOUS = "previous_"
 
 
-def check(lake: Lake, snapshot_id: str, suites: Sequence[str], *, limits: Limits, docs: str | None) -> pa.Table:
-    """The rows of `validation`: one for each cluster of the snapshot, suite and rule. `docs` is the folder of the night's Data Docs."""
+def check(
+    lake: Lake, snapshot_id: str, suites: Sequence[str], *, earlier: Mapping[str, str], limits: Limits, docs: str | None
+) -> pa.Table:
+    """The rows of `validation`: one for each cluster of the snapshot, suite and rule. `docs` is the folder of the night's Data Docs.
+
+    `earlier` names each cluster's previous snapshot, whose tables rules know as `previous_<table>`.
+    """
     rules = {suite: rules_of(suite, limits) for suite in suites}
     needed = {CLUSTER.name: CLUSTER} | {table.name: table for suite in suites for table in (BY_NAME[suite], *_reads(suite))}
+    previous = {f"{PREVIOUS}{table.name}": table for suite in suites for table in _reads(suite, "READS_PREVIOUS")}
     few = {name: lake.few(table, snapshot_id=snapshot_id) for name, table in needed.items()}
+    few |= {name: lake.few_of_each(table, earlier) for name, table in previous.items()}
     if all(rows is not None for rows in few.values()):
         return judge(InDuckdb(few), rules, snapshot_id, docs=docs)
-    return judge(InSpark({name: lake.read(table, snapshot_id=snapshot_id) for name, table in needed.items()}), rules, snapshot_id, docs=docs)
+    many = {name: lake.read(table, snapshot_id=snapshot_id) for name, table in needed.items()}
+    many |= {name: lake.read_each(table, earlier) for name, table in previous.items()}
+    return judge(InSpark(many), rules, snapshot_id, docs=docs)
 
 
 class InDuckdb:
@@ -138,9 +148,8 @@ def _module(suite: str) -> Any:
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
 
-def _reads(suite: str) -> tuple[Table, ...]:
-    module = _module(suite)
-    return module.READS if module else ()
+def _reads(suite: str, which: str = "READS") -> tuple[Table, ...]:
+    return getattr(_module(suite), which, ())
 
 
 def _context(docs: str | None) -> EphemeralDataContext:

@@ -117,6 +117,27 @@ class Lake:
         df = self.spark().read.format("delta").load(self.path(table))
         return df.where(_predicate(slice)) if slice else df
 
+    def few_of_each(self, table: Table, snapshots: Mapping[str, str]) -> pa.Table | None:
+        """The rows of each of these clusters in its snapshot, in this process; None: they are many, or elsewhere."""
+        if not snapshots:
+            return table.schema.empty_table()
+        rows = self.few(table, snapshot_id=sorted(set(snapshots.values())))
+        if rows is None:
+            return None
+        wanted = pa.array([snapshots.get(cluster_id) for cluster_id in rows["cluster_id"].to_pylist()], pa.string())
+        return rows.filter(pc.equal(rows["snapshot_id"], wanted))
+
+    def read_each(self, table: Table, snapshots: Mapping[str, str]) -> DataFrame:
+        """The same for Spark, at any size."""
+        from pyspark.sql import functions as F
+
+        rows = self.few_of_each(table, snapshots)
+        if rows is not None:
+            return frame(self.spark(), table, rows)
+        many = self.read(table, snapshot_id=sorted(set(snapshots.values())))
+        pairs = F.broadcast(self.spark().createDataFrame(list(snapshots.items()), "cluster_id STRING, snapshot_id STRING"))
+        return many.join(pairs, on=["cluster_id", "snapshot_id"], how="left_semi").select(*many.columns)
+
     def rows(self, table: Table, **slice: Slice) -> list[dict[str, Any]]:
         """The same in Python: for tables of a few rows a cluster."""
         few = self.few(table, **slice)

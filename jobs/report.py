@@ -75,6 +75,14 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
         "FROM survival_change WHERE snapshot_id = ? ORDER BY change = 'newly fatal' DESC, leaderless_change DESC, 1, 2 LIMIT 20",
         [snapshot_id],
     )
+    differences = _rows(
+        connection,
+        "What changed since the night before",
+        {"cluster": "left", "what": "left", "how many": "right", "because": "left", "such as": "left"},
+        "SELECT cluster_id, kind, changes, coalesce(cause, ''), example FROM change_summary WHERE snapshot_id = ? AND kind NOT LIKE 'member %' "
+        "ORDER BY cause IS NOT NULL, cluster_id, changes DESC, kind, cause LIMIT 30",
+        [snapshot_id],
+    )
     offences = _rows(
         connection,
         "Broken rules, by cluster: how many rows break what must hold",
@@ -83,7 +91,7 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
         "WHERE snapshot_id = ? AND result = 'broken' ORDER BY 1, broken_rows DESC, 3",
         [snapshot_id],
     )
-    return [table, balance, notes, *([changes] if changes.row_count else []), offences]
+    return [table, balance, notes, *(rows for rows in (changes, differences) if rows.row_count), offences]
 
 
 def pictures(connection: DuckDBPyConnection, snapshot_id: str) -> str:

@@ -18,11 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from expectations.limits import Limits
 from jobs import (
     broker_balance,
+    change,
     consumer_assignment,
     failover,
     ingest,
@@ -35,10 +35,11 @@ from jobs import (
 )
 from jobs.check import check
 from jobs.errors import AuditError
-from jobs.lake import Lake, Slice, frame
+from jobs.lake import Lake, Slice
 from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 
 JOBS: dict[str, ModuleType] = {
+    "change": change,
     "replica_assignment": replica_assignment,
     "producer_load": producer_load,
     "consumer_assignment": consumer_assignment,
@@ -51,13 +52,14 @@ JOBS: dict[str, ModuleType] = {
 # The gates, each over the tables of the steps before it.
 GATES: dict[str, tuple[Table, ...]] = {
     "ingest": ingest.WRITES,
-    "computed": (*replica_assignment.WRITES, *producer_load.WRITES, *consumer_assignment.WRITES, *log_storage.WRITES),
+    "computed": (*change.WRITES, *replica_assignment.WRITES, *producer_load.WRITES, *consumer_assignment.WRITES, *log_storage.WRITES),
     "failover": (*failover.WRITES, *joint_failover.WRITES, *remedy.WRITES),
     "balance": broker_balance.WRITES,
 }
 NIGHT = (
     ("step", "ingest"),
     ("check", "ingest"),
+    ("step", "change"),
     ("step", "replica_assignment"),
     ("step", "producer_load"),
     ("step", "consumer_assignment"),
@@ -150,7 +152,7 @@ class Night:
     def step(self, name: str) -> None:
         """Run a job: from the tables that it reads to those that it writes."""
         job, spark = JOBS[name], self.session()
-        frames = [self.read(table) for table in job.READS] + [self._previous(table) for table in getattr(job, "READS_PREVIOUS", ())]
+        frames = [self.read(table) for table in job.READS] + [self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())]
         parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
         results = job.transform(*frames, parameters=parameters)
         more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
@@ -160,7 +162,7 @@ class Night:
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""
         suites = [table.name for table in GATES[gate]]
-        verdicts = check(self.lake, self.snapshot_id, suites, limits=limits, docs=docs)
+        verdicts = check(self.lake, self.snapshot_id, suites, earlier=self._earlier(), limits=limits, docs=docs)
         self.lake.replace(VALIDATION, verdicts, few=True, snapshot_id=self.snapshot_id, suite=suites)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
@@ -195,15 +197,6 @@ class Night:
     def _earlier(self) -> dict[str, str]:
         """Of each cluster, the newest published snapshot before this one."""
         return publish.newest(self.lake.rows(SNAPSHOT), before=self.snapshot_id)
-
-    def _previous(self, table: Table) -> DataFrame:
-        """Each cluster's rows in the snapshot published before this one."""
-        earlier = self._earlier()
-        if not earlier:
-            return frame(self.lake.spark(), table, table.schema.empty_table())
-        rows = self.lake.read(table, snapshot_id=sorted(set(earlier.values())))
-        pairs = F.broadcast(self.lake.spark().createDataFrame(list(earlier.items()), "cluster_id STRING, snapshot_id STRING"))
-        return rows.join(pairs, on=["cluster_id", "snapshot_id"], how="left_semi").select(*rows.columns)
 
 
 def _known(parameters: Mapping[str, str]) -> dict[str, str]:

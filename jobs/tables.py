@@ -184,6 +184,22 @@ KEY_SAMPLE = Table("key_sample", "what producers sent under a key", ("snapshot_i
     size_bytes BIGINT NOT NULL
 """)
 
+# ---------------------------------------------------------------- what changed
+CHANGE = Table("change", "what differs from the cluster's previous published snapshot, and what explains it",
+               ("snapshot_id", "cluster_id", "kind", "broker_id", "topic", "partition", "group_id", "name"), f"""
+    {_CLUSTER},
+    previous_snapshot_id STRING NOT NULL COMMENT 'which it differs from',
+    kind      STRING NOT NULL COMMENT 'such as broker lost, topic created, ISR shrank, leader moved, config changed, group gone',
+    broker_id INT    COMMENT 'of what changed, as are the next four; null: it is not of one',
+    topic     STRING,
+    partition INT,
+    group_id  STRING,
+    name      STRING COMMENT 'of the config, log dir, source, member, or column of consumer_group',
+    value_before STRING COMMENT 'as text, ids of brokers parted by commas; null: none',
+    value_after  STRING COMMENT 'likewise',
+    cause     STRING COMMENT 'the change that explains it, such as broker 3 was lost; null: nothing here does'
+""")
+
 # ---------------------------------------------------------------- where replicas would be
 REPLICA_ASSIGNMENT = Table("replica_assignment", "where Kafka would place a partition, and where it is",
                            ("snapshot_id", "cluster_id", "topic", "partition"), f"""

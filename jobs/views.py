@@ -47,21 +47,30 @@ ANSWERS: dict[str, tuple[str, str]] = {
         "the partitions that a nightly failure harms and did not harm in the night before, each with what changed since",
         """
         SELECT f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition, f.latest,
-               CASE WHEN was.topic IS NULL THEN 'the partition is new'
-                    WHEN was.replicas <> now.replicas THEN 'its replicas were reassigned'
-                    WHEN was.isr <> now.isr THEN 'its ISR changed'
-                    WHEN coalesce(old.min_insync_replicas, 1) <> coalesce(new.min_insync_replicas, 1) THEN 'its min.insync.replicas changed'
-                    WHEN coalesce(was.leader, -1) <> coalesce(now.leader, -1) THEN 'its leader moved'
-                    ELSE 'brokers or configs changed' END AS cause
+               coalesce(substr(min(concat(
+                   CASE WHEN c.kind = 'partition added' THEN '1' WHEN c.kind LIKE 'replicas %' THEN '2' WHEN c.kind LIKE 'ISR %' THEN '3'
+                        WHEN c.kind = 'config changed' THEN '4' WHEN c.kind LIKE 'leader %' THEN '5' ELSE '6' END,
+                   c.kind, coalesce(' ' || c.name, ''), coalesce(': ' || c.cause, ''))), 2), 'brokers or configs changed') AS cause
         FROM offender f
         JOIN snapshot s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id AND s.previous_snapshot_id IS NOT NULL
-        JOIN partition now ON now.snapshot_id = f.snapshot_id AND now.cluster_id = f.cluster_id AND now.topic = f.topic AND now.partition = f.partition
-        LEFT JOIN topic new ON new.snapshot_id = f.snapshot_id AND new.cluster_id = f.cluster_id AND new.topic = f.topic
-        LEFT JOIN partition was ON was.snapshot_id = s.previous_snapshot_id AND was.cluster_id = f.cluster_id AND was.topic = f.topic AND was.partition = f.partition
-        LEFT JOIN topic old ON old.snapshot_id = s.previous_snapshot_id AND old.cluster_id = f.cluster_id AND old.topic = f.topic
         LEFT JOIN offender before ON before.snapshot_id = s.previous_snapshot_id AND before.cluster_id = f.cluster_id
               AND before.scenario_set = f.scenario_set AND before.scenario_id = f.scenario_id AND before.topic = f.topic AND before.partition = f.partition
+        LEFT JOIN change c ON c.snapshot_id = f.snapshot_id AND c.cluster_id = f.cluster_id AND c.topic = f.topic
+              AND (c.partition = f.partition OR (c.kind = 'config changed' AND c.name = 'min.insync.replicas'))
         WHERE f.scenario_set = 'nightly' AND before.topic IS NULL
+        GROUP BY f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition, f.latest
+        """,
+    ),
+    "change_summary": (
+        "what changed since the night before, counted by kind and cause, with an example",
+        """
+        SELECT snapshot_id, previous_snapshot_id, cluster_id, kind, cause, count(*) AS changes,
+               min(concat(coalesce('broker ' || broker_id, topic || coalesce('-' || partition, ''), group_id, ''), coalesce(' ' || name, ''),
+                          CASE WHEN value_before IS NULL AND value_after IS NULL THEN ''
+                               ELSE concat(': ', coalesce(value_before, 'none'), ' -> ', coalesce(value_after, 'none')) END)) AS example,
+               latest
+        FROM change
+        GROUP BY snapshot_id, previous_snapshot_id, cluster_id, kind, cause, latest
         """,
     ),
     "survival": (

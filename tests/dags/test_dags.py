@@ -77,6 +77,7 @@ def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
     assert rendered(bag.dags["nightly"]) == {
         "ingest": ["step", "ingest", *night, "--source", "/dumps"],
         "check_ingest": ["check", "ingest", *night, *report],
+        "change": ["step", "change", *night],
         "replica_assignment": ["step", "replica_assignment", *night],
         "producer_load": ["step", "producer_load", *night],
         "consumer_assignment": ["step", "consumer_assignment", *night],

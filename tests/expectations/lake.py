@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from expectations.change import READS_PREVIOUS
+from jobs.check import PREVIOUS
 from jobs.lake import frame
-from jobs.tables import BY_NAME
+from jobs.tables import BY_NAME, Table
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -49,6 +52,24 @@ def drop(table: str, where: Mapping[str, Any] | None = None) -> Edit:
 def add(table: str, *values: Any) -> Edit:
     """Add a row to a table: its columns after snapshot and cluster."""
     return lambda tables: tables[table].append(_row(table, values))
+
+
+def before(*edits: Edit) -> Edit:
+    """Make the edits to the night before, which else was as this one is."""
+
+    def change(tables: Tables) -> None:
+        old = copy.deepcopy({name: tables.get(f"{PREVIOUS}{name}", rows) for name, rows in tables.items() if name in BY_NAME})
+        for one in edits:
+            one(old)
+        tables.update({f"{PREVIOUS}{name}": rows for name, rows in old.items()})
+
+    return change
+
+
+def differ(kind: str, **values: Any) -> Edit:
+    """Add a row of `change`."""
+    whole = dict.fromkeys(BY_NAME["change"].schema.names[2:]) | {"previous_snapshot_id": "r", "kind": kind} | values
+    return add("change", *whole.values())
 
 
 def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) -> Edit:
@@ -132,18 +153,26 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
 
 def arrow(clusters: Mapping[str, Tables]) -> dict[str, pa.Table]:
     """The tables of a night with these clusters."""
-    return {
-        name: pa.Table.from_pylist(
-            [{"snapshot_id": "s", "cluster_id": cluster, **row} for cluster, tables in clusters.items() for row in tables[name]], table.schema
-        )
-        for name, table in BY_NAME.items()
-        if "cluster_id" in table.schema.names
-    }
+    def night(prefix: str, snapshot_id: str, wanted: Iterable[Table]) -> dict[str, pa.Table]:
+        return {
+            f"{prefix}{table.name}": pa.Table.from_pylist(
+                [
+                    {"snapshot_id": snapshot_id, "cluster_id": cluster, **row}
+                    for cluster, tables in clusters.items()
+                    for row in tables.get(f"{prefix}{table.name}", tables[table.name])
+                ],
+                table.schema,
+            )
+            for table in wanted
+        }
+
+    now = night("", "s", (table for table in BY_NAME.values() if "cluster_id" in table.schema.names))
+    return now | night(PREVIOUS, "r", READS_PREVIOUS)
 
 
 def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, DataFrame]:
     """The same for Spark."""
-    return {name: frame(spark, BY_NAME[name], rows) for name, rows in arrow(clusters).items()}
+    return {name: frame(spark, BY_NAME[name.removeprefix(PREVIOUS)], rows) for name, rows in arrow(clusters).items()}
 
 
 def _row(table: str, values: tuple[Any, ...]) -> Row:

@@ -8,9 +8,9 @@ import pytest
 
 from expectations.limits import limits
 from expectations.rule import one_row_per_key
-from jobs.check import InDuckdb, InSpark, judge, rules_of
+from jobs.check import PREVIOUS, InDuckdb, InSpark, judge, rules_of
 from jobs.tables import BY_NAME
-from tests.expectations.lake import HELD, Edit, add, arrow, consumers, drop, edit, frames, sound
+from tests.expectations.lake import HELD, Edit, add, arrow, before, consumers, differ, drop, edit, frames, sound
 
 NOT_JUDGED = {"parameter", "validation", "snapshot"}  # of no cluster, and what comes after the gates
 SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
@@ -99,6 +99,25 @@ BROKEN: dict[str, list[Edit]] = {
     "observed_assignment.holders_are_members": [edit("observed_assignment", {"partition": 0}, member_id="gone")],
     "committed_offset.committed_within_log": [edit("committed_offset", {"partition": 0}, current_offset=101)],
     "key_sample.sampled_partitions_exist": [add("key_sample", "t", b"key0", 6, 5, 50)],
+    "change.brokers_as_changed": [before(edit("broker", {"broker_id": 0}, live=False))],
+    "change.topics_as_changed": [before(edit("topic", topic_id="other"))],
+    "change.partitions_as_changed": [before(edit("partition", {"partition": 0}, leader=1))],
+    "change.groups_as_changed": [differ("group appeared", group_id="g")],
+    "change.causes_stand": [before(edit("partition", {"partition": 0}, isr=[1, 2])), differ("ISR grew", topic="t", partition=0, cause="brokers 3, 4 were lost")],
+    "change.no_broker_lost": [
+        before(add("broker", 3, "a", True, None, None, None, None)),
+        differ("broker lost", broker_id=3),
+        differ("broker removed", broker_id=3),
+    ],
+    "change.racks_as_before": [differ("rack changed", broker_id=0, value_before="b", value_after="a")],
+    "change.no_topic_deleted": [before(add("topic", "u", None, 1, 1, None, {})), differ("topic deleted", topic="u")],
+    "change.as_durable_as_before": [differ("config changed", topic="t", name="min.insync.replicas", value_before="2", value_after="1")],
+    "change.isr_shrank_for_a_reason": [
+        before(edit("partition", {"partition": 0}, isr=[0, 1, 2, 3])),
+        differ("ISR shrank", topic="t", partition=0, value_before="0,1,2,3", value_after="0,1,2"),
+    ],
+    "change.no_group_gone": [before(add("consumer_group", "h", None, None, None, None, 0)), differ("group gone", group_id="h")],
+    "change.sources_as_before": [differ("source gone", name="kafka-log-dirs")],
     "replica_assignment.every_partition_placed": [edit("replica_assignment", {"partition": 0}, replicas=[0, 2, 1], observed=[0, 2, 1])],
     "replica_assignment.one_replica_per_broker": [
         edit("replica_assignment", {"partition": 0}, replicas=[0, 0, 1], drifted=True, misplaced_replicas=1),
@@ -206,9 +225,10 @@ BROKEN: dict[str, list[Edit]] = {
     "partition_health.replicas_as_told": [amiss("odd_replication_factor")],
     "partition_health.preferred_leaders": [amiss("not_preferred")],
 }
-# A cluster of KRaft's that tells of its brokers without racks, and of its topics, and nothing else.
+# A cluster of KRaft's, of its first night, that tells of its brokers without racks, and of its topics, and nothing else.
 SILENT: list[Edit] = [
     edit("cluster", controller="kraft"),
+    lambda tables: tables.update({f"{PREVIOUS}{name}": [] for name in BY_NAME}),
     edit("broker", rack=None, disk_capacity_bytes=None),
     edit("broker_balance", rack=None, size_bytes=None, byte_ratio=None, disk_used_share=None),
     edit("broker_balance", produced_records=None, produced_size_bytes=None, produced_ratio=None),
@@ -219,6 +239,13 @@ SILENT: list[Edit] = [
     *(drop(table) for table in ("consumer_assignment", "group_assignment")),
 ]
 NOT_TOLD = {
+    "change.no_broker_lost",
+    "change.racks_as_before",
+    "change.no_topic_deleted",
+    "change.as_durable_as_before",
+    "change.isr_shrank_for_a_reason",
+    "change.no_group_gone",
+    "change.sources_as_before",
     "log_dir.log_dirs_work",
     "replica.no_stray_replicas",
     "committed_offset.committed_within_log",
@@ -295,6 +322,7 @@ def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alon
     once, twice = sound(), sound()
     amiss("leaderless")(once), amiss("leaderless")(twice)
     NO_REMEDY(once), NO_REMEDY(twice)
+    differ("broker lost", broker_id=3)(once), differ("broker lost", broker_id=3)(twice)
     add("rejected_input", "topics.txt", 3, 0, "?", "why")(once), add("rejected_input", "topics.txt", 3, 0, "?", "why")(twice)
     for tables in (once, twice):  # a null is a value as any other
         add("key_sample", "t", None, None, 1, 1)(tables)

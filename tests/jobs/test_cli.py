@@ -35,7 +35,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["step", "failovr"], "no step failovr: there are ingest, replica_assignment"),
+        (["step", "failovr"], "no step failovr: there are ingest, change, replica_assignment"),
         (["check", "everything"], "no gate everything: there are ingest, computed"),
         (["what-if", "--cluster", "c"], "needs at least one --broker or --rack"),
         (["query", "SELECT 1"], "no audit lies in lake"),
@@ -140,4 +140,4 @@ def test_the_queries_of_the_readme_are_answered(tmp_path: Path) -> None:
     assert run("nightly", cwd=tmp_path).returncode == 0
     connection = open_in_duckdb(Lake(str(tmp_path / "lake"), pytest.fail))
     empty = [sql for sql in asked if not connection.execute(sql).fetchall()]
-    assert [sql for sql in empty if "survival_change" not in sql] == []  # of a first night, nothing has changed
+    assert [sql for sql in empty if "change" not in sql] == []  # of a first night, nothing has changed

@@ -102,6 +102,17 @@ def test_a_broker_takes_the_groups_with_it_that_it_coordinates(lake: Lake) -> No
     assert sum(row[2] for row in rows) > 10
 
 
+def test_what_changed_is_laid_to_the_broker_that_was_lost(lake: Lake) -> None:
+    rows = ask(lake, "SELECT cluster_id, kind, broker_id, cause FROM change WHERE snapshot_id = '2026-01-02' AND kind NOT LIKE 'member %'")
+    assert {row[0] for row in rows} == {"payments-us"}
+    assert [row[2] for row in rows if row[1] == "broker lost"] == [11]
+    of_partitions = {row[1:] for row in rows if row[1].split()[0] in ("ISR", "leader", "ELR")}
+    assert of_partitions == {(kind, None, "broker 11 was lost") for kind in ("ISR shrank", "ELR changed", "leader moved", "leader lost")}
+    assert ask(lake, "SELECT count(*) FROM change WHERE snapshot_id = '2026-01-01'") == [(0,)]
+    causes = ask(lake, "SELECT DISTINCT cause FROM offender_cause WHERE latest")
+    assert causes == [("ISR shrank: broker 11 was lost",)]
+
+
 def test_a_rerun_changes_no_row(night: Night) -> None:
     before = contents(night, but=("snapshot",))
     assert run(night, "bundled", docs=f"{night.lake.uri}/docs") == []
