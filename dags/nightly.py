@@ -14,7 +14,7 @@ replaces its own rows, so nothing doubles.
 
 * **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
 * **change**, **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**,
-  **remedy**, **broker_balance**: the job or Spark broke, three times, ten minutes apart.
+  **remedy**, **broker_balance**, **goal**: the job or Spark broke, three times, ten minutes apart.
 * **check_...**: the rules could not be judged. A rule that does not hold fails nothing here.
 * **publish**: the row that makes the night visible was not written. Safe to clear alone.
 * **report**: the night is published but for the clusters that it names: one of *our* tables contradicts itself there. That is a bug of this
@@ -65,7 +65,7 @@ with DAG(
         step("failover"),
         [step("joint_failover"), step("remedy")],
         check("failover"),
-        step("broker_balance"),
+        [step("broker_balance"), step("goal")],
         check("balance"),
         publish(),
         report(),

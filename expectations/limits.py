@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from jobs.errors import AuditError
+from kafka_model.goal import Thresholds
 
+_GOALS = "cruise_control"
 DEFAULTS = Path(__file__).with_name("limits.toml")
 
 
@@ -29,14 +31,17 @@ class Limits:
     disk_used_share_most: float
     replication_factor_least: int
     not_preferred_share_most: float
+    cruise_control: Thresholds
 
 
 def limits(override: Path | None = None) -> Limits:
     """The limits of limits.toml, but for those that the file `override` gives."""
     found = _read(DEFAULTS)
     if override is not None:
-        found |= _read(override)
-    return Limits(**found)
+        given = _read(override)
+        goals = found[_GOALS] | given.pop(_GOALS, {})
+        found |= {**given, _GOALS: goals}
+    return Limits(**{**found, _GOALS: Thresholds(**found[_GOALS])})
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -46,12 +51,19 @@ def _read(path: Path) -> dict[str, Any]:
         raise AuditError(f"cannot read the limits in {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise AuditError(f"the limits in {path} are no TOML: {error}") from None
-    types = get_type_hints(Limits)
+    goals = found.pop(_GOALS, {})
+    if not isinstance(goals, dict):
+        raise AuditError(f"{_GOALS} in {path} is {goals!r}: it must be a table of Cruise Control's configs")
+    return _checked(found, Limits, path) | {_GOALS: _checked(goals, Thresholds, path)}
+
+
+def _checked(found: dict[str, Any], of: type, path: Path) -> dict[str, Any]:
+    types = {name: type for name, type in get_type_hints(of).items() if name != _GOALS}
+    kinds = {float: "a number, 0 or more", int: "a whole number, 0 or more", str: "a text"}
     for name, value in found.items():
         if name not in types:
-            raise AuditError(f"unknown limit {name} in {path}: there are {', '.join(field.name for field in fields(Limits))}")
-        allowed = (int, float) if types[name] is float else (int,)
-        if type(value) not in allowed or not 0 <= value < float("inf"):
-            kind = "a number" if types[name] is float else "a whole number"
-            raise AuditError(f"limit {name} in {path} is {value!r}: it must be {kind}, 0 or more")
+            raise AuditError(f"unknown limit {name} in {path}: there are {', '.join(types)}")
+        allowed = (int, float) if types[name] is float else (types[name],)
+        if type(value) not in allowed or (types[name] is not str and not 0 <= value < float("inf")):
+            raise AuditError(f"limit {name} in {path} is {value!r}: it must be {kinds[types[name]]}")
     return {name: types[name](value) for name, value in found.items()}

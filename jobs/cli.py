@@ -92,23 +92,25 @@ def nightly(
 
 @app.command()
 def step(
-    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover, joint_failover, remedy or broker_balance.")],
+    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover, joint_failover, remedy, broker_balance or goal.")],
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
     source: Annotated[str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = str(BUNDLED),
     parameters: Parameters = None,
+    limits: LimitsFile = None,
 ) -> None:
     """Run one step of a night, from its tables to its tables."""
     from jobs.run import JOBS
 
     if name not in ("ingest", *JOBS):
         raise AuditError(f"no step {name}: there are ingest, {', '.join(JOBS)}")
+    allowed = _limits(limits)
     night = _night(lake, snapshot)
     with _telling(f"step {name}"):
         if name == "ingest":
             night.ingest(source, _pairs(parameters))
         else:
-            night.step(name)
+            night.step(name, allowed)
 
 
 @app.command()

@@ -25,6 +25,7 @@ from jobs import (
     change,
     consumer_assignment,
     failover,
+    goal,
     ingest,
     joint_failover,
     log_storage,
@@ -48,13 +49,14 @@ JOBS: dict[str, ModuleType] = {
     "joint_failover": joint_failover,
     "remedy": remedy,
     "broker_balance": broker_balance,
+    "goal": goal,
 }
 # The gates, each over the tables of the steps before it.
 GATES: dict[str, tuple[Table, ...]] = {
     "ingest": ingest.WRITES,
     "computed": (*change.WRITES, *replica_assignment.WRITES, *producer_load.WRITES, *consumer_assignment.WRITES, *log_storage.WRITES),
     "failover": (*failover.WRITES, *joint_failover.WRITES, *remedy.WRITES),
-    "balance": broker_balance.WRITES,
+    "balance": (*broker_balance.WRITES, *goal.WRITES),
 }
 NIGHT = (
     ("step", "ingest"),
@@ -70,6 +72,7 @@ NIGHT = (
     ("step", "remedy"),
     ("check", "failover"),
     ("step", "broker_balance"),
+    ("step", "goal"),
     ("check", "balance"),
     ("publish", ""),
 )
@@ -118,7 +121,7 @@ class Night:
             with telling(f"{kind} {name}"):
                 if kind == "check":
                     return self.check(name, limits, docs)
-                self.step(name)
+                self.step(name, limits)
                 return []
 
         with telling("step ingest"):
@@ -149,12 +152,13 @@ class Night:
         written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
         _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
 
-    def step(self, name: str) -> None:
-        """Run a job: from the tables that it reads to those that it writes."""
+    def step(self, name: str, limits: Limits) -> None:
+        """Run a job: from the tables that it reads to those that it writes. What the goals are judged by is of the limits."""
         job, spark = JOBS[name], self.session()
         frames = [self.read(table) for table in job.READS] + [self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())]
         parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
-        results = job.transform(*frames, parameters=parameters)
+        asked = {"thresholds": limits.cruise_control} if job is goal else {}
+        results = job.transform(*frames, parameters=parameters, **asked)
         more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
         _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
         spark.catalog.clearCache()

@@ -183,6 +183,14 @@ KEY_SAMPLE = Table("key_sample", "what producers sent under a key", ("snapshot_i
     records   BIGINT NOT NULL,
     size_bytes BIGINT NOT NULL
 """)
+PARTITION_LOAD = Table("partition_load", "what Cruise Control measured of a partition's leader",
+                       ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+    {_PARTITION},
+    cpu_percent DOUBLE NOT NULL COMMENT '100 is one core',
+    disk_bytes  DOUBLE NOT NULL,
+    network_in_bytes_per_s  DOUBLE NOT NULL,
+    network_out_bytes_per_s DOUBLE NOT NULL COMMENT 'to consumers and followers'
+""")
 
 # ---------------------------------------------------------------- what changed
 CHANGE = Table("change", "what differs from the cluster's previous published snapshot, and what explains it",
@@ -445,6 +453,53 @@ PARTITION_HEALTH = Table("partition_health", "the partitions with something amis
     rack_unsafe      BOOLEAN COMMENT 'fewer racks than replicas and racks allow; null: racks not told',
     no_tolerance     BOOLEAN NOT NULL COMMENT 'replicas <= min.insync.replicas: any loss refuses acks=all',
     odd_replication_factor BOOLEAN NOT NULL COMMENT 'not as many replicas as the topic tells'
+""")
+
+# ---------------------------------------------------------------- what Cruise Control's goals say
+GOAL_VERDICT = Table("goal_verdict", "what a goal of Cruise Control says of a cluster as it is, alone and with nothing moved",
+                     ("snapshot_id", "cluster_id", "goal"), f"""
+    {_CLUSTER},
+    goal     STRING  NOT NULL COMMENT 'its class',
+    priority INT              COMMENT 'place among the default goals, from 1; null: not one of them',
+    hard     BOOLEAN NOT NULL COMMENT 'Cruise Control trades no hard goal for a soft one',
+    weight   DOUBLE           COMMENT 'what it takes from the balancedness score if violated; null: not a default goal',
+    verdict  STRING  NOT NULL COMMENT 'satisfied, violated, unfixable (no move can mend it), refused (Cruise Control throws) or not told',
+    breaches BIGINT  NOT NULL COMMENT 'rows of goal_breach',
+    lower_limit DOUBLE COMMENT 'of counts, or of load over capacity; null: none, or one for each topic or broker',
+    upper_limit DOUBLE COMMENT 'likewise',
+    close    BOOLEAN NOT NULL COMMENT 'some value is so near to its limit that Cruise Control, which adds up in 32 bits, may say otherwise',
+    lacks    STRING           COMMENT 'the input that is not told; null: none',
+    provision  STRING NOT NULL COMMENT 'what it says of the cluster''s size: UNDER_PROVISIONED, RIGHT_SIZED, OVER_PROVISIONED or UNDECIDED',
+    brokers    INT             COMMENT 'to add or to drop; null: not said, as in the next two',
+    racks      INT             COMMENT 'to add or to drop',
+    partitions INT             COMMENT 'that a topic needs'
+""")
+GOAL_BREACH = Table("goal_breach", "who is outside a goal's limits, and the smallest change that clears it",
+                    ("snapshot_id", "cluster_id", "goal", "broker_id", "topic", "partition"), f"""
+    {_CLUSTER},
+    goal      STRING NOT NULL,
+    broker_id INT             COMMENT 'null: the partition, the topic or the cluster as a whole',
+    topic     STRING          COMMENT 'null: the broker or the cluster as a whole',
+    partition INT             COMMENT 'null: the topic, the broker or the cluster as a whole',
+    measured    DOUBLE NOT NULL COMMENT 'replicas, leaders, racks, MiB, KiB/s or percent of a core, as the formula says',
+    limit_value DOUBLE NOT NULL COMMENT 'in the same unit',
+    formula   STRING NOT NULL COMMENT 'what must hold',
+    smallest_change STRING NOT NULL COMMENT 'that clears this breach',
+    close     BOOLEAN NOT NULL COMMENT 'within the rounding of 32 bits of its limit'
+""")
+CLUSTER_BALANCE = Table("cluster_balance", "Cruise Control's score of a cluster, and whether it has the right size", ("snapshot_id", "cluster_id"), f"""
+    {_CLUSTER},
+    balancedness_score DOUBLE COMMENT '100 less the weights of the default goals violated, -1 with dead brokers or log dirs; null: some goal is not told',
+    least_score DOUBLE NOT NULL COMMENT 'if every goal that is not told were violated',
+    most_score  DOUBLE NOT NULL COMMENT 'if none were',
+    goals_violated BIGINT NOT NULL COMMENT 'default goals, unfixable ones too',
+    goals_not_told BIGINT NOT NULL COMMENT 'default goals that lack input',
+    provision   STRING NOT NULL COMMENT 'what the default goals say together: UNDER_PROVISIONED, RIGHT_SIZED, OVER_PROVISIONED or UNDECIDED',
+    brokers_to_add  INT COMMENT 'null: none is asked for, as in the next four',
+    brokers_to_drop INT,
+    racks_to_add    INT,
+    racks_to_drop   INT,
+    partitions_needed INT COMMENT 'that the topic must have at least which has too few for its leaders'
 """)
 
 # ---------------------------------------------------------------- what was judged, and what is published

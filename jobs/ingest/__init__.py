@@ -34,6 +34,7 @@ from jobs.tables import (
     LOG_DIR,
     OBSERVED_ASSIGNMENT,
     PARTITION,
+    PARTITION_LOAD,
     REJECTED_INPUT,
     REPLICA,
     TOPIC,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 WRITES: tuple[Table, ...] = (
     CLUSTER, INPUT_FILE, REJECTED_INPUT, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT,
-    COMMITTED_OFFSET, KEY_SAMPLE,
+    COMMITTED_OFFSET, KEY_SAMPLE, PARTITION_LOAD,
 )
 FEW_BYTES = 8 << 20  # of dumps: what the driver reads in less time than it takes to start a worker
 _PACKED = 1 << 20  # rows that are handed over at once, well below the 2 GiB that a value may have

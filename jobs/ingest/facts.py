@@ -113,6 +113,18 @@ class BrokerCapacity(NamedTuple):
     KEYED_BY = 1
 
 
+class PartitionRates(NamedTuple):
+    """What Cruise Control's partition_load says that a partition's leader carries."""
+
+    topic: str
+    partition: int
+    cpu_percent: float
+    disk_bytes: float
+    network_in_bytes_per_s: float
+    network_out_bytes_per_s: float
+    KEYED_BY = 2
+
+
 class EndOffset(NamedTuple):
     """A line of GetOffsetShell."""
 
@@ -246,6 +258,6 @@ class KeySample(NamedTuple):
 
 Fact = (
     TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | FeatureLevel
-    | BrokerCapacity | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState | GroupListed | GroupRemark | ConfigTold
+    | BrokerCapacity | PartitionRates | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState | GroupListed | GroupRemark | ConfigTold
     | Assigned | Reassigning | MetadataRecord | MetadataFile | KeySample
 )

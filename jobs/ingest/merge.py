@@ -48,6 +48,7 @@ from jobs.ingest.facts import (
     MetadataFile,
     MetadataRecord,
     PartitionLine,
+    PartitionRates,
     Reassigning,
     ReplicaOnDisk,
     TopicLine,
@@ -145,6 +146,7 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
         "committed_offset": sorted(
             (o.topic, o.partition, o.group_id, o.current_offset, o.log_end_offset, o.lag) for o in evidence.of(GroupOffset)
         ),
+        "partition_load": sorted(evidence.of(PartitionRates)),
         "rejected_input": _rejected(evidence),
     }
     rows["input_file"] = _input_files(files, evidence)

@@ -88,6 +88,7 @@ def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
         "remedy": ["step", "remedy", *night],
         "check_failover": ["check", "failover", *night, *report],
         "broker_balance": ["step", "broker_balance", *night],
+        "goal": ["step", "goal", *night],
         "check_balance": ["check", "balance", *night, *report],
         "publish": ["publish", *night],
         "report": ["report", *night, *report],

@@ -13,6 +13,7 @@ from expectations.change import READS_PREVIOUS
 from jobs.check import PREVIOUS
 from jobs.lake import frame
 from jobs.tables import BY_NAME, Table
+from kafka_model.goal import DEFAULT_GOALS, GOALS, Thresholds, balancedness_costs
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -23,6 +24,8 @@ REPLICAS = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2], [1, 2, 0], [2, 0, 1]]
 RACKS = ["a", "b", "c"]
 # Who holds partitions 0 to 5 with the members as they are, one more, and one fewer.
 HELD = {0: "m0 m0 m1 m1 m2 m2", 1: "m0 m0 m1 m1 m2 m3", -1: "m0 m0 m0 m1 m1 m1"}
+
+WEIGHTS = balancedness_costs(Thresholds())
 
 
 def edit(table: str, where: Mapping[str, Any] | None = None, /, **values: Any) -> Edit:
@@ -95,6 +98,16 @@ def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) 
     return change
 
 
+def breached(goal: str) -> list[Edit]:
+    """The goal is violated by broker 0, which costs its weight."""
+    score = 100.0 - WEIGHTS.get(goal, 0.0)
+    return [
+        edit("goal_verdict", {"goal": goal}, verdict="violated", breaches=1),
+        add("goal_breach", goal, 0, None, None, 3.0, 2.0, "replicas <= 2", "move 1 replica off broker 0", False),
+        edit("cluster_balance", balancedness_score=score, least_score=score, most_score=score),
+    ]
+
+
 def sound() -> Tables:
     """A cluster with nothing to find fault with."""
     tables: Tables = {name: [] for name in BY_NAME}
@@ -116,6 +129,11 @@ def sound() -> Tables:
         _have_scenario(tables, f"broker {broker}", "broker", [broker], [])
         _have_scenario(tables, f"stop {broker}", "stop", [broker], [])
         _have_scenario(tables, f"rack {rack}", "rack", [broker], [rack])
+    for place, (goal, is_hard) in enumerate(GOALS.items(), 1):
+        default = goal in DEFAULT_GOALS
+        weight = WEIGHTS[goal] if default else None
+        have("goal_verdict", goal, place if default else None, is_hard, weight, "satisfied", 0, None, None, False, None, "RIGHT_SIZED", None, None, None)
+    have("cluster_balance", 100.0, 100.0, 100.0, 0, 0, "RIGHT_SIZED", None, None, None, None, None)
     for one, other in ((0, 1), (0, 2), (1, 2)):
         have("broker_pair", one, other, 6, 0, 6, 0)
     have("joint_loss", 2, 3, 3, 0, 0, 3, 0.0, 1.0)

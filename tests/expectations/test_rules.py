@@ -6,13 +6,15 @@ import copy
 
 import pytest
 
+from expectations.goal_breach import GOALS
 from expectations.limits import limits
 from expectations.rule import one_row_per_key
 from jobs.check import PREVIOUS, InDuckdb, InSpark, judge, rules_of
 from jobs.tables import BY_NAME
-from tests.expectations.lake import HELD, Edit, add, arrow, before, consumers, differ, drop, edit, frames, sound
+from tests.expectations.lake import HELD, Edit, add, arrow, before, breached, consumers, differ, drop, edit, frames, sound
 
 NOT_JUDGED = {"parameter", "validation", "snapshot"}  # of no cluster, and what comes after the gates
+JUDGED_ANYHOW = {"cluster", "goal_verdict", "cluster_balance"}  # rows of every cluster, whatever is told of it
 SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
 
 KILLED_0 = {"scenario_id": "broker 0"}
@@ -92,7 +94,7 @@ BROKEN: dict[str, list[Edit]] = {
     ],
     "topic.enough_replicas": [edit("topic", replication_factor=2)],
     "topic.min_insync_replicas_told": [edit("topic", min_insync_replicas=None)],
-    "partition.not_empty": [lambda tables: tables.update({name: [] for name in tables if name != "cluster"})],
+    "partition.not_empty": [lambda tables: tables.update({name: [] for name in tables if name not in JUDGED_ANYHOW})],
     "replica.replicas_as_assigned": [edit("replica", {"partition": 0, "broker_id": 1}, in_sync=False)],
     "replica.no_stray_replicas": [add("replica", "t", 6, 0, None, False, "/d", None, None, None, None)],
     "group_member.members_have_groups": [drop("consumer_group")],
@@ -209,6 +211,16 @@ BROKEN: dict[str, list[Edit]] = {
     ],
     "broker_balance.even_bytes": [edit("broker_balance", {"broker_id": 0}, byte_ratio=1.6)],
     "broker_balance.even_produced": [edit("broker_balance", {"broker_id": 0}, produced_ratio=1.6)],
+    "goal_verdict.every_goal_judged": [drop("goal_verdict", {"goal": "PreferredLeaderElectionGoal"})],
+    "goal_verdict.breaches_as_listed": [edit("goal_verdict", {"goal": "PreferredLeaderElectionGoal"}, breaches=1)],
+    "goal_verdict.says_what_it_lacks": [edit("goal_verdict", {"goal": "PreferredLeaderElectionGoal"}, lacks="a leader")],
+    "cluster_balance.score_as_weighed": [edit("cluster_balance", most_score=99.0, least_score=98.0)],
+    "cluster_balance.enough_brokers": [edit("cluster_balance", provision="UNDER_PROVISIONED", brokers_to_add=1)],
+    "goal_breach.breaks_its_limit": [
+        add("goal_verdict", "OwnGoal", None, False, None, "violated", 1, None, None, False, None, "UNDECIDED", None, None, None),
+        add("goal_breach", "OwnGoal", 1, None, None, 2.0, 2.0, "replicas <= 2", "", False),
+    ],
+    **{f"goal_breach.{rule}": breached(goal) for goal, (rule, _) in GOALS.items()},
     "partition_health.nothing_left_out": [
         edit("partition", {"partition": 0}, leader=None),
         edit("broker_balance", {"broker_id": 0}, leaders=1),
@@ -237,6 +249,8 @@ SILENT: list[Edit] = [
     *(drop(table) for table in ("log_dir", "log_storage", "disk_usage", "key_sample", "producer_load", "topic_load", "hot_key")),
     *(drop(table) for table in ("consumer_group", "group_member", "observed_assignment", "committed_offset")),
     *(drop(table) for table in ("consumer_assignment", "group_assignment")),
+    *(edit("goal_verdict", {"goal": goal}, verdict="not told", lacks="its input") for goal in GOALS),
+    edit("cluster_balance", balancedness_score=None, least_score=0.0, goals_not_told=16, provision="UNDECIDED"),
 ]
 NOT_TOLD = {
     "change.no_broker_lost",
@@ -263,6 +277,8 @@ NOT_TOLD = {
     "broker_balance.even_bytes",
     "broker_balance.even_produced",
     "partition_health.spread_over_racks",
+    "cluster_balance.enough_brokers",
+    *(f"goal_breach.{rule}" for rule, _ in GOALS.values()),
 }
 KEY = "one_row_per_key"
 
@@ -323,6 +339,10 @@ def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alon
     amiss("leaderless")(once), amiss("leaderless")(twice)
     NO_REMEDY(once), NO_REMEDY(twice)
     differ("broker lost", broker_id=3)(once), differ("broker lost", broker_id=3)(twice)
+    for tables in (once, twice):
+        for change in breached("ReplicaDistributionGoal"):
+            change(tables)
+        add("partition_load", "t", 0, 1.0, 1.0, 1.0, 1.0)(tables)
     add("rejected_input", "topics.txt", 3, 0, "?", "why")(once), add("rejected_input", "topics.txt", 3, 0, "?", "why")(twice)
     for tables in (once, twice):  # a null is a value as any other
         add("key_sample", "t", None, None, 1, 1)(tables)

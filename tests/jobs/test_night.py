@@ -170,7 +170,7 @@ def test_a_what_if_about_what_is_not_there_says_what_is(night: Night, question: 
 def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answers(lake: Lake) -> None:
     third = Night(lake, "2026-01-03")
     third.ingest(str(SNAPSHOTS / "bundled"), {})
-    third.step("replica_assignment")
+    third.step("replica_assignment", limits())
     assert third.publish() == ["orders-eu", "payments-us"]  # nothing was judged
     assert ask(lake, "SELECT DISTINCT snapshot_id FROM snapshot WHERE latest") == [(SECOND,)]
     assert ask(lake, "SELECT count(*) FROM replica_assignment WHERE snapshot_id = '2026-01-03'") == [(0,)]
@@ -201,7 +201,7 @@ def test_parameters_are_rows_and_unknown_ones_are_refused(night: Night) -> None:
 
 def test_a_step_without_its_ingest_says_so(lake: Lake) -> None:
     with pytest.raises(AuditError, match="run `step ingest --snapshot 1999-01-01` first"):
-        Night(lake, "1999-01-01").step("failover")
+        Night(lake, "1999-01-01").step("failover", limits())
 
 
 def test_a_source_that_cannot_be_read_leaves_what_is_published(night: Night) -> None:

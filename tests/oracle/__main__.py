@@ -59,7 +59,12 @@ def _run(algorithms: list[Algorithm], *, cases: int, seed: str) -> int:
         began = time.monotonic()
         share = (cases + position) // len(algorithms)
         broken = 0
-        for recorded in asked(algorithm, seed=seed, cases=share):
+        try:
+            cases_asked = list(asked(algorithm, seed=seed, cases=share))
+        except DoesNotCompile as refused:
+            print(f"{name:32} {' '.join(algorithm.programs):22} not asked: {refused}", flush=True)
+            continue
+        for recorded in cases_asked:
             differs = mismatch(algorithm, recorded)
             if differs:
                 broken += 1

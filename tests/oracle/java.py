@@ -35,10 +35,14 @@ def coordinates(kafka: str) -> tuple[str, ...]:
     return KAFKA.get(kafka, (f"org.apache.kafka:kafka_{scala}:{kafka}",))
 
 
-def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Kafka's answers, in order: {"answer": value}, or {"error": simple class name, "message": text} for what it threw."""
-    classes, main = _compiled(program, kafka)
-    command = [jars.java(), "-Xss16m", "-XX:+UseSerialGC", "-cp", f"{classes}:{_classpath(kafka)}", main]
+def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]], *, classpath: str | None = None) -> list[dict[str, Any]]:
+    """Kafka's answers, in order: {"answer": value}, or {"error": simple class name, "message": text} for what it threw.
+
+    Whose jars are not Kafka's own gives its `classpath`.
+    """
+    libraries = classpath or _classpath(kafka)
+    classes, main = _compiled(program, kafka, libraries)
+    command = [jars.java(), "-Xss16m", "-XX:+UseSerialGC", "-cp", f"{classes}:{libraries}", main]
     with tempfile.TemporaryFile("w+") as questions:
         questions.writelines(json.dumps(case) + "\n" for case in cases)
         questions.seek(0)
@@ -55,7 +59,7 @@ def _classpath(kafka: str) -> str:
 
 
 @cache
-def _compiled(program: str, kafka: str) -> tuple[Path, str]:
+def _compiled(program: str, kafka: str, classpath: str) -> tuple[Path, str]:
     """The folder of the compiled classes and the main class's name."""
     text = (SOURCES / f"{program}.java").read_text()
     sources = [SOURCES / f"{name}.java" for name in ("Lines", *re.findall(r"^// with (\w+)\.java$", text, re.MULTILINE), program)]
@@ -63,7 +67,7 @@ def _compiled(program: str, kafka: str) -> tuple[Path, str]:
     package = re.search(r"^package ([\w.]+);", text, re.MULTILINE)
     texts = [_as_of(text, kafka) for text in texts]
     key = hashlib.sha256("\0".join([kafka, *texts]).encode()).hexdigest()[:16]
-    classes = jars.CACHE / "oracle" / f"{program}-{kafka}-{key}"
+    classes = jars.CACHE / "oracle" / f"{program}-{kafka.replace(' ', '-')}-{key}"
     if not classes.exists():
         classes.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=classes.parent) as fresh:
@@ -71,7 +75,7 @@ def _compiled(program: str, kafka: str) -> tuple[Path, str]:
             adapted = [Path(fresh, source.name) for source in sources]
             for path, adapted_text in zip(adapted, texts, strict=True):
                 path.write_text(adapted_text)
-            command = [str(javac), "-nowarn", "-proc:none", "-d", f"{fresh}/classes", "-cp", _classpath(kafka), *map(str, adapted)]
+            command = [str(javac), "-nowarn", "-proc:none", "-d", f"{fresh}/classes", "-cp", classpath, *map(str, adapted)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise DoesNotCompile(f"javac refused {program}.java on Kafka {kafka}:\n{done.stderr}")
@@ -83,6 +87,6 @@ def _compiled(program: str, kafka: str) -> tuple[Path, str]:
 def _as_of(text: str, kafka: str) -> str:
     """The source with what it says of older versions done: `// before 4.2: new name -> old name`."""
     for version, name, older in re.findall(r"^// before ([\d.]+): (.+) ->(?: (.*))?$", text, re.MULTILINE):
-        if release(kafka) < release(version):
+        if kafka[0].isdigit() and release(kafka) < release(version):
             text = text.replace(name, older)
     return text

@@ -1,4 +1,5 @@
-"""Cruise Control's `kafka_cluster_state?json=true&verbose=true` and `load?json=true` (KafkaClusterState, BrokerStats).
+"""Cruise Control's `kafka_cluster_state?json=true&verbose=true`, `load?json=true` and `partition_load?json=true` (KafkaClusterState,
+BrokerStats, PartitionLoadState).
 
     {"KafkaPartitionState": {"offline": [], "urp": [...], "with-offline-replicas": [], "under-min-isr": [],
        "other": [{"topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "in-sync": [1], "out-of-sync": [2], "offline": []}]},
@@ -7,8 +8,11 @@
     {"brokers": [{"Broker": 1, "Host": "h", "Rack": "a", "BrokerState": "ALIVE", "DiskCapacityMB": 1000.0, "NetworkInCapacity": 100.0,
        "NetworkOutCapacity": 100.0, "NumCore": 8, ...}], "hosts": [...], "version": 1}
 
-An entry is a partition in one of the lists, a log dir, or a broker. Without verbose the healthy partitions are not told. Capacities are in
-MiB and KiB/s, as in capacity.json. Where no rack is configured, Cruise Control gives the host's name for it, which is no rack.
+    {"records": [{"topic": "t", "partition": 0, "leader": 1, "followers": [2], "cpu": 0.5, "disk": 120.0, "networkInbound": 8.0,
+       "networkOutbound": 16.0, "msg_in": 10.0}], "version": 1}
+
+An entry is a partition in one of the lists, a log dir, a broker, or the load of a partition's leader. Without verbose the healthy partitions are not told. Capacities are in
+MiB and KiB/s, as in capacity.json, and so are loads; cpu is in percent of a core. Where no rack is configured, Cruise Control gives the host's name for it, which is no rack.
 """
 
 from __future__ import annotations
@@ -18,21 +22,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, Fact, LogDirLine, PartitionLine
+from jobs.ingest.facts import BrokerCapacity, BrokerListed, Fact, LogDirLine, PartitionLine, PartitionRates
 
 NAME = "cruise-control"
 
-_KNOWN_BY = re.compile(r'"KafkaPartitionState"\s{0,9}:|"BrokerState"\s{0,9}:\s{0,9}"[A-Z_]{1,30}"')
+_KNOWN_BY = re.compile(r'"KafkaPartitionState"\s{0,9}:|"BrokerState"\s{0,9}:\s{0,9}"[A-Z_]{1,30}"|"networkOutbound"\s{0,9}:')
 _DOWN = ("DEAD",)
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether the state of partitions, or that of a broker, is there under Cruise Control's names."""
+    """Whether the state of partitions, that of a broker, or a load is there under Cruise Control's names."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each partition, log dir, and each broker with its capacity."""
+    """A fact for each partition, log dir, load, and each broker with its capacity."""
     document, line, around = json_document(dump)
     for number, text in around:
         yield Rejected(number, text, "not of the JSON")
@@ -66,6 +70,9 @@ def _entries(document: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
     brokers = document.get("brokers")
     for entry in brokers if isinstance(brokers, list) else ():
         yield entry, _broker
+    records = document.get("records")
+    for entry in records if isinstance(records, list) else ():
+        yield entry, _load
 
 
 def _partition(entry: Any) -> Iterator[Fact]:
@@ -97,6 +104,16 @@ def _broker(entry: Any) -> Iterator[Fact]:
     yield BrokerCapacity(broker_id, disk, None, network_in, network_out, cores)
     if entry.get("BrokerState") not in _DOWN:
         yield BrokerListed(broker_id, None if rack == host else rack)
+
+
+def _load(entry: Any) -> Iterator[Fact]:
+    if not isinstance(entry, dict):
+        raise Unreadable("no JSON object")
+    topic = entry.get("topic")
+    loads = [_number(entry.get(name), name, unit) for name, unit in (("cpu", 1), ("disk", 2**20), ("networkInbound", 2**10), ("networkOutbound", 2**10))]
+    if None in loads:
+        raise Unreadable("a load is missing")
+    yield PartitionRates(topic_name(topic if isinstance(topic, str) else None), identifier(entry.get("partition"), "partition"), *loads)
 
 
 def _number(value: Any, name: str, unit: int) -> float | None:

@@ -84,9 +84,21 @@ def test_state_and_load_of_cruise_control_are_told() -> None:
     ]
 
 
+RATES = {"topic": "t", "partition": 0, "leader": 1, "followers": [2], "cpu": 0.5, "disk": 2.0, "networkInbound": 3.0, "networkOutbound": 4.0,
+         "msg_in": 7.0}
+
+
+def test_the_load_of_partitions_is_told() -> None:
+    found = merged(a=json.dumps({"records": [RATES | {"partition": 1}, RATES], "version": 1}))
+    assert found.rows["partition_load"] == [("t", 0, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10), ("t", 1, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10)]
+    assert [row[1:5] for row in found.rows["input_file"]] == [("cruise-control", 2, 2, 0)]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        (json.dumps({"records": [RATES | {"cpu": None}]}), "a load is missing"),
+        (json.dumps({"records": [RATES | {"disk": "2"}]}), "disk is no number"),
         (state(other=[OTHER | {"replicas": None}]), "replicas is no list"),
         (state(other=[OTHER | {"topic": "a/b"}]), "no name that Kafka allows for a topic"),
         (state(urp=[OTHER], other=[OTHER | {"leader": 2}]), "told otherwise in another list"),

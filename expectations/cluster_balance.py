@@ -1,0 +1,35 @@
+"""cluster_balance: the score is what the violated goals leave of it."""
+
+from __future__ import annotations
+
+from great_expectations.expectations.expectation import Expectation
+
+from expectations.limits import Limits
+from expectations.rule import hard, soft
+from jobs.tables import CLUSTER, GOAL_VERDICT
+
+READS = (CLUSTER, GOAL_VERDICT)
+
+
+def expectations(limits: Limits) -> list[Expectation]:
+    return [
+        hard(
+            "score_as_weighed",
+            "Every cluster has its score: 100 less the weights of the goals that are violated, or -1.",
+            """
+                SELECT cluster_id, most_score, taken FROM cluster LEFT JOIN {batch} USING (cluster_id) LEFT JOIN (
+                    SELECT cluster_id, sum(if(verdict IN ('violated', 'unfixable'), weight, 0)) AS taken
+                    FROM goal_verdict GROUP BY cluster_id
+                ) USING (cluster_id)
+                WHERE most_score IS NULL OR (most_score <> -1 AND abs(100 - taken - most_score) > 1e-6) OR least_score > most_score + 1e-6
+            """,
+        ),
+        soft(
+            "enough_brokers",
+            "No goal asks for more brokers, racks or partitions (Cruise Control's UNDER_PROVISIONED).",
+            """
+                SELECT cluster_id, brokers_to_add, racks_to_add, partitions_needed FROM {batch} WHERE provision = 'UNDER_PROVISIONED'
+            """,
+            told="SELECT cluster_id FROM cluster_balance WHERE provision <> 'UNDECIDED'",
+        ),
+    ]

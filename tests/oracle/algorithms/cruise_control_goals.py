@@ -1,0 +1,133 @@
+"""Cruise Control's goals on an untouched cluster, each alone: verdict, limits to the bit, who is outside them, and the size they ask for.
+
+Its analyzer is in no package registry. To ask it, say where a checkout of github.com/linkedin/cruise-control is:
+`CRUISE_CONTROL_SOURCE=folder python -m tests.oracle record cruise_control_goals`. It is compiled into the cache, with what it needs from
+Maven Central.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+from kafka_model import goal
+from kafka_model.goal import Broker, Partition, Thresholds
+from tests.oracle import cruise_control
+from tests.oracle.cruise_control import ask as ask  # how the golden file is recorded
+
+PROGRAMS = {cruise_control.VERSION: "CruiseControlGoals"}
+RECORDED = 600
+UNTOLD = cruise_control.UNTOLD
+
+
+def case(rng: random.Random) -> dict[str, Any]:
+    """1 to 12 brokers on racks and hosts that some share, some dead; topics even and skewed; loads from none to too much."""
+    brokers = rng.choice([1, 2, 3, *range(3, 13)])
+    ids = rng.sample(range(rng.choice([20, 2_000])), brokers)
+    racks, hosts = rng.randint(1, brokers), rng.choice([brokers, brokers, rng.randint(1, brokers)])
+    dead = rng.choice([0, 0, 0, 0.3])
+    # A host lies on one rack.
+    host_of = {id: rng.randrange(hosts) for id in ids} if hosts < brokers else {id: place for place, id in enumerate(ids)}
+    rack_of = {host: rng.randrange(racks) for host in range(brokers)}
+    uneven = rng.random() < 0.3
+    told = [
+        [id, f"r{rack_of[host_of[id]]}", f"h{host_of[id]}", place == 0 or rng.random() >= dead, *_capacity(rng, uneven=uneven)]
+        for place, id in enumerate(ids)
+    ]
+    return {"brokers": told, "partitions": _partitions(rng, ids), "config": _config(rng)}
+
+
+def _capacity(rng: random.Random, *, uneven: bool) -> list[int]:
+    factor = rng.choice([1, 2, 4]) if uneven else 1
+    return [factor * 1_000 * rng.choice([1, 1, 1, 2] if uneven else [1]), factor * 100, factor * 1_000, factor * 1_000]
+
+
+def _partitions(rng: random.Random, ids: list[int]) -> list[list[Any]]:
+    heat = rng.choice([0, 0.2, 1, 1, 3])
+    even = rng.random() < 0.4
+    partitions, start = [], 0
+    for topic in range(rng.choice([1, 2, 5])):
+        replication_factor = rng.randint(1, min(4, len(ids)))
+        for number in range(rng.choice([1, 3, 8, 30])):
+            start += 1
+            if even:
+                replicas = [ids[(start + place) % len(ids)] for place in range(replication_factor)]
+            else:
+                replicas = sorted(rng.sample(ids, replication_factor), key=lambda id: (rng.random() < 0.5, ids.index(id)))
+            leader = replicas[0] if rng.random() < 0.8 else rng.choice(replicas)
+            loads = [round(rng.expovariate(1 / (mean * heat)) if heat and not even else mean * heat, 3) for mean in (40, 3, 20, 30)]
+            partitions.append([f"t{topic}", number, replicas, leader, *loads])
+    return partitions
+
+
+def _config(rng: random.Random) -> dict[str, Any]:
+    if rng.random() < 0.5:
+        return {}
+    return {
+        "replica.count.balance.threshold": rng.choice([1.05, 1.1, 1.5, 2.5]),
+        "leader.replica.count.balance.threshold": rng.choice([1.05, 1.1, 1.5]),
+        "topic.replica.count.balance.threshold": rng.choice([1.1, 1.5, 3.0]),
+        "topic.replica.count.balance.min.gap": rng.choice([0, 1, 2]),
+        "topic.replica.count.balance.max.gap": rng.choice([2, 5, 40]),
+        **{f"{name}.balance.threshold": rng.choice([1.05, 1.1, 1.4]) for name in ("disk", "network.inbound", "network.outbound", "cpu")},
+        **{f"{name}.capacity.threshold": rng.choice([0.3, 0.7, 0.8]) for name in ("disk", "network.inbound", "network.outbound", "cpu")},
+        **{
+            f"{name}.low.utilization.threshold": rng.choice([0.0, 0.1, 0.2])
+            for name in ("disk", "network.inbound", "network.outbound", "cpu")
+        },
+        "max.replicas.per.broker": rng.choice([5, 20, 10_000]),
+        "overprovisioned.max.replicas.per.broker": 5,
+        "topics.with.min.leaders.per.broker": rng.choice(["", "t0", "t.*"]),
+        "min.topic.leaders.per.broker": rng.choice([0, 1, 2]),
+    }
+
+
+def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
+    """The same of the model."""
+    brokers = [
+        Broker(id, rack, host, alive, {goal.DISK: disk, goal.CPU: cpu, goal.NETWORK_IN: into, goal.NETWORK_OUT: out})
+        for id, rack, host, alive, disk, cpu, into, out in case["brokers"]
+    ]
+    partitions = [
+        Partition(topic, number, tuple(replicas), leader, disk, cpu, into, out)
+        for topic, number, replicas, leader, disk, cpu, into, out in case["partitions"]
+    ]
+    thresholds = Thresholds(**{name.replace(".", "_"): value for name, value in case["config"].items()})
+    verdicts = goal.judge(brokers, partitions, thresholds)
+    told: dict[str, Any] = {name: _told(verdict) for name, verdict in verdicts.items() if name != "PreferredLeaderElectionGoal"}
+    told["PreferredLeaderElectionGoal"] = {"relocates": verdicts["PreferredLeaderElectionGoal"].verdict == goal.VIOLATED}
+    live = sum(broker.alive for broker in brokers)
+    for name in ("TopicReplicaDistributionGoal", "LeaderBytesInDistributionGoal"):
+        told[name]["limits"] = _limits(name, verdicts[name], brokers, partitions, thresholds, live)
+    return told | {"costs": goal.balancedness_costs(thresholds)}
+
+
+def _told(verdict: goal.Verdict) -> dict[str, Any]:
+    told: dict[str, Any] = {"verdict": verdict.verdict, "provision": None}
+    if verdict.verdict == goal.UNFIXABLE or (verdict.provision.status == goal.OVER and verdict.provision.racks):
+        size = verdict.provision
+        told["provision"] = [size.status, *(UNTOLD if number is None else number for number in (size.brokers, size.racks, size.partitions))]
+    if verdict.verdict in (goal.UNFIXABLE, goal.REFUSED) or verdict.goal in cruise_control.ONLY_THROWS:
+        return told
+    sides = [1 if breach.measured > breach.limit else -1 for breach in verdict.breaches]
+    told["violators"] = [[b.broker_id, *([b.topic] if b.topic else []), side] for b, side in zip(verdict.breaches, sides, strict=True)]
+    told["violators"].sort(key=lambda violator: ([violator[1]] if len(violator) == 3 else []) + [violator[0]])
+    if verdict.lower is not None:
+        told["limits"] = ["NaN" if math.isnan(limit) else limit for limit in (verdict.lower, verdict.upper or 0)]
+    if verdict.goal == "ReplicaDistributionGoal":
+        told["drop"] = verdict.provision.brokers
+    return told
+
+
+def _limits(
+    name: str, verdict: goal.Verdict, brokers: list[Broker], partitions: list[Partition], thresholds: Thresholds, live: int
+) -> dict[str, Any]:
+    """By topic, or by broker."""
+    if name == "TopicReplicaDistributionGoal":
+        totals: dict[str, int] = {}
+        for partition in partitions:
+            totals[partition.topic] = totals.get(partition.topic, 0) + len(partition.replicas)
+        return {topic: list(goal.topic_limits(total, live, thresholds)) for topic, total in totals.items()}
+    low = thresholds.network_inbound_low_utilization_threshold
+    return {str(b.broker_id): max(verdict.upper or 0.0, low * b.has(goal.NETWORK_IN)) for b in brokers if b.alive}
