@@ -190,6 +190,57 @@ def what_if(
 
 
 @app.command()
+def plan(
+    cluster: Annotated[str, typer.Option(help="The cluster's id.")],
+    drain: Annotated[list[int] | None, typer.Option(help="A broker that is to hold nothing; may be repeated.")] = None,
+    add: Annotated[list[str] | None, typer.Option(metavar="ID[:RACK]", help="A broker to come; may be repeated.")] = None,
+    replication_factor: Annotated[list[str] | None, typer.Option(metavar="TOPIC=N", help="Replicas that a topic is to have; may be repeated.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Change these topics alone, to have them rack-safe and off dead brokers.")] = None,
+    balance: Annotated[bool, typer.Option(help="Mend the goals of counts, leaders and disks too.")] = True,
+    wave_gib: Annotated[float, typer.Option(min=0.001, help="GiB that a wave may copy.")] = 100.0,
+    moves_per_broker: Annotated[int, typer.Option(min=1, help="Replicas that a wave may copy to or from a broker.")] = 100,
+    network_share: Annotated[float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that copying may take.")] = 0.5,
+    id: Annotated[str | None, typer.Option(help="The plan's id.", show_default="plan and the time")] = None,
+    lake: LakeUri = DEFAULT_LAKE,
+    snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
+    limits: LimitsFile = None,
+    report: Report = None,
+) -> None:
+    """Plan the smallest reassignment that mends a published cluster, and write it for Kafka's own tools; nothing is executed."""
+    from jobs.plan import Question, answer, files
+    from jobs.views import open_in_duckdb
+
+    id = id or f"plan-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    brokers = {int(number): rack or None for number, _, rack in (_broker(text).partition(":") for text in add or ())}
+    factors = {name: _factor(name, count) for name, count in _pairs(replication_factor).items()}
+    question = Question(
+        id, cluster, drain or (), brokers, factors, topic or (), balance, wave_gib * 2**30, moves_per_broker, network_share
+    )
+    place, allowed = _lake(lake), _limits(limits)
+    with _telling(f"plan, on {cluster}"):
+        found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed.cruise_control)
+    parts = pages.plan(open_in_duckdb(place), found, id)
+    pages.show(parts)
+    if folder := _pages(place, f"{found}/{id}", report):
+        pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={})
+        written = files(place, found, id, folder)
+        _say(f"The page and {len(written)} files for kafka-reassign-partitions and kafka-leader-election lie in [bold]{folder}[/].")
+    _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{id}'\"[/]")
+
+
+def _broker(text: str) -> str:
+    if not re.fullmatch(r"\d{1,9}(:.+)?", text):
+        raise AuditError(f"--add {text!r} must be ID or ID:RACK")
+    return text
+
+
+def _factor(topic: str, count: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,3}", count):
+        raise AuditError(f"--replication-factor {topic}={count}: it must be a whole number, 1 or more")
+    return int(count)
+
+
+@app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="One SELECT on the published views, such as: SELECT * FROM verdict WHERE latest")],
     lake: LakeUri = DEFAULT_LAKE,

@@ -48,8 +48,6 @@ def transform(
     held = _held(partition.where("leader IS NOT NULL"), replica, partition_load).cache()
     holding = partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id")).distinct()
     known = broker.join(holding, on=[*_CLUSTER, "broker_id"], how="left_semi")
-        partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id")).distinct(), on=[*_CLUSTER, "broker_id"], how="left_semi"
-    )
     brokers = broker.where("live").unionByName(known.where("NOT live"))
     spread = _spread(brokers, partition.where("leader IS NOT NULL"), held, thresholds).cache()
     judged = _scenes(cluster, brokers, log_dir, partition, held, spread, thresholds).mapInArrow(_judging(thresholds), from_arrow_schema(_JUDGED)).cache()

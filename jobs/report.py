@@ -197,6 +197,52 @@ def what_if(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[R
     return [question, outcome, partitions, survivors]
 
 
+def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[RenderableType]:
+    """What a plan moves, in waves, and each goal before and after it."""
+    ask, where = [snapshot_id, id], "WHERE snapshot_id = ? AND plan_id = ?"
+    names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "least_moves",
+             "stranded_replicas", "throttle_bytes_per_s", "harmed_before", "harmed")  # fmt: skip
+    row = connection.execute(f"SELECT {', '.join(names)} FROM plan {where}", ask).fetchone()
+    said = dict(zip(names, row or (), strict=True))
+    moved = "" if said["moved_bytes"] is None else f" ({said['moved_bytes'] / 2**30:.2f} GiB)"
+    throttle = said["throttle_bytes_per_s"]
+    summary = Text(
+        f"Cluster {said['cluster_id']} of {snapshot_id}: {said['moved_replicas']} replicas are copied{moved} in {said['waves']} waves, "
+        f"{said['leadership_changes']} partitions change leadership alone, {said['elections']} need a preferred election. "
+        f"To make counts equal to within one would take {said['least_moves']} moves. "
+        + (f"Throttle: {throttle:.0f} bytes/s. " if throttle else "No throttle: network capacities are not told. ")
+        + f"Partitions that one broker's death harms: {said['harmed_before']} now, {said['harmed']} then."
+        + (f" {said['stranded_replicas']} replicas find no broker.\n" if said["stranded_replicas"] else "\n"),
+        "bold",
+    )
+    goals = _rows(
+        connection,
+        "Cruise Control's goals",
+        {"goal": "left", "": "left", "now": "left", "breaches": "right", "then": "left", "breaches then": "right"},
+        "SELECT goal, CASE WHEN hard THEN 'hard' ELSE 'soft' END, verdict_before, CAST(breaches_before AS VARCHAR), verdict, CAST(breaches AS VARCHAR) "
+        f"FROM plan_goal {where} ORDER BY NOT hard, goal",
+        ask,
+    )
+    waves = _rows(
+        connection,
+        "Waves (0: leadership alone)",
+        {name: "right" for name in ("wave", "partitions", "replicas copied", "GiB", "most on a broker", "harmed after it")},
+        "SELECT CAST(wave AS VARCHAR), CAST(partitions AS VARCHAR), CAST(moved_replicas AS VARCHAR), "
+        "coalesce(format('{:.2f}', moved_bytes / 1073741824), 'not told'), CAST(moves_of_busiest_broker AS VARCHAR), CAST(harmed AS VARCHAR) "
+        f"FROM plan_wave {where} ORDER BY plan_wave.wave",
+        ask,
+    )
+    moves = _rows(
+        connection,
+        "What changes (the first 200)",
+        {"wave": "right", "topic": "left", "partition": "right", "replicas": "left", "reason": "left"},
+        "SELECT CAST(wave AS VARCHAR), topic, CAST(partition AS VARCHAR), CAST(replicas_before AS VARCHAR) || ' -> ' || CAST(replicas AS VARCHAR), reason "
+        f"FROM plan_move {where} ORDER BY plan_move.wave, plan_move.topic, plan_move.partition LIMIT 200",
+        ask,
+    )
+    return [summary, goals, waves, moves]
+
+
 def show(parts: Sequence[RenderableType]) -> None:
     console = Console(highlight=False)
     for part in parts:

@@ -502,6 +502,56 @@ CLUSTER_BALANCE = Table("cluster_balance", "Cruise Control's score of a cluster,
     partitions_needed INT COMMENT 'that the topic must have at least which has too few for its leaders'
 """)
 
+# ---------------------------------------------------------------- the way out (written when a plan is asked for)
+_PLAN = f"""{_CLUSTER},
+    plan_id STRING NOT NULL"""
+PLAN = Table("plan", "a reassignment as it was asked for, and what it comes to", ("snapshot_id", "cluster_id", "plan_id"), f"""
+    {_PLAN},
+    asked STRING NOT NULL COMMENT 'as JSON',
+    changed_partitions BIGINT NOT NULL,
+    moved_replicas     BIGINT NOT NULL COMMENT 'copied to a broker that did not have them',
+    moved_bytes        DOUBLE COMMENT 'null: sizes are not told of all that move',
+    leadership_changes BIGINT NOT NULL COMMENT 'partitions that get another preferred leader and no other replica',
+    elections          BIGINT NOT NULL COMMENT 'partitions that a preferred election must hand to their first replica',
+    waves              INT    NOT NULL COMMENT 'that move data',
+    least_moves        BIGINT NOT NULL COMMENT 'that would make the counts of live brokers equal to within one (net imbalance)',
+    stranded_replicas  BIGINT NOT NULL COMMENT 'left on dead or drained brokers, no broker being free to take them',
+    throttle_bytes_per_s DOUBLE COMMENT 'that keeps each broker''s network under the share asked for; null: capacities not told',
+    harmed_before BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR',
+    harmed        BIGINT NOT NULL COMMENT 'after it'
+""", slice=("snapshot_id", "plan_id"))
+PLAN_MOVE = Table("plan_move", "a partition that a plan changes", ("snapshot_id", "cluster_id", "plan_id", "topic", "partition"), f"""
+    {_PLAN},
+    topic     STRING NOT NULL,
+    partition INT    NOT NULL,
+    wave      INT    NOT NULL COMMENT '0: leadership alone, before any data moves',
+    reason    STRING NOT NULL COMMENT 'the first step that changed it',
+    replicas_before ARRAY<INT> NOT NULL,
+    replicas        ARRAY<INT> NOT NULL COMMENT 'the new leader first',
+    added_replicas   ARRAY<INT> NOT NULL,
+    removed_replicas ARRAY<INT> NOT NULL,
+    leader_before INT COMMENT 'null: none',
+    moved_bytes   DOUBLE COMMENT 'null: its size is not told'
+""", slice=("snapshot_id", "plan_id"))
+PLAN_WAVE = Table("plan_wave", "a wave of a plan, and what a broker's death does after it", ("snapshot_id", "cluster_id", "plan_id", "wave"), f"""
+    {_PLAN},
+    wave INT NOT NULL COMMENT '0: leadership alone',
+    partitions     BIGINT NOT NULL,
+    moved_replicas BIGINT NOT NULL,
+    moved_bytes    DOUBLE COMMENT 'null: not told of all',
+    moves_of_busiest_broker BIGINT NOT NULL COMMENT 'replicas to or from it',
+    harmed BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR, once the wave is done'
+""", slice=("snapshot_id", "plan_id"))
+PLAN_GOAL = Table("plan_goal", "a goal of Cruise Control before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "goal"), f"""
+    {_PLAN},
+    goal STRING NOT NULL,
+    hard BOOLEAN NOT NULL,
+    verdict_before STRING NOT NULL,
+    verdict        STRING NOT NULL,
+    breaches_before BIGINT NOT NULL,
+    breaches        BIGINT NOT NULL
+""", slice=("snapshot_id", "plan_id"))
+
 # ---------------------------------------------------------------- what was judged, and what is published
 VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id", "cluster_id", "suite", "rule"), f"""
     {_CLUSTER},

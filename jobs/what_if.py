@@ -29,7 +29,7 @@ class Question:
 
 def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     """Work the question out on a published snapshot, by default the cluster's newest, and store the answer; returns the snapshot's id."""
-    night = Night(lake, _published(lake, snapshot_id, question.cluster_id))
+    night = Night(lake, published(lake, snapshot_id, question.cluster_id))
     row = _scenario(night, question)
     spark = night.session()
     of_cluster = (night.read(table).where(F.col("cluster_id") == question.cluster_id) for table in failover.READS)
@@ -40,11 +40,12 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     return night.snapshot_id
 
 
-def _published(lake: Lake, snapshot_id: str | None, cluster_id: str) -> str:
-    published = {(row["cluster_id"], row["snapshot_id"]) for row in lake.rows(SNAPSHOT)}
-    nights = [night for cluster, night in published if cluster == cluster_id]
+def published(lake: Lake, snapshot_id: str | None, cluster_id: str) -> str:
+    """The snapshot that is meant: as named, or the cluster's newest; an AuditError if it is not published."""
+    pairs = {(row["cluster_id"], row["snapshot_id"]) for row in lake.rows(SNAPSHOT)}
+    nights = [night for cluster, night in pairs if cluster == cluster_id]
     if not nights:
-        raise AuditError(f"no published snapshot of cluster {cluster_id} in {lake.uri}: it has {_list({cluster for cluster, _ in published})}")
+        raise AuditError(f"no published snapshot of cluster {cluster_id} in {lake.uri}: it has {_list({cluster for cluster, _ in pairs})}")
     if snapshot_id is None:
         return max(nights)
     if snapshot_id not in nights:

@@ -176,6 +176,7 @@ class Verdict:
     close: bool = False
     lacks: str | None = None
     provision: Provision = Provision(UNDECIDED)
+    count: int | None = None  # of breaches, where they are counted elsewhere
 
 
 # ---------------------------------------------------------------- limits
@@ -567,10 +568,10 @@ def judge_spread(
     """The goals of racks, topics and leaders, by how many breaches each has; without `live_racks`, racks are not told. `partitions_needed`
     is how many the topic needs that has too few for its leaders (MinTopicLeadersPerBrokerGoal); None: none has.
     """
-    verdicts = {goal: Verdict(goal, VIOLATED if count else SATISFIED) for goal, count in breaches.items()}
+    verdicts = {goal: Verdict(goal, VIOLATED if count else SATISFIED, count=count) for goal, count in breaches.items()}
     if partitions_needed is not None:
         short = Provision(UNDER, partitions=partitions_needed)
-        verdicts["MinTopicLeadersPerBrokerGoal"] = Verdict("MinTopicLeadersPerBrokerGoal", UNFIXABLE, provision=short)
+        verdicts["MinTopicLeadersPerBrokerGoal"] = replace(verdicts["MinTopicLeadersPerBrokerGoal"], verdict=UNFIXABLE, provision=short)
     for goal in ("RackAwareGoal", "RackAwareDistributionGoal"):
         if live_racks is None:
             verdicts[goal] = Verdict(goal, NOT_TOLD, lacks="rack of each live broker")
@@ -578,7 +579,7 @@ def judge_spread(
             verdicts[goal] = replace(verdicts[goal], provision=rack_provision(live_racks, max_replication_factor, thresholds))
     if live_racks is not None and (short_of := missing_racks(live_racks, max_replication_factor)):
         size = Provision(UNDER, racks=max_replication_factor - live_racks)
-        verdicts["RackAwareGoal"] = Verdict("RackAwareGoal", UNFIXABLE, breaches=(short_of,), provision=size)
+        verdicts["RackAwareGoal"] = replace(verdicts["RackAwareGoal"], verdict=UNFIXABLE, breaches=(short_of,), provision=size)
     return verdicts
 
 

@@ -89,7 +89,7 @@ def standalone(folder: Path, source: Path, *more_dags: Path) -> Iterator[Airflow
         process = psutil.Popen(["airflow", "standalone"], env=os.environ | wired, stdout=log, stderr=subprocess.STDOUT)
     airflow = Airflow(process, f"http://127.0.0.1:{port}", home, lake)
     try:
-        dags = {"nightly", "what_if", *(path.stem for folder in more_dags for path in folder.glob("*.py"))}
+        dags = {"nightly", "plan", "what_if", *(path.stem for folder in more_dags for path in folder.glob("*.py"))}
         until(lambda: process.is_running() and _up(airflow) and {dag["dag_id"] for dag in airflow.call("GET", "dags")["dags"]} >= dags)
         yield airflow
     finally:

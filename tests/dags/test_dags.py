@@ -55,16 +55,16 @@ def rendered(dag: DAG, **form: Any) -> dict[str, list[str]]:
 
 def test_exactly_these_dags_load(bag: DagBag) -> None:
     assert bag.import_errors == {}
-    assert set(bag.dags) == {"nightly", "what_if"}
+    assert set(bag.dags) == {"nightly", "plan", "what_if"}
 
 
 def test_only_the_files_with_a_dag_are_parsed(bag: DagBag) -> None:
-    assert {Path(stat.file).name for stat in bag.dagbag_stats} == {"nightly.py", "what_if.py"}
+    assert {Path(stat.file).name for stat in bag.dagbag_stats} == {"nightly.py", "plan.py", "what_if.py"}
 
 
 def test_parsing_loads_no_spark_pandas_or_great_expectations(wired: None) -> None:
     parse = (
-        "import sys; from airflow.dag_processing.dagbag import DagBag; bag = DagBag(dag_folder=sys.argv[1]); assert len(bag.dags) == 2;"
+        "import sys; from airflow.dag_processing.dagbag import DagBag; bag = DagBag(dag_folder=sys.argv[1]); assert len(bag.dags) == 3;"
         "print([name for name in ('pyspark', 'pandas', 'great_expectations', 'duckdb', 'numba', 'typer') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", parse, str(DAGS)], capture_output=True, text=True, check=True)
@@ -115,10 +115,29 @@ def test_a_question_is_asked_in_these_words(bag: DagBag, form: dict[str, Any], o
 
 
 @pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ({}, []),
+        ({"drain": ["3", ""], "add": ["7:rack a", " 8"]}, ["--drain", "3", "--add", "7:rack a", "--add", "8"]),
+        ({"replication_factor": ["t=3"], "topics": ["t"]}, ["--replication-factor", "t=3", "--topic", "t"]),
+    ],
+)
+def test_a_plan_is_asked_for_in_these_words(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
+    bounds = ["--balance", "--wave-gib", "100", "--moves-per-broker", "100", "--network-share", "0.5"]
+    asked = ["plan", "--lake", "/lake", "--cluster", "7", *options, *bounds, "--id", RUN_ID, "--report", f"/reports/plan/{RUN_ID}"]
+    assert rendered(bag.dags["plan"], cluster="7", **form) == {"plan": asked}
+
+
+@pytest.mark.parametrize(
     ("dag_id", "form"),
     [
         ("nightly", {"snapshot": "../2026-01-31"}),
         ("nightly", {"snapshot": ""}),
+        ("plan", {}),
+        ("plan", {"cluster": "east", "drain": ["one"]}),
+        ("plan", {"cluster": "east", "add": ["rack:7"]}),
+        ("plan", {"cluster": "east", "replication_factor": ["t=0"]}),
+        ("plan", {"cluster": "east", "network_share": 1.5}),
         ("what_if", {}),
         ("what_if", {"cluster": ""}),
         ("what_if", {"cluster": "east", "brokers": ["one"]}),

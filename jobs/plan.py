@@ -1,0 +1,350 @@
+"""plan: the smallest reassignment of a published cluster that clears its broken goals, or that drains, adds or re-replicates as asked.
+
+The cluster's rows come to this process as arrays, kafka_model.reassignment decides, and after every wave kafka_model.failover plays each
+broker's death: a wave that left more partitions in danger than there were before is no plan. Nothing is executed: what to give Kafka's own
+tools is written as files.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+
+from jobs.errors import AuditError
+from jobs.lake import Lake
+from jobs.run import Night
+from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN, PLAN_GOAL, PLAN_MOVE, PLAN_WAVE, REPLICA, TOPIC, Table
+from jobs.what_if import published
+from kafka_model import failover, goal, reassignment
+from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
+from kafka_model.partition import Partition
+from kafka_model.reassignment import Asked, Bounds
+
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
+WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL)
+
+_MIB, _KIB = float(2**20), float(2**10)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a plan is to do, beside mending what is broken; `topics`: these alone, and no more than their racks and dead brokers ask for."""
+
+    id: str
+    cluster_id: str
+    drain: Sequence[int] = ()
+    add: Mapping[int, str | None] = field(default_factory=dict)  # brokers to come, and their racks
+    replication_factor: Mapping[str, int] = field(default_factory=dict)
+    topics: Sequence[str] = ()
+    balance: bool = True
+    wave_bytes: float = 100.0 * 2**30
+    moves_per_broker: int = 100
+    network_share: float = 0.5
+
+
+def answer(lake: Lake, snapshot_id: str | None, question: Question, thresholds: Thresholds) -> str:
+    """Plan on a published snapshot, by default the cluster's newest, and store the plan; returns the snapshot's id."""
+    night = Night(lake, published(lake, snapshot_id, question.cluster_id))
+    rows = {table: _rows(night, table, question.cluster_id) for table in READS}
+    for table, found in zip(WRITES, planned(rows, question, thresholds), strict=True):
+        lake.create(table)
+        named = found.append_column("plan_id", pa.repeat(question.id, len(found))).append_column(
+            "cluster_id", pa.repeat(question.cluster_id, len(found))
+        )
+        lake.replace(table, named, few=True, snapshot_id=night.snapshot_id, plan_id=question.id)
+    return night.snapshot_id
+
+
+def files(lake: Lake, snapshot_id: str, plan_id: str, folder: Path) -> list[Path]:
+    """What Kafka's own tools take: a reassignment for each wave with what undoes it, and the preferred election that follows."""
+    moves = lake.rows(PLAN_MOVE, snapshot_id=snapshot_id, plan_id=plan_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for wave in sorted({move["wave"] for move in moves}):
+        of_wave = [move for move in moves if move["wave"] == wave]
+        for name, replicas in (("reassignment", "replicas"), ("rollback", "replicas_before")):
+            entries = [{"topic": move["topic"], "partition": move["partition"], "replicas": move[replicas]} for move in _sorted(of_wave)]
+            written.append(_write(folder / f"{name}-{wave}.json", {"version": 1, "partitions": entries}))
+    led = [move for move in moves if move["leader_before"] != move["replicas"][0]]
+    if led:
+        entries = [{"topic": move["topic"], "partition": move["partition"]} for move in _sorted(led)]
+        written.append(_write(folder / "preferred-election.json", {"partitions": entries}))
+    return written
+
+
+def _write(path: Path, document: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _sorted(moves: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(moves, key=lambda move: (move["topic"], move["partition"]))
+
+
+def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thresholds) -> tuple[pa.Table, ...]:
+    """The rows of WRITES, without snapshot, cluster and plan."""
+    brokers = _brokers(rows, question)
+    cluster = _cluster(rows, brokers)
+    if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
+        raise AuditError(f"cluster {question.cluster_id} has no topic {', '.join(unknown)}")
+    asked = Asked(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
+    plan = reassignment.plan(cluster, asked, thresholds)
+    loads, capacities = _loads(rows, cluster), _capacities(brokers)
+    before = reassignment.judged(cluster, cluster.replicas, cluster.leader, loads, capacities, thresholds)
+    first = plan.replicas[:, 0]
+    leader = np.where(cluster.live[first], first, cluster.leader)
+    after = reassignment.judged(cluster, plan.replicas, leader, loads, capacities, thresholds)
+    wave = reassignment.waves(plan, Bounds(question.wave_bytes, question.moves_per_broker))
+    elected = np.flatnonzero((cluster.leader != leader) & (leader >= 0))
+    # A partition that its first replica does not lead takes an election alone: it is a move of nothing.
+    changed = np.union1d(plan.changed, elected)
+    wave_of = dict(zip(plan.changed.tolist(), wave.tolist(), strict=True))
+    sizes = _told_sizes(rows, cluster)
+    moves = [_move(plan, p, wave_of.get(p, 0), float(sizes[p])) for p in changed.tolist()]
+    waves = _waves(rows, plan, moves, changed)
+    harmed_before = waves.pop(0)["harmed"]
+    stranded = (plan.replicas >= 0) & ~(cluster.live & ~np.isin(cluster.broker_ids, question.drain))[plan.replicas]
+    summary = {
+        "asked": json.dumps({key: value for key, value in asdict(question).items() if key not in ("id", "cluster_id")}, sort_keys=True),
+        "changed_partitions": len(plan.changed),
+        "moved_replicas": int(plan.added.sum()),
+        "moved_bytes": _finite(float((plan.added * sizes)[plan.added > 0].sum())),
+        "leadership_changes": int((plan.added[plan.changed] == 0).sum()),
+        "elections": len(elected),
+        "waves": max((move["wave"] for move in moves), default=0),
+        "least_moves": reassignment.net_imbalance(_counts(cluster)),
+        "stranded_replicas": int(stranded.sum()),
+        "throttle_bytes_per_s": _throttle(brokers, question.network_share),
+        "harmed_before": harmed_before,
+        "harmed": waves[-1]["harmed"] if waves else harmed_before,
+    }
+    goals = [
+        {
+            "goal": name,
+            "hard": hard,
+            "verdict_before": before[name].verdict,
+            "verdict": after[name].verdict,
+            "breaches_before": _breaches(before[name]),
+            "breaches": _breaches(after[name]),
+        }
+        for name, hard in goal.GOALS.items()
+    ]
+    return tuple(_table(of, found) for of, found in zip(WRITES, ([summary], moves, waves, goals), strict=True))
+
+
+def _rows(night: Night, table: Table, cluster_id: str) -> pa.Table:
+    """A cluster's rows in this process."""
+    few = night.lake.few(table, snapshot_id=night.snapshot_id)
+    if few is None:
+        return night.read(table).where(F.col("cluster_id") == cluster_id).toArrow()
+    return few.filter(pc.equal(few["cluster_id"], cluster_id))
+
+
+def _brokers(rows: Mapping[Table, pa.Table], question: Question) -> list[dict[str, Any]]:
+    """The brokers, and those to come, which are taken to be like the one with the least capacity."""
+    known = sorted(rows[BROKER].to_pylist(), key=lambda row: row["broker_id"])
+    ids = {row["broker_id"] for row in known}
+    if unknown := sorted(set(question.drain) - ids):
+        raise AuditError(
+            f"cluster {question.cluster_id} has no broker {', '.join(map(str, unknown))}: it has {', '.join(map(str, sorted(ids)))}"
+        )
+    if there := sorted(set(question.add) & ids):
+        raise AuditError(f"cluster {question.cluster_id} has broker {', '.join(map(str, there))} already")
+    if not [row for row in known if row["live"] and row["broker_id"] not in question.drain] and not question.add:
+        raise AuditError(f"cluster {question.cluster_id} would have no broker left")
+    capacities = [name for name in BROKER.schema.names if "_capacity_" in name]
+    least = {name: min((row[name] for row in known if row["live"] and row[name] is not None), default=None) for name in capacities}
+    return known + [{"broker_id": id, "rack": rack, "live": True, **least} for id, rack in sorted(question.add.items())]
+
+
+def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> reassignment.Cluster:
+    racks = {row["broker_id"]: row["rack"] or f"broker {row['broker_id']}" for row in brokers}
+    partitions = rows[PARTITION].sort_by([("topic", "ascending"), ("partition", "ascending")])
+    sizes = _leader_sizes(rows)
+    keys = zip(partitions["topic"].to_pylist(), partitions["partition"].to_pylist(), strict=True)
+    held = [
+        (topic, number, replicas, leader, sizes.get((topic, number), 0.0))
+        for (topic, number), replicas, leader in zip(
+            keys, partitions["replicas"].to_pylist(), partitions["leader"].to_pylist(), strict=True
+        )
+    ]
+    capacity = {row["broker_id"]: row["disk_capacity_bytes"] for row in brokers if row["disk_capacity_bytes"] is not None}
+    dead = [row["broker_id"] for row in brokers if not row["live"]]
+    found = reassignment.Cluster.of(racks, held, dead=dead, disk_capacity=capacity if sizes else {})
+    return replace(found, racks_told=any(row["rack"] for row in brokers if row["live"]))
+
+
+def _leader_sizes(rows: Mapping[Table, pa.Table]) -> dict[tuple[str, int], float]:
+    """A partition's size: Cruise Control's, or its greatest replica's, which any copy comes to."""
+    replica = rows[REPLICA].group_by(["topic", "partition"]).aggregate([("size_bytes", "max")])
+    told = {
+        (topic, number): float(size)
+        for topic, number, size in zip(*(replica[name].to_pylist() for name in ("topic", "partition", "size_bytes_max")), strict=True)
+        if size is not None
+    }
+    load = rows[PARTITION_LOAD]
+    return told | dict(
+        zip(zip(load["topic"].to_pylist(), load["partition"].to_pylist(), strict=True), load["disk_bytes"].to_pylist(), strict=True)
+    )
+
+
+def _told_sizes(rows: Mapping[Table, pa.Table], cluster: reassignment.Cluster) -> np.ndarray:
+    """The size of each partition; nan: not told."""
+    sizes = _leader_sizes(rows)
+    return np.array(
+        [
+            sizes.get((cluster.topics[topic], number), math.nan)
+            for topic, number in zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True)
+        ]
+    )
+
+
+def _loads(rows: Mapping[Table, pa.Table], cluster: reassignment.Cluster) -> dict[str, np.ndarray]:
+    load = rows[PARTITION_LOAD]
+    place = {
+        (cluster.topics[topic], number): p
+        for p, (topic, number) in enumerate(zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True))
+    }
+    found = {name: np.full(len(cluster.size), math.nan) for name in goal.RESOURCES}
+    found[DISK] = _told_sizes(rows, cluster) / _MIB
+    units = {CPU: ("cpu_percent", 1.0), NETWORK_IN: ("network_in_bytes_per_s", _KIB), NETWORK_OUT: ("network_out_bytes_per_s", _KIB)}
+    keys = list(zip(load["topic"].to_pylist(), load["partition"].to_pylist(), strict=True))
+    for name, (column, unit) in units.items():
+        for key, value in zip(keys, load[column].to_pylist(), strict=True):
+            if key in place:
+                found[name][place[key]] = value / unit
+    return found
+
+
+def _capacities(brokers: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
+    columns = {
+        DISK: ("disk_capacity_bytes", _MIB),
+        NETWORK_IN: ("network_in_capacity_bytes_per_s", _KIB),
+        NETWORK_OUT: ("network_out_capacity_bytes_per_s", _KIB),
+        CPU: ("cpu_capacity_percent", 1.0),
+    }
+    ordered = sorted(brokers, key=lambda row: row["broker_id"])
+    return {
+        name: np.array([math.nan if row[column] is None else row[column] / unit for row in ordered])
+        for name, (column, unit) in columns.items()
+    }
+
+
+def _throttle(brokers: Sequence[dict[str, Any]], share: float) -> float | None:
+    told = [row[f"network_{way}_capacity_bytes_per_s"] for row in brokers if row["live"] for way in ("in", "out")]
+    return None if not told or None in told else share * min(told)
+
+
+def _counts(cluster: reassignment.Cluster) -> list[int]:
+    counts = np.bincount(cluster.replicas[cluster.replicas >= 0], minlength=len(cluster.broker_ids))
+    return [int(count) for count in counts[cluster.live]] or [0]
+
+
+def _move(plan: reassignment.Plan, p: int, wave: int, size: float) -> dict[str, Any]:
+    cluster = plan.cluster
+    before, after = (cluster.broker_ids[row[row >= 0]].tolist() for row in (cluster.replicas[p], plan.replicas[p]))
+    added = [id for id in after if id not in before]
+    return {
+        "topic": cluster.topics[cluster.topic[p]],
+        "partition": int(cluster.partition[p]),
+        "wave": wave,
+        "reason": plan.reason[p] or "not led by its first replica",
+        "replicas_before": before,
+        "replicas": after,
+        "added_replicas": added,
+        "removed_replicas": [id for id in before if id not in after],
+        "leader_before": int(cluster.broker_ids[cluster.leader[p]]) if cluster.leader[p] >= 0 else None,
+        "moved_bytes": _finite(size * len(added)) if added else 0.0,
+    }
+
+
+def _waves(
+    rows: Mapping[Table, pa.Table], plan: reassignment.Plan, moves: Sequence[dict[str, Any]], changed: np.ndarray
+) -> list[dict[str, Any]]:
+    """Each wave, after one that stands for the cluster as it is: what it moves, and how many partitions a single death then harms."""
+    (cluster,) = rows[CLUSTER].to_pylist()
+    live = {row["broker_id"] for row in rows[BROKER].to_pylist() if row["live"]} | {id for move in moves for id in move["added_replicas"]}
+    least = {row["topic"]: row["min_insync_replicas"] or 1 for row in rows[TOPIC].to_pylist()}
+    told = rows[PARTITION].to_pylist()
+    harm = _Harm(cluster["controller"], cluster["elr"])
+    harmed = {}
+    for row in told:
+        now = Partition(
+            tuple(row["replicas"]), row["leader"], tuple(row["isr"]), tuple(row["elr"] or ()), min_insync_replicas=least[row["topic"]]
+        )
+        harmed[row["topic"], row["partition"]] = harm.of(now, live)
+    count = sum(harmed.values())
+    found = [{"harmed": count}]
+    for wave in sorted({move["wave"] for move in moves}):
+        of_wave = [move for move in moves if move["wave"] == wave]
+        busy: dict[int, int] = {}
+        for move in of_wave:
+            replicas = tuple(move["replicas"])
+            in_sync = tuple(id for id in replicas if id in live)
+            after = Partition(replicas, in_sync[0] if in_sync else None, in_sync, min_insync_replicas=least[move["topic"]])
+            key = (move["topic"], move["partition"])
+            count += harm.of(after, live) - harmed[key]
+            harmed[key] = harm.of(after, live)
+            for id in (*move["added_replicas"], *move["removed_replicas"]) if move["added_replicas"] else ():
+                busy[id] = busy.get(id, 0) + 1
+        found.append(
+            {
+                "wave": wave,
+                "partitions": len(of_wave),
+                "moved_replicas": sum(len(move["added_replicas"]) for move in of_wave),
+                "moved_bytes": None
+                if any(move["moved_bytes"] is None for move in of_wave)
+                else sum(move["moved_bytes"] for move in of_wave),
+                "moves_of_busiest_broker": max(busy.values(), default=0),
+                "harmed": count,
+            }
+        )
+    return found
+
+
+class _Harm:
+    """Whether the death of one broker takes a partition offline or under min ISR; asked once for each pattern of replicas."""
+
+    def __init__(self, controller: failover.Controller, elr: bool) -> None:
+        self._rules = {"controller": controller, "elr": elr, "unclean": False}
+        self._known: dict[Any, bool] = {}
+
+    def of(self, partition: Partition, live: set[int]) -> bool:
+        place = {id: at for at, id in enumerate(partition.replicas)}
+        pattern = (
+            len(place), place.get(partition.leader, -1), *(frozenset(place.get(id, -1) for id in ids) for ids in (partition.isr, partition.elr)),
+            frozenset(place[id] for id in partition.replicas if id in live), partition.min_insync_replicas,
+        )  # fmt: skip
+        if pattern not in self._known:
+            self._known[pattern] = any(self._harms(partition, id, live) for id in partition.replicas if id in live)
+        return self._known[pattern]
+
+    def _harms(self, partition: Partition, broker: int, live: set[int]) -> bool:
+        led = partition.leader in live
+        left = live - {broker}
+        after = failover.fail(partition, broker, left, **self._rules)
+        accepted = led and len(partition.isr) >= partition.min_insync_replicas
+        leads = after.leader in left
+        return (led and not leads) or (accepted and not (leads and len(after.isr) >= partition.min_insync_replicas))
+
+
+def _breaches(verdict: goal.Verdict) -> int:
+    return len(verdict.breaches) + (verdict.count or 0)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _table(of: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
+    given = pa.schema([field for field in of.schema if field.name not in ("snapshot_id", "cluster_id", "plan_id")])
+    return pa.Table.from_pylist(list(rows), given)

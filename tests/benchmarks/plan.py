@@ -1,0 +1,127 @@
+"""What a plan moves beside its rivals, on made-up clusters, and how long it takes.
+
+    python -m tests.benchmarks.plan [REPLICAS BROKERS RACKS SKEW]...     by default 200,000 on 40 and 2,800,000 on 215, five racks, skew 0.3
+
+Rivals: the net imbalance (no plan can even the counts to within one with fewer moves), Kafka's `--generate` (AdminUtils' placement of
+every topic anew), and a greedy that moves one replica from the fullest broker to the emptiest that may take it until counts are within the limits.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from kafka_model.goal import DISK, RESOURCES, Thresholds, count_limits
+from kafka_model.placement import place_rack_aware
+from kafka_model.reassignment import Bounds, Cluster, Plan, judged, net_imbalance, plan, waves
+
+FACTOR, PARTITIONS = 3, 50  # of each topic
+
+
+def made_up(replicas: int, brokers: int, racks: int, skew: float) -> Cluster:
+    """Each partition on three racks, brokers drawn with weights from 1 - skew to 1 + skew; a twentieth are not rack-safe."""
+    rng = np.random.default_rng(0)
+    count = replicas // FACTOR
+    rack = np.arange(brokers) % racks
+    weight = np.linspace(1 - skew, 1 + skew, brokers)
+    chosen = rng.random((count, racks)).argsort(axis=1)[:, :FACTOR]
+    placed = np.empty((count, FACTOR), dtype=np.int64)
+    for number in range(racks):
+        members = np.flatnonzero(rack == number)
+        at = chosen == number
+        placed[at] = rng.choice(members, size=int(at.sum()), p=weight[members] / weight[members].sum())
+    unsafe = np.flatnonzero(rng.random(count) < 0.05)
+    neighbour = (placed[unsafe, 0] + racks) % brokers
+    placed[unsafe, 1] = np.where(neighbour == placed[unsafe, 2], placed[unsafe, 1], neighbour)
+    size = rng.exponential(1e9, count)
+    numbers = np.arange(count)
+    topics = tuple(f"t{number}" for number in range(-(-count // PARTITIONS)))
+    capacity = np.full(brokers, size.sum() * FACTOR / brokers / 0.5)
+    return Cluster(
+        np.arange(brokers),
+        rack,
+        np.ones(brokers, dtype=np.bool_),
+        capacity,
+        topics,
+        numbers // PARTITIONS,
+        numbers % PARTITIONS,
+        placed,
+        placed[:, 0].copy(),
+        size,
+    )
+
+
+def generated(cluster: Cluster) -> Plan:
+    """Every topic placed anew."""
+    racks = {int(id): str(rack) for id, rack in zip(cluster.broker_ids, cluster.racks, strict=True)}
+    rows = np.empty_like(cluster.replicas)
+    rng = np.random.default_rng(1)
+    for topic in range(len(cluster.topics)):
+        of_topic = np.flatnonzero(cluster.topic == topic)
+        start = int(rng.integers(len(racks)))
+        rows[of_topic] = place_rack_aware(racks, len(of_topic), FACTOR, start_index=start, shift=start)
+    return Plan(cluster, rows, np.full(len(rows), "", dtype=object))
+
+
+def greedy(cluster: Cluster) -> Plan:
+    """One replica after another from the fullest broker to the emptiest."""
+    rows = cluster.replicas.copy()
+    count = np.bincount(rows.ravel(), minlength=len(cluster.broker_ids))
+    lower, upper = count_limits(int(count.sum()), len(count), 1.1)
+    held = {b: list(zip(*np.nonzero(rows == b), strict=True)) for b in range(len(count))}
+    while count.max() > upper or count.min() < lower:
+        one, other = int(count.argmax()), int(count.argmin())
+        at = next((at for at, (p, _) in enumerate(held[one]) if other not in rows[p]), None)
+        if at is None:
+            break
+        p, slot = held[one].pop(at)
+        rows[p, slot] = other
+        held[other].append((p, slot))
+        count[one] -= 1
+        count[other] += 1
+    return Plan(cluster, rows, np.full(len(rows), "", dtype=object))
+
+
+def told(name: str, made: Plan, seconds: float) -> None:
+    cluster = made.cluster
+    loads = {resource: cluster.size / 2**20 if resource == DISK else np.full(len(cluster.size), np.nan) for resource in RESOURCES}
+    capacities = {
+        resource: cluster.disk_capacity / 2**20 if resource == DISK else np.full(len(cluster.racks), np.nan) for resource in RESOURCES
+    }
+    verdicts = judged(cluster, made.replicas, made.replicas[:, 0], loads, capacities, Thresholds())
+    broken = [goal.removesuffix("Goal") for goal, verdict in verdicts.items() if verdict.verdict in ("violated", "unfixable")]
+    moved = (made.added * cluster.size).sum() / 1e12
+    print(
+        f"{name:22} {int(made.added.sum()):>10,} moves {moved:>9.2f} TB {seconds:>7.1f} s   broken: {', '.join(broken) or 'none'}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    sizes = [float(word) for word in sys.argv[1:]] or [200_000, 40, 5, 0.3, 2_800_000, 215, 5, 0.3]
+    for replicas, brokers, racks, skew in zip(*(sizes[at::4] for at in range(4)), strict=True):
+        cluster = made_up(int(replicas), int(brokers), int(racks), skew)
+        print(f"{int(replicas):,} replicas on {int(brokers)} brokers, {int(racks)} racks, skew {skew}")
+        told("as it is", Plan(cluster, cluster.replicas, np.full(len(cluster.size), "", dtype=object)), 0.0)
+        began = time.monotonic()
+        made = plan(cluster)
+        took = time.monotonic() - began
+        told("plan", made, took)
+        alone = int((made.added[made.changed] == 0).sum())
+        began = time.monotonic()
+        number = int(waves(made, Bounds(wave_bytes=1e12, moves_per_broker=500)).max())
+        print(
+            f"{'':22} {alone:,} leadership alone, {number} waves of at most 1 TB and 500 moves a broker, {time.monotonic() - began:.1f} s"
+        )
+        counts = np.bincount(cluster.replicas.ravel(), minlength=int(brokers))
+        print(f"{'net imbalance':22} {net_imbalance(counts.tolist()):>10,} moves: to even the counts to within one, and no more")
+        for name, rival in (("Kafka's --generate", generated), ("greedy", greedy)):
+            began = time.monotonic()
+            other = rival(cluster)
+            told(name, other, time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    main()

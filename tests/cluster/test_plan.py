@@ -1,0 +1,91 @@
+"""A plan carried out by Kafka's own tools on a real cluster, which then is what the plan said it would be."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs import ingest
+from jobs.lake import Lake
+from jobs.plan import READS, Question, answer, files, planned
+from jobs.tables import BROKER, PLAN, PLAN_GOAL, SNAPSHOT, TABLES
+from kafka_model.goal import Thresholds
+from tests.cluster import Cluster, cluster
+
+pytestmark = pytest.mark.kafka
+RACKS = {1: "rack-a", 2: "rack-a", 3: "rack-b", 4: "rack-c"}
+# Rack-unsafe, and nearly all on broker 1 and led by it.
+TOPICS = {"orders": "1:2:3,1:2:4,1:2:3,1:2:4", "clicks": "1:3,1:3,1:3,1:3,1:4,1:4", "audit": "4:1,1:4"}
+
+
+def dumped(kafka: Cluster, folder: Path) -> Path:
+    """What an operator would save of the cluster, in a source of its own."""
+    of_cluster = folder / "live"
+    of_cluster.mkdir(parents=True)
+    (of_cluster / "topics.txt").write_text(kafka.tool("kafka-topics", "--describe"))
+    (of_cluster / "brokers.txt").write_text(kafka.tool("kafka-broker-api-versions"))
+    (of_cluster / "log-dirs.txt").write_text(kafka.tool("kafka-log-dirs", "--describe"))
+    return folder
+
+
+def ingested(kafka: Cluster, folder: Path) -> dict:
+    tables = ingest.read(lambda: pytest.fail("a few dumps need no Spark"), str(dumped(kafka, folder)), "s")
+    return dict(zip(ingest.WRITES, tables, strict=True))
+
+
+def test_what_was_planned_is_what_kafka_makes_of_it(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a few rows needs no Spark"))
+    for table in TABLES:
+        lake.create(table)
+    with cluster(RACKS) as kafka:
+        for topic, assignment in TOPICS.items():
+            kafka.tool("kafka-topics", "--create", "--topic", topic, "--replica-assignment", assignment)
+        for table, rows in ingested(kafka, tmp_path / "before").items():
+            lake.replace(table, rows, few=True, snapshot_id="s")
+        published = SNAPSHOT.schema.empty_table().to_pylist()
+        published.append({"snapshot_id": "s", "cluster_id": "live", "previous_snapshot_id": None, "published_at": 0})
+        lake.replace(SNAPSHOT, type(SNAPSHOT.schema.empty_table()).from_pylist(published, SNAPSHOT.schema), few=True, snapshot_id="s")
+        answer(lake, None, Question("p", "live", moves_per_broker=3), Thresholds())
+        (summary,) = lake.rows(PLAN, snapshot_id="s")
+        assert summary["moved_replicas"] > 0
+        assert summary["waves"] > 1
+        written = {path.name: path for path in files(lake, "s", "p", tmp_path / "files")}
+        for wave in range(summary["waves"] + 1):
+            if (path := written.get(f"reassignment-{wave}.json")) is not None:
+                kafka.tool("kafka-reassign-partitions", "--reassignment-json-file", str(path), "--execute")
+                verified(kafka, path)
+        kafka.tool("kafka-leader-election", "--election-type", "preferred", "--path-to-json-file", str(written["preferred-election.json"]))
+        found = settled(kafka, tmp_path)
+    predicted = {row["goal"]: (row["verdict"], row["breaches"]) for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
+    assert found == predicted
+    assert (
+        predicted["RackAwareGoal"] == predicted["ReplicaDistributionGoal"] == predicted["LeaderReplicaDistributionGoal"] == ("satisfied", 0)
+    )
+    before = {row["goal"]: row["verdict_before"] for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
+    assert before["RackAwareGoal"] == before["ReplicaDistributionGoal"] == "violated"
+
+
+def verified(kafka: Cluster, path: Path) -> None:
+    """Wait until Kafka says that the reassignment is complete."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        said = kafka.tool("kafka-reassign-partitions", "--reassignment-json-file", str(path), "--verify", check=False)
+        if said.count("is completed") == len(json.loads(path.read_text())["partitions"]):
+            return
+        time.sleep(0.5)
+    raise AssertionError(said)
+
+
+def settled(kafka: Cluster, folder: Path) -> dict[str, tuple[str, int]]:
+    """The verdicts on what the cluster has become, asked with a plan of nothing."""
+    for attempt in range(20):
+        rows = ingested(kafka, folder / f"after-{attempt}")
+        _, moves, _, goals = planned({table: rows[table] for table in READS}, Question("q", "live"), Thresholds())
+        told = {row["goal"]: (row["verdict_before"], row["breaches_before"]) for row in goals.to_pylist()}
+        if len(moves) == 0 and len(rows[BROKER]) == len(RACKS):
+            return told
+        time.sleep(0.5)
+    return told

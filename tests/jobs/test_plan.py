@@ -1,0 +1,146 @@
+"""A plan of a cluster's tables: what it moves, in which waves, what is harmed on the way, and what Kafka's tools are given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from jobs import plan as job
+from jobs.errors import AuditError
+from jobs.lake import Lake
+from jobs.plan import READS, WRITES, Question, files, planned
+from jobs.tables import BROKER, CLUSTER, PARTITION, PLAN, PLAN_MOVE, REPLICA, SNAPSHOT, TABLES, TOPIC, Table
+from kafka_model.goal import Thresholds
+
+NETWORK = {"network_in_capacity_bytes_per_s": 2e6, "network_out_capacity_bytes_per_s": 1e6}
+RACKS = {1: "a", 2: "a", 3: "b", 4: "c"}
+
+
+def rows(of: Table, *given: dict[str, Any]) -> pa.Table:
+    empty = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}
+    whole = [
+        {field.name: None if field.nullable else empty.get(str(field.type), []) for field in of.schema}
+        | {"snapshot_id": "s", "cluster_id": "c"}
+        | row
+        for row in given
+    ]
+    return pa.Table.from_pylist(whole, of.schema)
+
+
+def cluster(
+    partitions: list[tuple[list[int], int | None, list[int]]], *, dead: tuple[int, ...] = (), size: int | None = 100
+) -> dict[Table, pa.Table]:
+    """A topic that needs two in sync, on four brokers of three racks."""
+    told = {table: rows(table) for table in READS}
+    told[CLUSTER] = rows(CLUSTER, {"controller": "kraft", "elr": True})
+    told[BROKER] = rows(BROKER, *({"broker_id": id, "rack": rack, "live": id not in dead, **NETWORK} for id, rack in RACKS.items()))
+    told[TOPIC] = rows(TOPIC, {"topic": "t", "partitions": len(partitions), "replication_factor": 3, "min_insync_replicas": 2})
+    told[PARTITION] = rows(
+        PARTITION,
+        *(
+            {"topic": "t", "partition": n, "replicas": replicas, "leader": leader, "isr": isr}
+            for n, (replicas, leader, isr) in enumerate(partitions)
+        ),
+    )
+    told[REPLICA] = rows(
+        REPLICA,
+        *(
+            {"topic": "t", "partition": n, "broker_id": id, "size_bytes": size}
+            for n, (replicas, _, _) in enumerate(partitions)
+            for id in replicas
+        ),
+    )
+    return told
+
+
+def made(told: dict[Table, pa.Table], **asked: Any) -> tuple[list[dict[str, Any]], ...]:
+    return tuple(table.to_pylist() for table in planned(told, Question("p", "c", **asked), Thresholds()))
+
+
+def test_a_dead_broker_and_a_shared_rack_are_left_and_nobody_is_harmed_more_on_the_way() -> None:
+    told = cluster([([1, 2, 3], 1, [1, 2, 3]), ([1, 3, 4], 1, [1, 3])], dead=(4,))
+    (summary,), moves, waves, goals = made(told, balance=False)
+    # Rack c died with broker 4: two racks are left, and three replicas are as even on them as can be.
+    assert [(move["partition"], move["replicas_before"], move["replicas"], move["reason"]) for move in moves] == [
+        (1, [1, 3, 4], [1, 3, 2], "dead or drained broker"),
+    ]
+    assert (summary["moved_replicas"], summary["moved_bytes"], summary["waves"], summary["stranded_replicas"]) == (1, 100.0, 1, 0)
+    # Partition 1 stops writes if one of its two brokers dies; with three it does not.
+    assert (summary["harmed_before"], summary["harmed"]) == (1, 0)
+    assert [(wave["wave"], wave["moved_replicas"], wave["moves_of_busiest_broker"], wave["harmed"]) for wave in waves] == [(1, 1, 1, 0)]
+    assert {goal["goal"]: (goal["breaches_before"], goal["breaches"]) for goal in goals}["ReplicaDistributionGoal"] == (0, 0)
+
+
+def test_leadership_alone_is_wave_nought_and_an_election_is_named() -> None:
+    told = cluster([([1, 3], 3, [1, 3]), *[([1, 4], 1, [1, 4])] * 5])
+    (summary,), moves, waves, goals = made(told)
+    assert [move["added_replicas"] for move in moves if move["wave"] == 0] == [[]] * sum(move["wave"] == 0 for move in moves)
+    assert summary["elections"] == sum(move["leader_before"] != move["replicas"][0] for move in moves)
+    verdicts = {goal["goal"]: (goal["verdict_before"], goal["verdict"]) for goal in goals}
+    assert verdicts["PreferredLeaderElectionGoal"] == ("violated", "satisfied")
+    assert verdicts["LeaderReplicaDistributionGoal"] == ("violated", "satisfied")
+    assert verdicts["ReplicaDistributionGoal"] == ("violated", "satisfied")
+    assert verdicts["CpuCapacityGoal"] == ("not told", "not told")
+    assert [wave["wave"] for wave in waves] == sorted({move["wave"] for move in moves})
+
+
+def test_the_throttle_is_the_share_of_the_slowest_network() -> None:
+    (summary,), *_ = made(cluster([([1, 3], 1, [1, 3])]), network_share=0.25)
+    assert summary["throttle_bytes_per_s"] == 250_000
+
+
+def test_bytes_that_are_not_told_are_not_nought() -> None:
+    (summary,), moves, waves, _ = made(cluster([([1, 2], 1, [1, 2])], size=None))
+    assert (summary["moved_replicas"], summary["moved_bytes"]) == (1, None)
+    assert [move["moved_bytes"] for move in moves] == [wave["moved_bytes"] for wave in waves] == [None]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"drain": [9]}, "cluster c has no broker 9: it has 1, 2, 3, 4"),
+        ({"drain": [1, 2, 3, 4]}, "cluster c would have no broker left"),
+        ({"add": {4: None}}, "cluster c has broker 4 already"),
+        ({"topics": ["u"]}, "cluster c has no topic u"),
+        ({"replication_factor": {"v": 3}}, "cluster c has no topic v"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(AuditError, match=said):
+        made(cluster([([1, 3], 1, [1, 3])]), **asked)
+
+
+def test_brokers_to_come_and_to_go(tmp_path: Path) -> None:
+    told = cluster([([1, 3], 1, [1, 3]), ([2, 3], 2, [2, 3]), ([3, 4], 3, [3, 4])])
+    (summary,), moves, *_ = made(told, drain=[3], add={7: "b"})
+    assert all(3 not in move["replicas"] for move in moves)
+    assert any(7 in move["added_replicas"] for move in moves)
+    assert summary["stranded_replicas"] == 0
+
+
+def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a few rows needs no Spark"))
+    for table in TABLES:
+        lake.create(table)
+    told = cluster([([1, 2], 2, [1, 2]), ([3, 4], 3, [3, 4])])
+    for table, found in told.items():
+        lake.replace(table, found, few=True, snapshot_id="s")
+    published = rows(SNAPSHOT, {"published_at": 0})
+    lake.replace(SNAPSHOT, published, few=True, snapshot_id="s")
+    question = Question("p", "c")
+    assert job.answer(lake, None, question, Thresholds()) == "s"
+    written = {path.name: json.loads(path.read_text()) for path in files(lake, "s", "p", tmp_path)}
+    assert written.keys() == {"reassignment-1.json", "rollback-1.json", "preferred-election.json"}
+    (move,) = lake.rows(PLAN_MOVE, snapshot_id="s")
+    assert written["reassignment-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": move["replicas"]}]}
+    assert written["rollback-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
+    assert written["preferred-election.json"] == {"partitions": [{"topic": "t", "partition": 0}]}
+    # Asked again, it takes its own place; under another id it stands beside it.
+    job.answer(lake, "s", question, Thresholds())
+    job.answer(lake, "s", Question("q", "c"), Thresholds())
+    assert sorted(row["plan_id"] for row in lake.rows(PLAN)) == ["p", "q"]
+    assert [table.name for table in WRITES] == ["plan", "plan_move", "plan_wave", "plan_goal"]
