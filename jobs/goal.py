@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -18,12 +19,24 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.tables import BROKER, CLUSTER, CLUSTER_BALANCE, GOAL_BREACH, GOAL_VERDICT, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, Table
+from jobs.tables import (
+    BROKER,
+    CLUSTER,
+    CLUSTER_BALANCE,
+    GOAL_BREACH,
+    GOAL_VERDICT,
+    LOG_DIR,
+    NET_IMBALANCE,
+    PARTITION,
+    PARTITION_LOAD,
+    REPLICA,
+    Table,
+)
 from kafka_model import goal
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, RESOURCES, Broker, Thresholds, Use
 
 READS = (CLUSTER, BROKER, LOG_DIR, PARTITION, REPLICA, PARTITION_LOAD)
-WRITES = (GOAL_VERDICT, GOAL_BREACH, CLUSTER_BALANCE)
+WRITES = (GOAL_VERDICT, GOAL_BREACH, CLUSTER_BALANCE, NET_IMBALANCE)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
@@ -50,7 +63,8 @@ def transform(
     known = broker.join(holding, on=[*_CLUSTER, "broker_id"], how="left_semi")
     brokers = broker.where("live").unionByName(known.where("NOT live"))
     spread = _spread(brokers, partition.where("leader IS NOT NULL"), held, thresholds).cache()
-    judged = _scenes(cluster, brokers, log_dir, partition, held, spread, thresholds).mapInArrow(_judging(thresholds), from_arrow_schema(_JUDGED)).cache()
+    scenes = _scenes(cluster, brokers, log_dir, partition, held, spread, thresholds)
+    judged = scenes.mapInArrow(_judging(thresholds), from_arrow_schema(_JUDGED)).cache()
     verdicts = judged.select(*_CLUSTER, F.inline("verdicts"))
     breaches = judged.select(*_CLUSTER, F.inline("breaches"))
     return (
@@ -61,7 +75,54 @@ def transform(
             )
         ),
         judged.select(*_CLUSTER, "balance.*"),
+        _net_imbalance(brokers.where("live"), partition.where("leader IS NOT NULL"), held),
     )
+
+
+def _net_imbalance(live: DataFrame, led: DataFrame, held: DataFrame) -> DataFrame:
+    """kafka_model.reassignment.net_imbalance at four levels; of live brokers, and of the racks that these have."""
+    on_live = held.join(live.select(*_CLUSTER, "broker_id"), on=[*_CLUSTER, "broker_id"], how="left_semi")
+    cluster = live.groupBy(_CLUSTER).agg(
+        F.count("*").alias("brokers"),
+        F.count_distinct(_rack()).alias("racks"),
+        F.map_from_entries(F.collect_list(F.struct("broker_id", _rack().alias("rack")))).alias("rack_of"),
+    )
+    sums = on_live.groupBy(*_CLUSTER, "broker_id").agg(F.sum("replicas").alias("replicas"), F.sum("leaders").alias("leaders"))
+    idle = live.select(*_CLUSTER, "broker_id").join(sums, on=[*_CLUSTER, "broker_id"], how="left").fillna(0, ["replicas", "leaders"])
+    of_brokers = idle.groupBy(_CLUSTER).agg(*(F.collect_list(name).alias(name) for name in ("replicas", "leaders")))
+    each = [
+        of_brokers.select(*_CLUSTER, F.lit(name).alias("level"), F.col(name).alias("counts"), F.size(name).alias("places"))
+        for name in ("replicas", "leaders")
+    ]
+    of_topics = on_live.groupBy(*_CLUSTER, "topic").agg(F.collect_list("replicas").alias("counts")).join(cluster, on=_CLUSTER, how="inner")
+    each.append(of_topics.select(*_CLUSTER, F.lit("topic replicas").alias("level"), "counts", F.col("brokers").alias("places")))
+    on_rack = F.array_compact(F.transform("replicas", lambda id: F.col("rack_of")[id]))
+    of_racks = led.join(F.broadcast(cluster), on=_CLUSTER, how="inner").withColumn("on", on_rack)
+    counts = F.transform(F.array_distinct("on"), lambda rack: F.size(F.filter("on", lambda other: other == rack)).cast("bigint"))
+    each.append(of_racks.select(*_CLUSTER, F.lit("rack replicas").alias("level"), counts.alias("counts"), F.col("racks").alias("places")))
+    levels = reduce(DataFrame.unionByName, (df.withColumn("places", F.col("places").cast("bigint")) for df in each))
+    things = F.aggregate("counts", F.lit(0).cast("bigint"), lambda sum, count: sum + count)
+    mean, over = F.floor(F.col("things") / F.col("places")), F.col("things") % F.col("places")
+    ranked = F.zip_with(
+        F.sort_array("counts", asc=False),
+        F.sequence(F.lit(0), F.size("counts") - 1),
+        lambda count, rank: F.greatest(F.lit(0).cast("bigint"), count - mean - F.when(rank < over, 1).otherwise(0)),
+    )
+    return (
+        levels.where(F.size("counts") > 0)
+        .withColumn("things", things)
+        .withColumn("extra", F.aggregate(ranked, F.lit(0).cast("bigint"), lambda sum, count: sum + count))
+        .withColumn("variation", F.when(F.col("level").isin("replicas", "leaders"), _variation()))
+        .groupBy(*_CLUSTER, "level")
+        .agg(F.sum("things").alias("things"), F.sum("extra").alias("net_imbalance"), F.max("variation").alias("coefficient_of_variation"))
+    )
+
+
+def _variation() -> Column:
+    """The standard deviation of the counts over their mean."""
+    mean = F.col("things") / F.size("counts")
+    squares = F.aggregate("counts", F.lit(0.0), lambda sum, count: sum + (count - mean) * (count - mean))
+    return F.when(F.col("things") > 0, F.sqrt(squares / F.size("counts")) / mean)
 
 
 def _held(led: DataFrame, replica: DataFrame, partition_load: DataFrame) -> DataFrame:
@@ -132,13 +193,13 @@ def _of_partitions(led: DataFrame, cluster: DataFrame) -> DataFrame:
     uneven = (most > 1) & ((F.size("counts") < F.size("live_racks")) | (most - F.array_min("counts") > 1))
     to_free = F.when(
         F.size("free") >= shared, F.concat(F.lit("move "), shared, F.lit(" to racks without one: "), F.array_join("free", ", "))
-    )
+    ).otherwise(_TOO_FEW_RACKS)
     to_emptier = F.concat(
         F.lit("move "), (most - even).cast("string"), F.lit(" from the rack that holds "), most.cast("string"), F.lit(" to emptier racks")
     )
     checks = F.array(
         # kafka_model.goal.rack_aware
-        _breach("RackAwareGoal", shared > 0, shared, F.lit(0), "replicas that share a rack = 0", F.coalesce(to_free, F.lit(_TOO_FEW_RACKS))),
+        _breach("RackAwareGoal", shared > 0, shared, F.lit(0), "replicas that share a rack = 0", to_free),
         # kafka_model.goal.rack_aware_distributed
         _breach("RackAwareDistributionGoal", uneven, most, even, "replicas on a rack are as even as can be", to_emptier),
         _breach("PreferredLeaderElectionGoal", F.array_contains("live", first) & (F.col("leader") != first), F.col("leader"), first,

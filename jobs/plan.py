@@ -96,6 +96,9 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
     cluster = _cluster(rows, brokers)
     if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
         raise AuditError(f"cluster {question.cluster_id} has no topic {', '.join(unknown)}")
+    moving = sum(bool(row["adding_replicas"] or row["removing_replicas"]) for row in rows[PARTITION].to_pylist())
+    if moving:
+        raise AuditError(f"cluster {question.cluster_id} is reassigning {moving} partitions: let it end, take a snapshot, and plan on that")
     asked = Asked(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
     plan = reassignment.plan(cluster, asked, thresholds)
     loads, capacities = _loads(rows, cluster), _capacities(brokers)

@@ -501,6 +501,14 @@ CLUSTER_BALANCE = Table("cluster_balance", "Cruise Control's score of a cluster,
     racks_to_drop   INT,
     partitions_needed INT COMMENT 'that the topic must have at least which has too few for its leaders'
 """)
+NET_IMBALANCE = Table("net_imbalance", "what must move until any two places have as many, to within one, as Yelp's kafka-utils count it",
+                      ("snapshot_id", "cluster_id", "level"), f"""
+    {_CLUSTER},
+    level  STRING NOT NULL COMMENT 'replicas or leaders of live brokers; topic replicas: a topic''s replicas, added up; rack replicas: a partition''s on its racks, added up',
+    things BIGINT NOT NULL COMMENT 'that are shared out',
+    net_imbalance BIGINT NOT NULL COMMENT 'that must move',
+    coefficient_of_variation DOUBLE COMMENT 'of what live brokers have; null: of each topic or partition apart, or nothing to share'
+""")
 
 # ---------------------------------------------------------------- the way out (written when a plan is asked for)
 _PLAN = f"""{_CLUSTER},

@@ -147,6 +147,35 @@ ANSWERS: dict[str, tuple[str, str]] = {
         FROM validation WHERE success IS NULL OR NOT success
         """,
     ),
+    "scatter_width": (
+        "how many other live brokers share a partition with a broker: those that its death loads, and that lose data with it",
+        """
+        SELECT snapshot_id, cluster_id, broker_id, count(*) AS scatter_width, sum(shared_partitions) AS shared_partitions, latest
+        FROM (
+            SELECT snapshot_id, cluster_id, broker_id, shared_partitions, latest FROM broker_pair
+            UNION ALL SELECT snapshot_id, cluster_id, other_broker_id, shared_partitions, latest FROM broker_pair
+        ) AS pairs
+        GROUP BY snapshot_id, cluster_id, broker_id, latest
+        """,
+    ),
+    "broken_since": (
+        "the rules that a cluster breaks in a night, since which night, and in how many; a night in which a rule is not told does not mend it",
+        """
+        SELECT snapshot_id, cluster_id, suite, rule, severity, since_snapshot_id, nights, broken_rows, example, sentence, latest
+        FROM (
+            SELECT told.*,
+                   min(CASE WHEN NOT success THEN snapshot_id END) OVER (PARTITION BY cluster_id, suite, rule, last_kept) AS since_snapshot_id,
+                   sum(CASE WHEN NOT success THEN 1 ELSE 0 END)
+                   OVER (PARTITION BY cluster_id, suite, rule, last_kept ORDER BY snapshot_id ROWS UNBOUNDED PRECEDING) AS nights
+            FROM (
+                SELECT v.*, coalesce(max(CASE WHEN success THEN snapshot_id END)
+                           OVER (PARTITION BY cluster_id, suite, rule ORDER BY snapshot_id ROWS UNBOUNDED PRECEDING), '') AS last_kept
+                FROM validation v
+            ) AS told
+        ) AS counted
+        WHERE NOT success
+        """,
+    ),
     "verdict": (
         "a line per cluster: does it survive, how even is it, how many rules does it break",
         """

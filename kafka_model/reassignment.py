@@ -6,8 +6,9 @@ In this order, and never giving up what an earlier step has won:
 2. replicas leave dead and drained brokers, and racks that hold another replica of the partition while some rack holds fewer
 3. no broker has more than `max.replicas.per.broker`, nor a fuller disk than allowed, where room is left elsewhere
 4. live brokers are within the limits of replicas (ReplicaDistributionGoal): as many moves as some broker has too many or too few
-5. leaders are within theirs: by leadership alone, along the shortest chain of brokers from one with too many to one with too few
-6. disks are within theirs (DiskUsageDistributionGoal): by moves that fit, else by exchanges, the largest replica that fits first
+5. no broker has more of a topic than allowed (TopicReplicaDistributionGoal): by a move, else by an exchange with another topic
+6. leaders are within theirs: by leadership alone, along the shortest chain of brokers from one with too many to one with too few
+7. disks are within theirs (DiskUsageDistributionGoal): by moves that fit, else by exchanges, the largest replica that fits first
 
 A replica goes to a live broker that holds none of its partition, on a rack with the fewest of them; of these to the one with the
 fewest replicas, then the fewest of the topic, then the least bytes, then the lowest index. Nothing is left to chance.
@@ -31,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_model import goal
-from kafka_model.goal import Thresholds, Verdict, count_limits, usage_limits
+from kafka_model.goal import Thresholds, Verdict, count_limits, topic_limits, usage_limits
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -133,6 +134,7 @@ def plan(cluster: Cluster, asked: Asked = Asked(), thresholds: Thresholds = Thre
     if asked.balance and not asked.topics:
         state.within_capacity()
         state.even_replicas()
+        state.even_topics()
         state.even_leaders()
         state.even_disks()
     return Plan(cluster, state.replicas, state.reason)
@@ -260,10 +262,10 @@ def net_imbalance(counts: Iterable[int]) -> int:
 
 
 # Which step asked for a change, and its place in the order of waves.
-FACTOR, DEAD, RACK, CAPACITY, REPLICAS, LEADERS, DISKS = (
-    "replication factor", "dead or drained broker", "shared rack", "capacity", "replicas", "leaders", "disks"
+FACTOR, DEAD, RACK, CAPACITY, REPLICAS, TOPICS, LEADERS, DISKS = (
+    "replication factor", "dead or drained broker", "shared rack", "capacity", "replicas", "topic replicas", "leaders", "disks"
 )  # fmt: skip
-_ORDER = {DEAD: 0, RACK: 1, FACTOR: 2, CAPACITY: 3, REPLICAS: 4, LEADERS: 5, DISKS: 6, "": 7}
+_ORDER = {DEAD: 0, RACK: 1, FACTOR: 2, CAPACITY: 3, REPLICAS: 4, TOPICS: 5, LEADERS: 6, DISKS: 7, "": 8}
 
 
 class _State:
@@ -278,7 +280,9 @@ class _State:
         self.open_racks = np.unique(cluster.racks[self.open])
         self.room = cluster.disk_capacity * thresholds.disk_capacity_threshold
         mine = [not asked.topics or topic in asked.topics for topic in cluster.topics]
-        self.mine = np.array(mine, dtype=np.bool_)[cluster.topic]
+        # Without a live leader there is nothing to copy from.
+        led = (cluster.leader >= 0) & cluster.live[cluster.leader]
+        self.mine = np.array(mine, dtype=np.bool_)[cluster.topic] & led
         brokers = len(cluster.broker_ids)
         held, of = self.replicas[self.replicas >= 0], np.nonzero(self.replicas >= 0)[0]
         self.count = np.bincount(held, minlength=brokers)
@@ -287,6 +291,11 @@ class _State:
         np.add.at(self.of_topic, (cluster.topic[of], held), 1)
 
     # ------------------------------------------------------------ one replica
+    def held(self, b: int) -> tuple[Ints, Ints]:
+        """The partitions and slots of a broker's replicas that may be changed."""
+        ps, slots = np.nonzero((self.replicas == b) & self.mine[:, None])
+        return ps, slots
+
     def targets(self, p: int, slot: int | None) -> NDArray[np.bool_]:
         """The brokers that may take the replica of that slot (None: another one), by rack and by what they hold."""
         others = [int(b) for at, b in enumerate(self.replicas[p]) if b >= 0 and at != slot]
@@ -331,7 +340,7 @@ class _State:
     # ------------------------------------------------------------ what is asked, and what is hard
     def change_factors(self) -> None:
         for name, factor in sorted(self.asked.replication_factor.items()):
-            of_topic = np.flatnonzero(self.cluster.topic == self.cluster.topics.index(name))
+            of_topic = np.flatnonzero((self.cluster.topic == self.cluster.topics.index(name)) & self.mine)
             for p in of_topic.tolist():
                 while (held := int((self.replicas[p] >= 0).sum())) < factor:
                     target = self.best(p, self.targets(p, None))
@@ -391,7 +400,7 @@ class _State:
     def shed(self, b: int) -> bool:
         """One replica off the broker to one that has room for it."""
         excess = self.bytes[b] - self.room[b] if self.bytes[b] > self.room[b] else 0.0
-        ps, slots = np.nonzero(self.replicas == b)
+        ps, slots = self.held(b)
         sizes = self.cluster.size[ps]
         # The smallest that clears the excess; failing that the largest.
         order = np.lexsort((ps, np.where(sizes >= excess, sizes, -sizes), sizes < excess))
@@ -427,7 +436,7 @@ class _State:
 
     def give(self, b: int, moves: int, lower: int, upper: int) -> int:
         """So many replicas off the broker to those that have fewer than `upper`: followers, and small ones, first."""
-        ps, slots = np.nonzero(self.replicas == b)
+        ps, slots = self.held(b)
         order = np.lexsort((ps, self.cluster.size[ps], -self.of_topic[self.cluster.topic[ps], b], slots == 0))
         done = 0
         for at in order.tolist():
@@ -445,6 +454,51 @@ class _State:
                 done += 1
         return done
 
+    def even_topics(self) -> None:
+        """Fewer of a topic on the brokers that have too many of it, and as many replicas in all as before or as the limits allow."""
+        brokers = int(self.open.sum())
+        if not brokers:
+            return
+        totals = self.of_topic.sum(axis=1)
+        most = np.array([topic_limits(int(total), brokers, self.thresholds)[1] for total in totals], dtype=np.int64)
+        lower, upper = count_limits(int(self.count.sum()), brokers, self.thresholds.replica_count_balance_threshold)
+        for topic, b in np.argwhere((self.of_topic > most[:, None]) & self.open).tolist():
+            ps, slots = self.held(b)
+            of_topic = self.cluster.topic[ps] == topic
+            ps, slots = ps[of_topic], slots[of_topic]
+            order = np.lexsort((ps, self.cluster.size[ps], slots == 0))
+            for at in order.tolist():
+                if self.of_topic[topic, b] <= most[topic]:
+                    break
+                p, slot = int(ps[at]), int(slots[at])
+                takers = self.targets(p, slot) & (self.of_topic[topic] < most[topic])
+                target = self.best(p, takers & (self.count < upper) & self.roomy(p)) if self.count[b] > lower else None
+                if target is not None:
+                    self.put(p, slot, target, TOPICS)
+                else:
+                    self.exchange(p, slot, np.flatnonzero(takers), most)
+
+    def exchange(self, p: int, slot: int, takers: Ints, most: Ints) -> None:
+        """The replica for one of another topic, of the broker with the least of this one that has such a one to give."""
+        b, topic = int(self.replicas[p, slot]), self.cluster.topic[p]
+        for other in takers[np.lexsort((takers, self.of_topic[topic, takers]))].tolist():
+            ps, slots = self.held(other)
+            topics = self.cluster.topic[ps]
+            fits = np.flatnonzero((slots > 0) & (self.of_topic[topics, b] < most[topics]) & (topics != topic))
+            # The nearest in size: the exchange should leave the disks as they are.
+            order = fits[np.lexsort((ps[fits], abs(self.cluster.size[ps[fits]] - self.cluster.size[p])))]
+            for at in order[:_TRIED].tolist():
+                q, back = int(ps[at]), int(slots[at])
+                if p != q and self.targets(q, back)[b] and self.bears(b, self.cluster.size[q] - self.cluster.size[p]) \
+                        and self.bears(other, self.cluster.size[p] - self.cluster.size[q]):  # fmt: skip
+                    self.put(p, slot, other, TOPICS)
+                    self.put(q, back, b, TOPICS)
+                    return
+
+    def bears(self, b: int, more: float) -> bool:
+        """Whether the broker's disk may get so much fuller."""
+        return bool(more <= 0 or not self.bytes[b] + more > self.room[b])
+
     def even_leaders(self) -> None:
         """Leadership alone, along the shortest chain: each broker between gets one and gives one."""
         open, brokers = np.flatnonzero(self.open), len(self.cluster.broker_ids)
@@ -454,7 +508,7 @@ class _State:
         lower, upper = count_limits(len(self.replicas), len(open), self.thresholds.leader_replica_count_balance_threshold)
         led: dict[tuple[int, int], list[int]] = {}
         for slot in range(1, self.replicas.shape[1]):
-            ps = np.flatnonzero(self.replicas[:, slot] >= 0)
+            ps = np.flatnonzero((self.replicas[:, slot] >= 0) & self.mine)
             for p, one, other in zip(ps.tolist(), self.replicas[ps, 0].tolist(), self.replicas[ps, slot].tolist(), strict=True):
                 led.setdefault((one, other), []).append(p)
 
@@ -547,7 +601,7 @@ class _State:
         if bearable <= 0:
             return False
         lower, upper = count_limits(int(self.count.sum()), int(self.open.sum()), self.thresholds.replica_count_balance_threshold)
-        ps, slots = np.nonzero(self.replicas == one)
+        ps, slots = self.held(one)
         sizes = self.cluster.size[ps]
         if self.count[one] > lower and self.count[other] < upper:
             fits = np.flatnonzero((sizes > 0) & (sizes <= bearable))
@@ -561,7 +615,7 @@ class _State:
                     self.put(p, slot, other, DISKS)
                     return True
         largest = np.lexsort((ps, -sizes))[:_TRIED]
-        back_ps, back_slots = np.nonzero(self.replicas == other)
+        back_ps, back_slots = self.held(other)
         smallest = np.lexsort((back_ps, self.cluster.size[back_ps]))[:_TRIED]
         for at in largest.tolist():
             p, slot = int(ps[at]), int(slots[at])

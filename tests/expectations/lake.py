@@ -133,6 +133,8 @@ def sound() -> Tables:
         default = goal in DEFAULT_GOALS
         weight = WEIGHTS[goal] if default else None
         have("goal_verdict", goal, place if default else None, is_hard, weight, "satisfied", 0, None, None, False, None, "RIGHT_SIZED", None, None, None)
+    for level, things in (("replicas", 18), ("leaders", 6), ("topic replicas", 18), ("rack replicas", 18)):
+        have("net_imbalance", level, things, 0, 0.0)
     have("cluster_balance", 100.0, 100.0, 100.0, 0, 0, "RIGHT_SIZED", None, None, None, None, None)
     for one, other in ((0, 1), (0, 2), (1, 2)):
         have("broker_pair", one, other, 6, 0, 6, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from jobs import goal as job
 from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA
 from kafka_model import goal
 from kafka_model.goal import Broker, Partition, Thresholds
+from kafka_model.reassignment import net_imbalance
 from tests.jobs.rows import table, told
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
@@ -75,14 +77,16 @@ def test_the_job_says_what_the_model_says(spark: SparkSession, thresholds: Thres
             partitions.append({**where, "replicas": replicas, "leader": leader, "isr": sorted(replicas)})
             rates = {"network_in_bytes_per_s": into * 2.0**10, "network_out_bytes_per_s": out * 2.0**10}
             loads.append({**where, "cpu_percent": float(cpu), "disk_bytes": disk * 2.0**20, **rates})
-    verdicts, breaches, balance = run(spark, brokers, partitions, loads, thresholds=thresholds)
+    verdicts, breaches, balance, net = run(spark, brokers, partitions, loads, thresholds=thresholds)
     found = {
         row[:2]: row[2:] for row in told(verdicts, "cluster_id", "goal", "verdict", "close", "breaches", "provision", "brokers", "racks")
     }
     outside = {row[:5]: row[5] for row in told(breaches, "cluster_id", "goal", "broker_id", "topic", "partition", "limit_value")}
     scores = dict(told(balance, "cluster_id", "most_score"))
+    moves = {row[:2]: row[2] for row in told(net, "cluster_id", "level", "net_imbalance")}
     close = 0
     for id, case in cases.items():
+        assert {level: moves[id, level] for level in imbalance(case)} == imbalance(case)
         resources = (goal.DISK, goal.CPU, goal.NETWORK_IN, goal.NETWORK_OUT)
         of_model = [Broker(broker, rack, str(broker), alive, dict(zip(resources, capacity, strict=True)))
                     for broker, rack, _, alive, *capacity in sorted(case["brokers"])]  # fmt: skip
@@ -104,6 +108,23 @@ def test_the_job_says_what_the_model_says(spark: SparkSession, thresholds: Thres
         dead = not all(broker.alive for broker in of_model)
         assert scores[id] == pytest.approx(goal.score(model, thresholds, dead_brokers=dead)[1])
     assert close < 0.02 * len(cases) * len(goal.GOALS)
+
+
+def imbalance(case: dict[str, Any]) -> dict[str, int]:
+    """By Yelp's rule, counted here."""
+    rack_of = {id: rack for id, rack, _, alive, *_ in case["brokers"] if alive}
+    replicas = Counter(id for _, _, of, *_ in case["partitions"] for id in of if id in rack_of)
+    leaders = Counter(row[3] for row in case["partitions"])
+    topics = {row[0] for row in case["partitions"]}
+    of_topic = [Counter(id for topic, _, of, *_ in case["partitions"] for id in of if topic == name and id in rack_of) for name in topics]
+    racks = [Counter(rack_of[id] for id in of if id in rack_of) for _, _, of, *_ in case["partitions"]]
+    levels = {
+        "replicas": [(replicas, rack_of)],
+        "leaders": [(leaders, rack_of)],
+        "topic replicas": [(counts, rack_of) for counts in of_topic],
+    }
+    levels["rack replicas"] = [(counts, set(rack_of.values())) for counts in racks]
+    return {level: sum(net_imbalance([counts[place] for place in places]) for counts, places in parts) for level, parts in levels.items()}
 
 
 def brokers(count: int, **more: Any) -> list[dict[str, Any]]:
@@ -148,7 +169,7 @@ def test_a_replica_counts_with_its_leaders_size_and_a_partition_without_a_leader
         {"topic": "t", "partition": 1, "broker_id": 1, "size_bytes": 900 * 2**20},
     ]
     leaderless = {**partition(1, [1]), "leader": None}
-    _, breaches, _ = run(spark, brokers(3), [partition(0, [0, 1]), leaderless], sizes=sizes)
+    _, breaches, *_ = run(spark, brokers(3), [partition(0, [0, 1]), leaderless], sizes=sizes)
     assert told(breaches.where("goal = 'DiskCapacityGoal'"), "broker_id", "measured", "limit_value", "smallest_change") == [
         (0, 900.0, 800.0, "move 100 MiB off broker 0"),
         (1, 900.0, 800.0, "move 100 MiB off broker 1"),
@@ -157,12 +178,12 @@ def test_a_replica_counts_with_its_leaders_size_and_a_partition_without_a_leader
 
 def test_a_breach_says_the_smallest_change(spark: SparkSession) -> None:
     skewed = [partition(number, [0]) for number in range(6)] + [partition(6, [1])]
-    _, breaches, _ = run(spark, brokers(2), skewed)
+    _, breaches, *_ = run(spark, brokers(2), skewed)
     assert told(breaches.where("goal = 'ReplicaDistributionGoal'"), "broker_id", "measured", "limit_value", "smallest_change") == [
         (0, 6.0, 4.0, "move 2 replicas off broker 0"),
         (1, 1.0, 3.0, "move 2 replicas to broker 1"),
     ]
-    _, breaches, _ = run(spark, [*brokers(2, rack="a"), {"broker_id": 2, "rack": "b", "live": True}], [partition(0, [0, 1], 1)])
+    _, breaches, *_ = run(spark, [*brokers(2, rack="a"), {"broker_id": 2, "rack": "b", "live": True}], [partition(0, [0, 1], 1)])
     assert told(breaches.where("partition = 0"), "goal", "smallest_change") == [
         ("PreferredLeaderElectionGoal", "elect broker 0"),
         ("RackAwareDistributionGoal", "move 1 from the rack that holds 2 to emptier racks"),
@@ -183,7 +204,7 @@ def test_a_dead_broker_or_log_dir_leaves_no_score_and_no_size(spark: SparkSessio
 
 def test_more_replicas_than_racks_ask_for_racks(spark: SparkSession) -> None:
     three = [*brokers(2, rack="a"), {"broker_id": 2, "rack": "b", "live": True}]
-    verdicts, breaches, balance = run(spark, three, [partition(0, [0, 1, 2])])
+    verdicts, breaches, balance, _ = run(spark, three, [partition(0, [0, 1, 2])])
     assert told(verdicts.where("verdict = 'unfixable'"), "goal", "breaches", "racks") == [("RackAwareGoal", 2, 1)]
     assert told(breaches.where("goal = 'RackAwareGoal'"), "partition", "measured", "limit_value", "smallest_change") == [
         (0, 1.0, 0.0, "add racks: there are fewer than replicas"),
@@ -193,7 +214,7 @@ def test_more_replicas_than_racks_ask_for_racks(spark: SparkSession) -> None:
 
 
 def test_a_cluster_of_which_nothing_is_told_has_its_verdicts_all_the_same(spark: SparkSession) -> None:
-    verdicts, _, balance = job.transform(
+    verdicts, _, balance, _ = job.transform(
         table(spark, CLUSTER, {}),
         *(table(spark, of) for of in (BROKER, LOG_DIR, PARTITION, REPLICA, PARTITION_LOAD)),
         parameters={},

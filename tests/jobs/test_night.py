@@ -126,6 +126,23 @@ def test_data_docs_show_every_suite_of_the_night(lake: Lake) -> None:
     assert [suite for suite in suites if f"validations/{suite}/" not in index] == []
 
 
+def test_the_scatter_width_is_the_brokers_that_share_a_partition(lake: Lake) -> None:
+    neighbours: dict[int, set[int]] = {}
+    held = ask(lake, "SELECT p.replicas FROM partition p WHERE cluster_id = 'orders-eu' AND latest")
+    live = {id for (id,) in ask(lake, "SELECT broker_id FROM broker WHERE cluster_id = 'orders-eu' AND latest AND live")}
+    for (replicas,) in held:
+        for id in set(replicas) & live:
+            neighbours.setdefault(id, set()).update(set(replicas) & live - {id})
+    rows = ask(lake, "SELECT broker_id, scatter_width FROM scatter_width WHERE cluster_id = 'orders-eu' AND latest")
+    assert dict(rows) == {id: len(others) for id, others in neighbours.items() if others}
+
+
+def test_a_broken_rule_tells_since_which_night(lake: Lake) -> None:
+    ask_since = "SELECT snapshot_id, since_snapshot_id, nights FROM broken_since WHERE cluster_id = 'payments-us' AND suite || '.' || rule = "
+    assert ask(lake, f"{ask_since} 'partition_health.replicas_on_live_brokers'") == [(SECOND, SECOND, 1)]
+    assert ask(lake, f"{ask_since} 'topic.enough_replicas' ORDER BY 1") == [(FIRST, FIRST, 1), (SECOND, FIRST, 2)]
+
+
 @pytest.mark.parametrize("view", views.ANSWERS)
 def test_spark_and_duckdb_answer_a_view_alike(lake: Lake, view: str) -> None:
     def rows(answer: tuple[list[str], list[tuple[object, ...]]]) -> tuple[list[str], list[str]]:

@@ -114,6 +114,13 @@ def test_what_cannot_be_meant_is_refused_in_one_line(asked: dict[str, Any], said
         made(cluster([([1, 3], 1, [1, 3])]), **asked)
 
 
+def test_no_plan_is_made_of_a_cluster_that_is_being_reassigned() -> None:
+    told = cluster([([1, 3], 1, [1, 3])])
+    told[PARTITION] = rows(PARTITION, {**told[PARTITION].to_pylist()[0], "adding_replicas": [4]})
+    with pytest.raises(AuditError, match="cluster c is reassigning 1 partitions: let it end"):
+        made(told)
+
+
 def test_brokers_to_come_and_to_go(tmp_path: Path) -> None:
     told = cluster([([1, 3], 1, [1, 3]), ([2, 3], 2, [2, 3]), ([3, 4], 3, [3, 4])])
     (summary,), moves, *_ = made(told, drain=[3], add={7: "b"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,6 +36,11 @@ def test_a_dead_broker_is_left_for_the_broker_that_holds_least() -> None:
     made = plan(Cluster.of(RACKS | {4: "c"}, of((1, 2, 3), (2, 1, 3), (1, 2, 4)), dead=[3]), Asked(balance=False))
     assert held(made) == [[1, 2, 4], [2, 1, 4], [1, 2, 4]]
     assert set(made.reason[[0, 1]]) == {"dead or drained broker"}
+
+
+def test_a_partition_without_a_live_leader_has_nothing_to_be_copied_from() -> None:
+    lost = [("t", 0, (3, 4), None, 1.0), ("t", 1, (3, 1), 3, 1.0)]
+    assert held(plan(Cluster.of(RACKS | {4: "c"}, lost, dead=[3, 4]))) == [[3, 4], [3, 1]]
 
 
 def test_a_replica_leaves_a_shared_rack_and_the_leader_stays() -> None:
@@ -76,6 +82,24 @@ def test_disks_are_evened_by_an_exchange_where_counts_must_stay() -> None:
             bytes_of[id] += size
     assert bytes_of == {1: 10.0, 2: 10.0, 3: 20.0}
     assert made.added.sum() == 2
+
+
+def test_a_topic_leaves_the_broker_that_has_too_many_of_it_in_exchange_for_another() -> None:
+    # Of eight replicas of a topic on three brokers, three may be on one: brokers 1 and 2 have four. Broker 3 is alone on its rack.
+    partitions = [("t" if id == 1 else "u", n, (3, id), 3, 1.0) for id in (1, 2) for n in range(4)]
+    tight = Thresholds(
+        topic_replica_count_balance_threshold=1.0, topic_replica_count_balance_min_gap=0, topic_replica_count_balance_max_gap=0
+    )
+    cluster = Cluster.of({1: "a", 2: "a", 3: "b"}, partitions)
+    strict = replace(tight, replica_count_balance_threshold=1.0)  # not one replica more or fewer
+    made = plan(cluster, thresholds=strict)
+    of_topic = Counter((topic, id) for (topic, *_), row in zip(partitions, held(made), strict=True) for id in row)
+    assert {at: count for at, count in of_topic.items() if at[1] != 3} == {("t", 1): 3, ("t", 2): 1, ("u", 1): 1, ("u", 2): 3}
+    assert made.added.sum() == 2
+    assert (
+        plan(cluster, thresholds=replace(strict, topic_replica_count_balance_min_gap=1, topic_replica_count_balance_max_gap=1)).added.sum()
+        == 0
+    )
 
 
 def test_a_drained_broker_holds_nothing_and_a_new_one_its_share() -> None:
@@ -160,13 +184,15 @@ def test_every_plan_keeps_replicas_apart_and_takes_nothing_from_a_hard_goal(made
     live_racks = {rack[id] for id in live}
     counts = Counter(id for row in held(made) for id in row)
     bytes_of = Counter()
-    for (_, _, before, _, size, *_), now in zip(partitions, held(made), strict=True):
+    for (_, _, before, leader, size, *_), now in zip(partitions, held(made), strict=True):
         assert len(set(now)) == len(now) == len(before)
         shared = len(now) - len({rack[id] for id in now})
         assert shared <= max(len(before) - len({rack[id] for id in before}), max(0, len(now) - len(live_racks)))
-        if len(now) <= len(live):
+        if leader not in live:
+            assert now == list(before)  # there is nothing to copy from
+        elif len(now) <= len(live):
             assert set(now) <= live
-        if set(now) <= live and len(now) <= len(live_racks):
+        if leader in live and set(now) <= live and len(now) <= len(live_racks):
             assert shared == 0
         for id in now:
             bytes_of[id] += size
