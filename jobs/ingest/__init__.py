@@ -146,12 +146,12 @@ def _tables(merged: Merged, cluster_id: str, snapshot_id: str) -> list[pa.Table]
     tables = []
     for table in WRITES:
         schema = table.schema
-        if table is KEY_SAMPLE:
-            columns, count = merged.key_sample.columns, len(merged.key_sample)
+        if table.name in merged.columns:
+            columns, count = merged.columns[table.name].columns, len(merged.columns[table.name])
         else:
             rows = merged.rows.get(table.name, [])
             columns, count = list(zip(*rows, strict=True)) or [()] * (len(schema) - 2), len(rows)
-        values = [[snapshot_id] * count, [cluster_id] * count, *columns]
+        values = [*(pa.chunked_array([pa.repeat(value, count)]) for value in (snapshot_id, cluster_id)), *columns]
         arrays = [
             column.cast(field.type) if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
             for column, field in zip(values, schema, strict=True)

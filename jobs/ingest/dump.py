@@ -51,10 +51,15 @@ class Dump:
 
     data: bytes
 
+    @property
+    def utf16(self) -> bool:
+        """Whether it is known by its mark to be UTF-16."""
+        return self.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
     @cached_property
     def text(self) -> str:
         """The file as text; bytes that are no text stand as lone surrogates."""
-        if self.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if self.utf16:
             return self.data.decode("utf-16", "replace")
         return self.data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 

@@ -18,14 +18,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from jobs.ingest import partition_lines
 from jobs.ingest.dump import Rejected
 from jobs.ingest.facts import (
     Assigned,
@@ -55,7 +58,9 @@ from jobs.ingest.facts import (
 )
 from jobs.ingest.formats import cruise_control, kafka_dump_log, kcat, key_sample, metadata_log, zookeeper
 from jobs.ingest.metadata_image import MetadataSource, Place, replay
+from jobs.ingest.partition_lines import PartitionLines
 from jobs.ingest.reading import Reading, text_of
+from jobs.tables import PARTITION, REPLICA, Table
 
 Rows = list[tuple[Any, ...]]
 _NOT_FINALIZED = ("0", "-")
@@ -95,16 +100,22 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A cluster's rows, each table's by its name and sorted by its key, without snapshot_id and cluster_id."""
+    """A cluster's rows, each table's by its name and sorted by its key, without snapshot_id and cluster_id; of large tables, columns."""
 
     rows: dict[str, Rows]
-    key_sample: pa.Table
+    columns: dict[str, pa.Table]
 
 
 @dataclass(slots=True)
 class _Evidence:
-    """What stands about each thing, and where it was told; what was rejected of each file."""
+    """What stands about each thing, and where it was told; what was rejected of each file.
 
+    `lines` are the partitions of which nothing but one line tells: no evidence is weighed there.
+    """
+
+    lines: PartitionLines
+    of_file: NDArray[np.int32]  # by line: which of the files
+    files: Sequence[ReadFile]
     standing: dict[type, dict[Any, Place]] = field(default_factory=lambda: defaultdict(dict))
     samples: list[pa.Table] = field(default_factory=list)
     rejected: dict[str, list[Rejected]] = field(default_factory=lambda: defaultdict(list))
@@ -113,6 +124,14 @@ class _Evidence:
     def of(self, kind: type) -> list[Any]:
         """The facts of a kind that stand."""
         return [place.told.fact for place in self.standing[kind].values()]
+
+    def place(self, topic: str, partition: int) -> Place:
+        """Where what stands about a partition was told."""
+        if place := self.standing[PartitionLine].get((topic, partition)):
+            return place
+        row = self.lines.row_of(topic, partition)
+        file = self.files[self.of_file[row]]
+        return Place(file, file.reading.lines.told_at(int(self.lines.line[row])))
 
     def tell(self, place: Place) -> None:
         """Let a fact stand, or settle which of two does."""
@@ -134,14 +153,12 @@ class _Evidence:
 def merge_files(files: Iterable[ReadFile]) -> Merged:
     """The rows of a cluster's tables."""
     files = sorted(files, key=lambda file: (file.written_at.replace(microsecond=0), file.name))
-    evidence = _weigh(files)
+    evidence = _weigh(*_apart(files))
     _assignments(evidence)
     rows = {
         "broker": _brokers(evidence),
         "log_dir": _log_dirs(evidence),
         "topic": _topics(evidence),
-        "partition": _partitions(evidence),
-        "replica": _replicas(evidence),
         **_groups(evidence),
         "committed_offset": sorted(
             (o.topic, o.partition, o.group_id, o.current_offset, o.log_end_offset, o.lag) for o in evidence.of(GroupOffset)
@@ -149,13 +166,46 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
         "partition_load": sorted(evidence.of(PartitionRates)),
         "rejected_input": _rejected(evidence),
     }
-    rows["input_file"] = _input_files(files, evidence)
+    rows["input_file"] = _input_files(evidence)
     rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), max((file.written_at for file in files), default=None))]
-    return Merged(rows, _key_sample(evidence.samples))
+    columns = {"key_sample": _key_sample(evidence.samples)}
+    for name, made in (("partition", _partitions(evidence)), ("replica", _replicas(evidence))):
+        if isinstance(made, pa.Table):
+            columns[name] = made
+        else:
+            rows[name] = made
+    return Merged(rows, columns)
 
 
-def _weigh(files: Sequence[ReadFile]) -> _Evidence:
-    evidence = _Evidence()
+def _apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], PartitionLines, NDArray[np.int32]]:
+    """The files, with what is to be weighed as facts; and of all of them the lines of partitions of which nothing else tells, in order."""
+    with_lines = [(number, file.reading.lines) for number, file in enumerate(files) if file.reading.lines is not None]
+    if not with_lines:
+        return list(files), partition_lines.joined([]), np.empty(0, np.int32)
+    whole = partition_lines.joined([lines for _, lines in with_lines])
+    of_file = np.repeat(np.array([number for number, _ in with_lines], np.int32), [len(lines) for _, lines in with_lines])
+    facts = [told.fact for file in files for told in file.reading.told]
+    told_elsewhere = [fact[:2] for fact in facts if isinstance(fact, (PartitionLine, Assigned, Reassigning))]
+    if any(isinstance(fact, MetadataRecord) for fact in facts):
+        alone = np.zeros(len(whole), np.bool_)
+    else:
+        alone = whole.alone(told_elsewhere)
+    apart = []
+    first = 0
+    for file in files:
+        reading = file.reading
+        if reading.lines is not None:
+            weighed = np.flatnonzero(~alone[first : first + len(reading.lines)]).tolist()
+            first += len(reading.lines)
+            told = sorted([*reading.told, *map(reading.lines.told_alone, weighed)], key=attrgetter("line"))
+            file = replace(file, reading=replace(reading, told=told))
+        apart.append(file)
+    order = whole.in_order(alone)
+    return apart, whole.take(order), of_file[order]
+
+
+def _weigh(files: Sequence[ReadFile], lines: PartitionLines, of_file: NDArray[np.int32]) -> _Evidence:
+    evidence = _Evidence(lines, of_file, files)
     sources: list[MetadataSource] = []
     for file in files:
         evidence.rejected[file.name] += file.reading.rejected
@@ -244,9 +294,11 @@ def _controller(evidence: _Evidence) -> tuple[str, bool]:
         return "kraft" if "metadata.version" in level else "zookeeper", "eligible.leader.replicas.version" in level
     signs = {fact.controller for fact in evidence.of(ControllerSign)}
     partitions, topics = evidence.of(PartitionLine), evidence.of(TopicLine)
-    told = any(partition.elr is not None for partition in partitions)
+    lines = evidence.lines
+    told = lines.told_any("elr") or any(partition.elr is not None for partition in partitions)
     kept = told and (
-        any(partition.elr or partition.last_known_elr for partition in partitions)
+        lines.some("elr") or lines.some("last_known_elr")
+        or any(partition.elr or partition.last_known_elr for partition in partitions)
         or (bool(topics) and all("min.insync.replicas" in topic.configs for topic in topics))
     )
     return "kraft" if "kraft" in signs or (told and not signs) else "zookeeper", kept
@@ -269,9 +321,11 @@ def _brokers(evidence: _Evidence) -> Rows:
         live = {broker_id for broker_id, fact in seen.items() if not fact.fenced}
     else:
         live = set(listed) or answering or {
-            *(p.leader for p in partitions if p.leader is not None), *(broker_id for p in partitions for broker_id in p.isr)
+            *evidence.lines.leaders(), *evidence.lines.brokers("isr"),
+            *(p.leader for p in partitions if p.leader is not None), *(broker_id for p in partitions for broker_id in p.isr),
         }
-    known = {*seen, *listed, *capacity, *answering, *(broker_id for p in partitions for broker_id in p.replicas)}
+    in_use = {*evidence.lines.brokers("replicas"), *(broker_id for p in partitions for broker_id in p.replicas)}
+    known = {*seen, *listed, *capacity, *answering, *in_use}
     rows = []
     for broker_id in sorted(known):
         racks = [brokers[broker_id].rack for brokers in (seen, listed) if broker_id in brokers]
@@ -331,17 +385,15 @@ def _topics(evidence: _Evidence) -> Rows:
         if place.told.fact.kind == "topic":
             own[place.told.fact.name][place.told.fact.config] = place
     lines = {fact.topic: fact for fact in evidence.of(TopicLine)}
-    partitions: dict[str, dict[int, PartitionLine]] = defaultdict(dict)
-    for fact in evidence.of(PartitionLine):
-        partitions[fact.topic][fact.partition] = fact
+    described = _described(evidence)
     rows = []
-    for topic in sorted({*lines, *partitions}):
-        line, of_topic = lines.get(topic), partitions[topic]
-        count = max(line.partitions if line else 0, max(of_topic, default=-1) + 1)
-        if len(of_topic) < count or (line and line.partitions < count):
-            first = evidence.standing[TopicLine][(topic,)] if line else evidence.standing[PartitionLine][(topic, min(of_topic))]
-            evidence.miss(first, f"{len(of_topic)} partitions are told" + (f", not {line.partitions}" if line else f" of at least {count}"))
-        replication_factor = line.replication_factor if line else len(of_topic[min(of_topic)].replicas)
+    for topic in sorted({*lines, *described}):
+        line, (told, lowest, highest) = lines.get(topic), described.get(topic, (0, -1, -1))
+        count = max(line.partitions if line else 0, highest + 1)
+        if told < count or (line and line.partitions < count):
+            first = evidence.standing[TopicLine][(topic,)] if line else evidence.place(topic, lowest)
+            evidence.miss(first, f"{told} partitions are told" + (f", not {line.partitions}" if line else f" of at least {count}"))
+        replication_factor = line.replication_factor if line else len(evidence.place(topic, lowest).told.fact.replicas)
         configs = _configs(topic, line, own[topic], inherited, evidence)
         min_isr = configs.get("min.insync.replicas")
         rows.append((
@@ -349,6 +401,15 @@ def _topics(evidence: _Evidence) -> Rows:
             sorted(configs.items()),
         ))
     return rows
+
+
+def _described(evidence: _Evidence) -> dict[str, tuple[int, int, int]]:
+    """Of each topic, how many partitions are told, the lowest and the highest."""
+    described = evidence.lines.by_topic()
+    for fact in evidence.of(PartitionLine):
+        told, lowest, highest = described.get(fact.topic, (0, fact.partition, fact.partition))
+        described[fact.topic] = told + 1, min(lowest, fact.partition), max(highest, fact.partition)
+    return described
 
 
 def _assignments(evidence: _Evidence) -> None:
@@ -369,23 +430,35 @@ def _assignments(evidence: _Evidence) -> None:
                 evidence.standing[PartitionLine][told[:2]] = partition._replace(told=partition.told._replace(fact=fact))
 
 
-def _partitions(evidence: _Evidence) -> Rows:
+def _partitions(evidence: _Evidence) -> Rows | pa.Table:
     end_offset: dict[tuple[str, int], int] = {}
     for fact in evidence.of(GroupOffset):
         if fact.log_end_offset is not None:
             key = (fact.topic, fact.partition)
             end_offset[key] = max(fact.log_end_offset, end_offset.get(key, 0))
     end_offset |= {(fact.topic, fact.partition): fact.offset for fact in evidence.of(EndOffset)}
-    return [
+    rows = [
         (
             p.topic, p.partition, p.leader, p.replicas, sorted(p.isr), None if p.elr is None else sorted(p.elr), p.last_known_elr,
             p.adding_replicas or None, p.removing_replicas or None, end_offset.get((p.topic, p.partition)), p.leader_recovering,
         )
         for p in sorted(evidence.of(PartitionLine))
     ]
+    lines = evidence.lines
+    if not len(lines):
+        return rows
+    ends = pa.nulls(len(lines), pa.int64())
+    if end_offset:
+        ends = pa.array(map(end_offset.get, zip(lines.topics().to_pylist(), lines.partition.tolist(), strict=True)), pa.int64())
+    columns = [
+        lines.topics(), pa.array(lines.partition), pa.array(lines.leader, mask=lines.leader == partition_lines.NONE),
+        lines.lists("replicas"), lines.lists("isr", in_order=True), lines.lists("elr", in_order=True), lines.lists("last_known_elr"),
+        lines.lists("adding_replicas", empty=False), lines.lists("removing_replicas", empty=False), ends, pa.nulls(len(lines), pa.bool_()),
+    ]
+    return _with(PARTITION, columns, rows, "topic", "partition")
 
 
-def _replicas(evidence: _Evidence) -> Rows:
+def _replicas(evidence: _Evidence) -> Rows | pa.Table:
     on_disk: dict[tuple[str, int, int], ReplicaOnDisk] = {}
     moving_to: dict[tuple[str, int, int], str] = {}
     for fact in evidence.of(ReplicaOnDisk):
@@ -404,9 +477,43 @@ def _replicas(evidence: _Evidence) -> Rows:
     for p in evidence.of(PartitionLine):
         for index, (broker_id, directory) in enumerate(zip_longest(p.replicas, (p.directories or ())[: len(p.replicas)])):
             add((p.topic, p.partition, broker_id), index, directory, in_sync=broker_id in p.isr)
+    lines = evidence.lines
+    columns = []
+    if len(lines):
+        row, broker_id, index, in_sync = lines.replicas()
+        topic = lines.topics().take(pa.array(row))
+        told = [pa.nulls(len(row), field.type) for field in REPLICA.schema if field.name in ("log_dir", "size_bytes", "offset_lag")]
+        moving = pa.nulls(len(row), pa.string())
+        if on_disk or moving_to:
+            keys = list(zip(topic.to_pylist(), lines.partition[row].tolist(), broker_id.tolist(), strict=True))
+            disks = [on_disk.pop(key, None) for key in keys]
+            told = [
+                pa.array([None if disk is None else getattr(disk, name) for disk in disks], column.type)
+                for name, column in zip(("log_dir", "size_bytes", "offset_lag"), told, strict=True)
+            ]
+            moving = pa.array([moving_to.pop(key, None) for key in keys], pa.string())
+        columns = [
+            topic, *map(pa.array, (lines.partition[row], broker_id, index, in_sync)), *told, moving, pa.nulls(len(row), pa.string()),
+        ]
     for key in {*on_disk, *moving_to}:  # found on disk only
         add(key, None, None, in_sync=False)
-    return sorted(rows, key=itemgetter(0, 1, 2))
+    rows.sort(key=itemgetter(0, 1, 2))
+    return _with(REPLICA, columns, rows, "topic", "partition", "broker_id") if columns else rows
+
+
+def _table(table: Table, rows: Rows) -> pa.Table:
+    """Rows as columns."""
+    fields = list(table.schema)[2:]  # after snapshot and cluster
+    columns = list(zip(*rows, strict=True)) or [()] * len(fields)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)], schema=pa.schema(fields))
+
+
+def _with(table: Table, columns: Sequence[pa.Array], rows: Rows, *key: str) -> pa.Table:
+    """Columns in the order of the key, with rows among them."""
+    whole = pa.table(columns, schema=pa.schema(list(table.schema)[2:]))
+    if not rows:
+        return whole
+    return pa.concat_tables([whole, _table(table, rows)]).sort_by([(name, "ascending") for name in key])
 
 
 def _groups(evidence: _Evidence) -> dict[str, Rows]:
@@ -480,10 +587,11 @@ def _rejected(evidence: _Evidence) -> Rows:
     return rows
 
 
-def _input_files(files: Sequence[ReadFile], evidence: _Evidence) -> Rows:
+def _input_files(evidence: _Evidence) -> Rows:
     rows = []
-    for file in sorted(files, key=lambda file: file.name):
-        read = sum(told.entries for told in file.reading.told) + len(file.reading.rejected)
+    lines = np.bincount(evidence.of_file, minlength=len(evidence.files)).tolist()
+    for file, of_lines in sorted(zip(evidence.files, lines, strict=True), key=lambda pair: pair[0].name):
+        read = sum(told.entries for told in file.reading.told) + len(file.reading.rejected) + of_lines
         entries, rejected = read + evidence.missing[file.name], len(evidence.rejected[file.name])
         rows.append((file.name, file.reading.format, entries, entries - rejected, rejected, file.size_bytes))
     return rows

@@ -10,35 +10,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, json_document
-from jobs.ingest.formats import FORMATS
+from jobs.ingest.formats import FORMATS, kafka_topics
+from jobs.ingest.partition_lines import PartitionLines
 
+MANY_BYTES = 1 << 20  # below, to load the compiled loops costs more than they spare
 _LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file's entries; format None: not recognised."""
+    """A file's entries; format None: not recognised. Of a large text of partitions, most are columns and not among those told."""
 
     format: str | None
     told: list[Told]
     rejected: list[Rejected]
+    lines: PartitionLines | None = None
 
 
-def read_dump(data: bytes) -> Reading:
-    """Every entry of a file's bytes, told or rejected."""
+def read_dump(data: bytes, *, many_bytes: int = MANY_BYTES) -> Reading:
+    """Every entry of a file's bytes, told or rejected; a text of partitions that has `many_bytes` is read as columns."""
     dump = Dump(data)
     for format in FORMATS:
         if format.recognises(dump):
             entries: list[Told | Rejected] = []
+            lines = None
             try:
-                for entry in format.parse(dump):
-                    entries.append(entry)  # one by one: what was told before it breaks off stands
+                if format is kafka_topics and len(data) >= many_bytes and not dump.utf16:
+                    entries, lines = kafka_topics.parse_columns(dump)
+                else:
+                    for entry in format.parse(dump):
+                        entries.append(entry)  # one by one: what was told before it breaks off stands
             except Unreadable as e:
                 entries.append(Rejected(1, dump.head, str(e)))
             return Reading(
                 format.NAME,
                 [entry for entry in entries if isinstance(entry, Told)],
                 [entry for entry in entries if isinstance(entry, Rejected)],
+                lines,
             )
     if not dump.text.strip():
         return Reading(None, [], [])

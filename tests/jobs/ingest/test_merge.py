@@ -211,7 +211,7 @@ def test_group_known_by_a_remark_alone_is_empty() -> None:
 def test_key_samples_of_several_files_add_up() -> None:
     header = "topic,key,records,size_bytes,partition\n"
     found = merged(a=header + "t,k,1,10,\nt,,1,10,\nt,k,1,10,3\n", b=header + 't,k,2,20,\nt,"",4,40,\nt,,8,80,\n')
-    assert [tuple(row.values()) for row in found.key_sample.to_pylist()] == [
+    assert [tuple(row.values()) for row in found.columns["key_sample"].to_pylist()] == [
         ("t", b"k", 3, 1, 10), ("t", b"", None, 4, 40), ("t", b"k", None, 3, 30), ("t", None, None, 9, 90),
     ]
 

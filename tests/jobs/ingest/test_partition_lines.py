@@ -1,0 +1,202 @@
+"""The columns that a large text becomes are the rows that its lines become: on every recorded cluster, and on texts that chance spoils."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from jobs.ingest import partition_lines
+from jobs.ingest.dump import Dump, Told
+from jobs.ingest.formats import kafka_topics
+from jobs.ingest.merge import Merged, ReadFile, merge_files
+from jobs.ingest.reading import read_dump
+from jobs.tables import BY_NAME
+
+SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
+NOW = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
+NEVER = 1 << 62
+CLUSTERS = sorted({path.parent for path in SNAPSHOTS.rglob("*") if path.is_file() and path.parent != SNAPSHOTS})
+CONFIGS = ("", "min.insync.replicas=1", "cleanup.policy=compact,delete,min.insync.replicas=2")
+# What takes the place of a bit of a line: each is understood, refused or odd in another way.
+ODDITIES = (
+    ", ", " ", "\t", "  ", "\t\t", " " * 17, "-1", "none", "N/A", " N/A", "", "2147483647", "2147483648", "007", "99999999999999999999", "é", "\ud800",
+    "Elr: \tLastKnownElr: ", "MarkedForDeletion: true", "\tMarkedForDeletion: true", "Adding Replicas: 9\tRemoving Replicas: 1", "\r", "\u2028", "\0",
+    "1,1", ",", ":", "Isr:", "Elr:", "..", "x" * 250, "Leader:", "\n", "\r\n", "\n\n", "Topic: ",
+)  # fmt: skip
+
+
+def tables(merged: Merged) -> dict[str, list[tuple[Any, ...]]]:
+    """Every table's rows, in their order, as Arrow has them."""
+    found = {}
+    for name in sorted({*merged.rows, *merged.columns}):
+        fields = list(BY_NAME[name].schema)[2:]
+        columns = merged.columns[name].columns if name in merged.columns else list(zip(*merged.rows[name], strict=True)) or [()] * len(fields)
+        arrays = [column if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+        found[name] = list(zip(*(array.to_pylist() for array in arrays), strict=True))
+    return found
+
+
+def merged(files: dict[str, bytes], many_bytes: int) -> dict[str, list[tuple[Any, ...]]]:
+    return tables(
+        merge_files(
+            ReadFile(name, len(data), NOW + timedelta(seconds=number), read_dump(data, many_bytes=many_bytes))
+            for number, (name, data) in enumerate(files.items())
+        )
+    )
+
+
+def assert_alike(files: dict[str, bytes]) -> None:
+    by_columns, by_rows = merged(files, 0), merged(files, NEVER)
+    for name, rows in by_rows.items():
+        assert by_columns[name] == rows, name
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda path: str(path.relative_to(SNAPSHOTS)))
+def test_recorded_clusters_become_the_same_tables(cluster: Path) -> None:
+    def data(path: Path) -> bytes:
+        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+    assert_alike({path.name: data(path) for path in sorted(cluster.iterdir()) if path.is_file()})
+
+
+def test_the_texts_of_the_recorded_clusters_are_taken_whole() -> None:
+    texts = [path for path in SNAPSHOTS.rglob("kafka-topics.txt") if "\r" not in path.read_text()]
+    assert len(texts) > 4
+    for path in texts:
+        lines, others = partition_lines.read(path.read_bytes())
+        assert len(lines) == path.read_text().count("\tPartition: ")
+        assert len(others) == path.read_text().count("PartitionCount: ")
+
+
+def described(chance: random.Random, version: int) -> list[str]:
+    """What kafka-topics of some version prints of a few topics."""
+    lines = []
+    for topic in chance.sample(["t", "orders", "a.b-c_d", "__consumer_offsets", "n" * 249], chance.randint(1, 3)):
+        count = chance.randint(1, 4)
+        space = " " if version else ""
+        head = [f"Topic:{space}{topic}", *(["TopicId: jgmHsgngRdOpX8NLV1MQDg"] if version > 1 else [])]
+        told = chance.choice([count, count, count + 1])
+        head += [f"PartitionCount:{space}{told}", f"ReplicationFactor:{space}2", f"Configs:{space}{chance.choice(CONFIGS)}"]
+        if chance.random() < 0.9:
+            lines.append("\t".join(head))
+        for partition in range(count):
+            replicas = chance.sample(range(1, 6), chance.randint(1, 3))
+            ids, isr = ",".join(map(str, replicas)), ",".join(map(str, chance.sample(replicas, chance.randint(0, len(replicas)))))
+            line = f"\tTopic: {topic}\tPartition: {partition}\tLeader: {chance.choice([*map(str, replicas), 'none', '-1'])}\tReplicas: {ids}\tIsr: {isr}"
+            if version > 2 and chance.random() < 0.2:
+                line += f"\tAdding Replicas: {chance.choice(['', '9', '8,9'])}\tRemoving Replicas: {chance.choice(['', '1'])}"
+            if version > 3:
+                line += f"\tElr: {chance.choice(['', 'N/A', '3', '3,1'])}\tLastKnownElr: {chance.choice(['', 'N/A', '1'])}"
+            lines.append(line)
+    return lines
+
+
+def spoiled(chance: random.Random, text: str) -> bytes:
+    """The text with a few bits in others' place, lines told again, and perhaps cut off."""
+    lines = text.split("\n")
+    for _ in range(chance.choice([0, 0, 1, 3])):
+        lines.insert(chance.randrange(len(lines)), chance.choice(lines))
+    text = ("\r\n" if chance.random() < 0.1 else "\n").join(lines)
+    for _ in range(chance.choice([0, 1, 1, 2, 6])):
+        at = chance.randrange(len(text) + 1)
+        text = text[:at] + chance.choice(ODDITIES) + text[at + chance.choice([0, 0, 1, 2, 5]) :]
+    if chance.random() < 0.2:
+        text = text[: chance.randrange(len(text) + 1)]
+    mark = chance.choice(["", "", "", "\ufeff"])
+    return (mark + text).encode("utf-16" if chance.random() < 0.05 else "utf-8", "surrogatepass")
+
+
+def others(chance: random.Random) -> dict[str, bytes]:
+    """Other dumps of the cluster, which tell of the same partitions."""
+    log = '{{"partition":"{}-{}","size":{},"offsetLag":0,"isFuture":{}}}'
+    logs = ",".join(log.format(chance.choice(["t", "orders", "gone"]), chance.randrange(4), chance.randrange(9), chance.choice(["true", "false"])) for _ in range(6))
+    moves = '{{"topic":"t","partition":{},"replicas":[{}],"log_dirs":["any"]}}'.format(chance.randrange(4), chance.choice(["1,2", "2"]))
+    known = {
+        "log-dirs": f'{{"brokers":[{{"broker":{chance.randint(1, 5)},"logDirs":[{{"logDir":"/d","error":null,"partitions":[{logs}]}}]}}]}}\n',
+        "offsets": "".join(f"{topic}:{partition}:{chance.randrange(99)}\n" for topic in ("t", "orders") for partition in range(3)),
+        "brokers": "broker_id,rack\n1,a\n2,b\n",
+        "plan": f'Current partition replica assignment\n{{"version":1,"partitions":[{moves}]}}\n',
+        "more": "\n".join(described(chance, chance.randrange(6))) + "\n",
+        "znodes": '{"path":"/brokers/topics/t/partitions/0/state","data":{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}}\n'
+        '{"path":"/brokers/topics/t","data":{"version":1,"partitions":{"0":[1,2]}}}\n',
+    }
+    return {name: known[name].encode() for name in chance.sample(sorted(known), chance.randint(0, 3))}
+
+
+def fuzzed(seed: int) -> dict[str, bytes]:
+    chance = random.Random(seed)
+    texts = {f"topics-{number}": spoiled(chance, "\n".join(described(chance, chance.randrange(6))) + "\n") for number in range(chance.choice([1, 1, 2]))}
+    files = list({**texts, **others(chance)}.items())
+    chance.shuffle(files)
+    return dict(files)
+
+
+@pytest.mark.parametrize("hundred", range(15))
+def test_spoiled_texts_become_the_same_tables(hundred: int) -> None:
+    for seed in range(100 * hundred, 100 * hundred + 100):
+        try:
+            assert_alike(fuzzed(seed))
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {fuzzed(seed)}") from error
+
+
+def test_spoiled_texts_try_both_ways() -> None:
+    """Else the comparison would be of a thing with itself."""
+    taken = told = refused = 0
+    for seed in range(300):
+        for data in fuzzed(seed).values():
+            reading = read_dump(data, many_bytes=0)
+            if reading.lines is not None:
+                taken, told, refused = taken + len(reading.lines), told + len(reading.told), refused + len(reading.rejected)
+    assert min(taken, told, refused) > 100
+    assert taken > told
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1",
+        "Topic: t Partition: 0 Leader: -1 Replicas: 1,2 Isr: ",
+        "\tTopic: t\tPartition: 0\tLeader: none\tReplicas: 1\tIsr: \tElr: N/A\tLastKnownElr: N/A",
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tAdding Replicas: 2\tRemoving Replicas: \tElr: 3,1\tLastKnownElr: 2",
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_what_kafka_prints_is_taken(line: str, end: str) -> None:
+    data = (line + end).encode()
+    lines, rest = partition_lines.read(data)
+    assert ([lines.told_alone(row) for row in range(len(lines))], rest) == (list(kafka_topics.parse(Dump(data))), [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1, 2\tIsr: 2,1",  # read, by the slower way
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tMarkedForDeletion: true",
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,1\tIsr: 1",  # refused
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: \tIsr: 1",
+        "\tTopic: t\tPartition: 9999999999\tLeader: 1\tReplicas: 1\tIsr: 1",
+        "\tTopic: ..\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1",
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr:Elr: \tLastKnownElr: ",
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: ",
+        "Topic: t\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: ",
+    ],
+)
+def test_what_is_odd_is_left_to_the_parser_of_lines(line: str) -> None:
+    lines, rest = partition_lines.read(f"{line}\n".encode())
+    assert (len(lines), rest) == (0, [(1, 0, len(line))])
+
+
+def test_a_last_line_that_is_cut_off_is_known_by_the_line_before_it() -> None:
+    whole = "\tTopic: t\tPartition: {}\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: \n"
+    data = (whole.format(0) + whole.format(1)).split("\tElr: \tLastKnownElr: \n\tTopic: t\tPartition: 1")
+    text = (whole.format(0) + "\tTopic: t\tPartition: 1" + data[1]).split("\tElr:")[0] + "\tElr: \tLastKnownElr: \n\tTopic: t\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1"
+    entries, lines = kafka_topics.parse_columns(Dump(text.encode()))
+    assert len(lines) == 1
+    assert [(entry.line, isinstance(entry, Told)) for entry in entries] == [(2, False)]
