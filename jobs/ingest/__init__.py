@@ -6,7 +6,7 @@
     metadata_record.py, metadata_image.py   the records of KRaft's metadata log, and the state that they come to
     merge.py     the files of a cluster, merged into rows
 
-A source that is small is read on the driver; a larger one by Spark's workers, a cluster each, by the same function. Nothing but the merged
+A source that is small is read on the driver; a larger one by Spark's workers, by the same function. Nothing but the merged
 rows of one cluster at a time is held in memory. A cluster of which nothing was understood still has its row, with no `sources`.
 """
 
@@ -51,6 +51,7 @@ WRITES: tuple[Table, ...] = (
 FEW_BYTES = 8 << 20  # of dumps: what the driver reads in less time than it takes to start a worker
 _PACKED = 1 << 20  # rows that are handed over at once, well below the 2 GiB that a value may have
 _BATCH = 10_000  # rows that Spark takes up at once
+_TASKS = 4  # for each core: every table is read by so many again
 
 
 def read(
@@ -66,24 +67,26 @@ def read(
 
 
 def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot_id: str) -> tuple[DataFrame, ...]:
-    """A task a cluster, the largest first."""
+    """Some clusters a task, one after the other, each task as much as the next."""
     # What it makes is kept as Arrow's own bytes, each table's apart, so that Spark need not take up a row before its table is written: a
     # frame with a column for each table took four times as long, and twenty times the disk.
     from pyspark import StorageLevel
 
     largest_first = sorted(found, key=lambda cluster: -sum(file.size_bytes for file in cluster.files))
+    tasks = min(len(found), _TASKS * spark.sparkContext.defaultParallelism)
+    dealt = [cluster for task in range(tasks) for cluster in largest_first[task::tasks]]
 
     def ingest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         system, _ = filesystem(source)
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                cluster = largest_first[index]
+                cluster = dealt[index]
                 tables = _cluster(system, cluster, snapshot_id)
                 for written, table in zip(WRITES, tables, strict=True):
                     for start in range(0, len(table), _PACKED):
                         yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
 
-    packed = spark.range(0, len(found), 1, len(found)).mapInArrow(ingest, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
+    packed = spark.range(0, len(found), 1, tasks).mapInArrow(ingest, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
     return tuple(
         packed.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, table.columns)
         for table in WRITES

@@ -37,6 +37,23 @@ def test_workers_read_what_the_driver_reads(spark: SparkSession) -> None:
         assert len(expected) > 0 or table in (REJECTED_INPUT, PARTITION_LOAD)
 
 
+def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        of_topics = "".join(PARTITION_LINE.replace(": t", f": {name}-{topic}") for topic in range(15_000))
+        (tmp_path / name / "topics").write_text(of_topics + PARTITION_LINE.replace(": t", f": {name}-0") + "garbage\n")
+    found = read(spark, tmp_path, few_bytes=0)
+    assert found[PARTITION.name].count() == found[REPLICA.name].count() // 2 == 45_000
+    assert {tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:] for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()} == {
+        (name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None) for name in ("a", "b", "c")
+    }
+    told = found[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
+    assert [tuple(row) for row in told if row.cluster_id == "b"] == [
+        ("b", 1, PARTITION_LINE.strip("\n").replace(": t", ": b-0"), "told again in line 15001"),
+        ("b", 15_002, "garbage", "neither the line of a topic nor that of a partition"),
+    ]
+
+
 def test_bundled_clusters_as_their_readme_tells_them(spark: SparkSession) -> None:
     frames = read(spark, BUNDLED)
     assert [(row.cluster_id, row.controller, row.elr) for row in frames[CLUSTER.name].orderBy("cluster_id").collect()] == [
