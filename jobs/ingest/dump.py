@@ -68,6 +68,11 @@ class Dump:
         """The first of the text, which tells the format."""
         return self.text[:_HEAD]
 
+    @cached_property
+    def last_line(self) -> str:
+        """What stands behind the last newline: nothing, unless the dump is cut off or ends without one."""
+        return self.text.rpartition("\n")[2]
+
     def lines(self) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, with their numbers."""
         for number, line in enumerate(self.text.split("\n"), 1):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +26,17 @@ LISTS = ("replicas", "isr", "adding_replicas", "removing_replicas", "elr", "last
 NONE = -1  # no leader
 
 
+class Text(Protocol):
+    """The bytes of a text, or what gets them when they are asked for."""
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionLines:
     """Lines of partitions, as columns: a row of each array is a line."""
 
-    data: bytes
+    text: Text
     names: Sequence[str]  # of topics
     topic: Ints  # which of the names
     partition: Ints
@@ -39,7 +45,7 @@ class PartitionLines:
     ids: Ints
     told: NDArray[np.bool_]  # by line and list, whether it is told; the last column, whether the columns of the ELR are there
     line: Places  # line numbers, from 1
-    start: Places  # where in data the line starts, and ends
+    start: Places  # where in the text the line starts, and ends
     end: Places
 
     def __len__(self) -> int:
@@ -54,8 +60,8 @@ class PartitionLines:
         """Some of the lines, in any order."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
-    def text(self, row: int) -> str:
-        return self.data[self.start[row] : self.end[row]].decode("utf-8", "surrogateescape")
+    def text_of(self, row: int) -> str:
+        return _decoded(self.text[self.start[row] : self.end[row]])
 
     def told_alone(self, row: int) -> Told:
         """A line as formats/kafka_topics.py tells it."""
@@ -64,12 +70,12 @@ class PartitionLines:
         fact = PartitionLine(
             topic=self.names[self.topic[row]], partition=int(self.partition[row]), leader=None if leader == NONE else leader, **lists
         )
-        return Told(int(self.line[row]), self.text(row), fact)
+        return Told(int(self.line[row]), self.text_of(row), fact)
 
     def last_before(self, number: int) -> tuple[int, str]:
         """The last line before that of this number, and its own number; of lines in the order of their file."""
         row = int(np.searchsorted(self.line, number)) - 1
-        return (int(self.line[row]), self.text(row)) if row >= 0 else (0, "")
+        return (int(self.line[row]), self.text_of(row)) if row >= 0 else (0, "")
 
     def told_at(self, number: int) -> Told:
         """The line of this number; of lines in the order of their file."""
@@ -154,29 +160,57 @@ class PartitionLines:
         return rows, brokers, places, in_sync
 
 
-def read(data: bytes) -> tuple[PartitionLines, list[tuple[int, int, int]]]:
-    """The lines of partitions that the loop takes, and of every other line that is not blank its number, start and end."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a stretch of whole lines is read to: positions and line numbers count from its start."""
+
+    lines: PartitionLines
+    others: list[tuple[int, bytes]]  # the lines that the loop does not take, but for blank ones
+    newlines: int
+    size_bytes: int
+    names_elr: bool  # the column's name is somewhere in it
+    last_line: bytes  # what stands behind the last newline
+
+
+def read(data: bytes) -> Part:
+    """The lines of partitions that the loop takes, and every other line."""
     from jobs.ingest.partition_loops import take
 
-    lines = data.count(b"\n") + 1
-    spans, numbers, at, told, ids, others = take(np.frombuffer(data, dtype=np.uint8), lines, data.count(b",") + 6 * lines)
+    newlines = data.count(b"\n")
+    spans, numbers, at, told, ids, others = take(np.frombuffer(data, dtype=np.uint8), newlines + 1, data.count(b",") + 6 * (newlines + 1))
     run, line, start, end, name_start, name_end = spans.T
     first = np.flatnonzero(np.diff(run, prepend=-1))
     of_runs = [data[a:b].decode("ascii") for a, b in zip(name_start[first].tolist(), name_end[first].tolist(), strict=True)]
     code = {name: code for code, name in enumerate(dict.fromkeys(of_runs))}
     topic = np.array([code[name] for name in of_runs], dtype=np.int32)[run]
-    columns = PartitionLines(data, list(code), topic, numbers[:, 0], numbers[:, 1], at, ids, told, line, start, end)
-    return columns, [(number, a, b) for number, a, b in others.tolist()]
+    lines = PartitionLines(b"", list(code), topic, numbers[:, 0], numbers[:, 1], at, ids, told, line, start, end)
+    rest = [(number, data[a:b]) for number, a, b in others.tolist()]
+    return Part(lines, rest, newlines, len(data), b"LastKnownElr:" in data, data[data.rfind(b"\n") + 1 :])
+
+
+def whole(parts: Sequence[Part], text: Text) -> tuple[PartitionLines, list[tuple[int, str]], str]:
+    """The lines of a text that was read in parts, its other lines with their numbers, and what stands behind its last newline."""
+    moved, others, number, position = [], [], 0, 0
+    for part in parts:
+        lines = part.lines
+        moved.append(replace(lines, line=lines.line + number, start=lines.start + position, end=lines.end + position))
+        others += [(number + line, _decoded(text)) for line, text in part.others]
+        number, position = number + part.newlines, position + part.size_bytes
+    return replace(joined(moved), text=text), others, _decoded(parts[-1].last_line)
 
 
 def joined(parts: Sequence[PartitionLines]) -> PartitionLines:
-    """Lines of several texts, which are not kept."""
+    """All these lines, without their texts."""
     code: dict[str, int] = {}
     topics = [np.array([code.setdefault(name, len(code)) for name in part.names], np.int32)[part.topic] for part in parts]
     before = np.cumsum([0, *(len(part.ids) for part in parts)])
     parts = [_NO_LINES, *(replace(part, topic=topic, at=part.at + shift) for part, topic, shift in zip(parts, topics, before, strict=False))]
     rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     return PartitionLines(b"", list(code), ids=np.concatenate([part.ids for part in parts]), **rows)
+
+
+def _decoded(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
 
 
 _COLUMNS = ("topic", "partition", "leader", "at", "told", "line", "start", "end")

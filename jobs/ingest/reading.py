@@ -5,13 +5,16 @@ An empty file has no entries. One that no format recognises is one entry, reject
 
 from __future__ import annotations
 
+import codecs
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, json_document
 from jobs.ingest.formats import FORMATS, kafka_topics
-from jobs.ingest.partition_lines import PartitionLines
+from jobs.ingest.partition_lines import Part, PartitionLines, Text
 
 MANY_BYTES = 1 << 20  # below, to load the compiled loops costs more than they spare
 _LONGEST_TEXT = 1000
@@ -36,21 +39,35 @@ def read_dump(data: bytes, *, many_bytes: int = MANY_BYTES) -> Reading:
             lines = None
             try:
                 if format is kafka_topics and len(data) >= many_bytes and not dump.utf16:
-                    entries, lines = kafka_topics.parse_columns(dump)
+                    text = data.removeprefix(codecs.BOM_UTF8)
+                    entries, lines = kafka_topics.parse_columns([partition_lines.read(text)], text)
                 else:
                     for entry in format.parse(dump):
                         entries.append(entry)  # one by one: what was told before it breaks off stands
             except Unreadable as e:
                 entries.append(Rejected(1, dump.head, str(e)))
-            return Reading(
-                format.NAME,
-                [entry for entry in entries if isinstance(entry, Told)],
-                [entry for entry in entries if isinstance(entry, Rejected)],
-                lines,
-            )
+            return _sorted_out(format.NAME, entries, lines)
     if not dump.text.strip():
         return Reading(None, [], [])
     return Reading(None, [], [Rejected(1, dump.head, _why_unknown(dump))])
+
+
+def read_parts(parts: Sequence[Part], text: Text) -> Reading:
+    """The same of a large text of kafka-topics that was read in parts."""
+    return _sorted_out(kafka_topics.NAME, *kafka_topics.parse_columns(parts, text))
+
+
+def is_of_partitions(head: bytes) -> bool:
+    """Whether a file that starts so is a text of kafka-topics, and can be read in parts."""
+    dump = Dump(head)
+    if dump.utf16 or head.startswith(codecs.BOM_UTF8) or b"\0" in head:
+        return False
+    return next((format for format in FORMATS if format.recognises(dump)), None) is kafka_topics
+
+
+def _sorted_out(format: str, entries: Sequence[Told | Rejected], lines: PartitionLines | None) -> Reading:
+    told = [entry for entry in entries if isinstance(entry, Told)]
+    return Reading(format, told, [entry for entry in entries if isinstance(entry, Rejected)], lines)
 
 
 def _why_unknown(dump: Dump) -> str:

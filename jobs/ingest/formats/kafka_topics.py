@@ -11,15 +11,14 @@ Values of configs may hold commas.
 
 from __future__ import annotations
 
-import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, config_value, identifier, plain_text, topic_name
 from jobs.ingest.facts import PartitionLine, TopicLine
-from jobs.ingest.partition_lines import PartitionLines
+from jobs.ingest.partition_lines import Part, PartitionLines, Text
 
 NAME = "kafka-topics"
 
@@ -49,38 +48,36 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
     """A fact for each line of a topic or partition; every other line is refused."""
     before = ""
     for number, line in dump.lines():
-        told, of_partition = _line(dump, number, line, lambda: before)  # noqa: B023  # asked at once
+        told, of_partition = _line(dump.last_line, number, line, lambda: before)  # noqa: B023  # asked at once
         if of_partition:
             before = line
         yield told
 
 
-def parse_columns(dump: Dump) -> tuple[list[Told | Rejected], PartitionLines]:
-    """The same of a large text in UTF-8: lines of partitions as columns, and what every other line tells."""
-    data = dump.data.removeprefix(codecs.BOM_UTF8)
-    lines, others = partition_lines.read(data)
-    if not lines.with_elr.all() and b"LastKnownElr:" in data:  # one without may be cut off, which the line before it tells
+def parse_columns(parts: Sequence[Part], text: Text) -> tuple[list[Told | Rejected], PartitionLines]:
+    """The same of a large text in UTF-8, read in parts: lines of partitions as columns, and what every other line tells."""
+    lines, others, last_line = partition_lines.whole(parts, text)
+    if not lines.with_elr.all() and any(part.names_elr for part in parts):  # one without may be cut off, which the line before it tells
         without = lines.take(~lines.with_elr)
-        others = sorted([*others, *zip(without.line.tolist(), without.start.tolist(), without.end.tolist(), strict=True)])
+        others = sorted([*others, *((int(number), without.text_of(row)) for row, number in enumerate(without.line))])
         lines = lines.take(lines.with_elr)
     entries: list[Told | Rejected] = []
     before = 0, ""
-    for number, start, end in others:
-        line = data[start:end].decode("utf-8", "surrogateescape")
-        if line and not line.isspace():
-            entry, of_partition = _line(dump, number, line, lambda: max(before, lines.last_before(number))[1])  # noqa: B023  # likewise
+    for number, line in others:
+        if not line.isspace():
+            entry, of_partition = _line(last_line, number, line, lambda: max(before, lines.last_before(number))[1])  # noqa: B023  # likewise
             if of_partition:
                 before = number, line
             entries.append(entry)
     return entries, lines
 
 
-def _line(dump: Dump, number: int, line: str, before: Callable[[], str]) -> tuple[Told | Rejected, bool]:
+def _line(last_line: str, number: int, line: str, before: Callable[[], str]) -> tuple[Told | Rejected, bool]:
     """What a line tells, and whether it is a whole one of a partition; `before` gives the last such line before it."""
     match = _PARTITION.fullmatch(line)
     try:
         if match:
-            if "LastKnownElr:" not in line and dump.text.endswith(line) and "LastKnownElr:" in before():
+            if "LastKnownElr:" not in line and last_line.endswith(line) and "LastKnownElr:" in before():
                 return Rejected(number, line, "the dump is cut off in this line"), False
             return Told(number, line, _partition(match)), True
         if of_topic := _TOPIC.fullmatch(line):

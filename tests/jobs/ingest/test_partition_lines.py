@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gzip
 import random
+import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Told
 from jobs.ingest.formats import kafka_topics
 from jobs.ingest.merge import Merged, ReadFile, merge_files
-from jobs.ingest.reading import read_dump
+from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
 from jobs.tables import BY_NAME
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
@@ -42,19 +46,26 @@ def tables(merged: Merged) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def merged(files: dict[str, bytes], many_bytes: int) -> dict[str, list[tuple[Any, ...]]]:
+def merged(files: dict[str, bytes], read: Callable[[bytes], Reading]) -> dict[str, list[tuple[Any, ...]]]:
     return tables(
-        merge_files(
-            ReadFile(name, len(data), NOW + timedelta(seconds=number), read_dump(data, many_bytes=many_bytes))
-            for number, (name, data) in enumerate(files.items())
-        )
+        merge_files(ReadFile(name, len(data), NOW + timedelta(seconds=number), read(data)) for number, (name, data) in enumerate(files.items()))
     )
 
 
+def in_parts(data: bytes) -> Reading:
+    """Read as columns, in parts of some lines each if that can be."""
+    if not is_of_partitions(data):
+        return read_dump(data, many_bytes=0)
+    cuts = [0, *(at + 1 for at in range(len(data)) if data[at : at + 1] == b"\n" and zlib.crc32(data[:at]) % 3 == 0), len(data)]
+    return read_parts([partition_lines.read(data[start:end]) for start, end in pairwise(cuts)], data)
+
+
 def assert_alike(files: dict[str, bytes]) -> None:
-    by_columns, by_rows = merged(files, 0), merged(files, NEVER)
-    for name, rows in by_rows.items():
-        assert by_columns[name] == rows, name
+    by_rows = merged(files, partial(read_dump, many_bytes=NEVER))
+    for read in (partial(read_dump, many_bytes=0), in_parts):
+        by_columns = merged(files, read)
+        for name, rows in by_rows.items():
+            assert by_columns[name] == rows, name
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda path: str(path.relative_to(SNAPSHOTS)))
@@ -69,9 +80,9 @@ def test_the_texts_of_the_recorded_clusters_are_taken_whole() -> None:
     texts = [path for path in SNAPSHOTS.rglob("kafka-topics.txt") if "\r" not in path.read_text()]
     assert len(texts) > 4
     for path in texts:
-        lines, others = partition_lines.read(path.read_bytes())
-        assert len(lines) == path.read_text().count("\tPartition: ")
-        assert len(others) == path.read_text().count("PartitionCount: ")
+        part = partition_lines.read(path.read_bytes())
+        assert len(part.lines) == path.read_text().count("\tPartition: ")
+        assert len(part.others) == path.read_text().count("PartitionCount: ")
 
 
 def described(chance: random.Random, version: int) -> list[str]:
@@ -170,8 +181,8 @@ def test_spoiled_texts_try_both_ways() -> None:
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_what_kafka_prints_is_taken(line: str, end: str) -> None:
     data = (line + end).encode()
-    lines, rest = partition_lines.read(data)
-    assert ([lines.told_alone(row) for row in range(len(lines))], rest) == (list(kafka_topics.parse(Dump(data))), [])
+    entries, lines = kafka_topics.parse_columns([partition_lines.read(data)], data)
+    assert ([lines.told_alone(row) for row in range(len(lines))], entries) == (list(kafka_topics.parse(Dump(data))), [])
 
 
 @pytest.mark.parametrize(
@@ -189,14 +200,14 @@ def test_what_kafka_prints_is_taken(line: str, end: str) -> None:
     ],
 )
 def test_what_is_odd_is_left_to_the_parser_of_lines(line: str) -> None:
-    lines, rest = partition_lines.read(f"{line}\n".encode())
-    assert (len(lines), rest) == (0, [(1, 0, len(line))])
+    part = partition_lines.read(f"{line}\n".encode())
+    assert (len(part.lines), part.others) == (0, [(1, line.encode())])
 
 
 def test_a_last_line_that_is_cut_off_is_known_by_the_line_before_it() -> None:
     whole = "\tTopic: t\tPartition: {}\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: \n"
     data = (whole.format(0) + whole.format(1)).split("\tElr: \tLastKnownElr: \n\tTopic: t\tPartition: 1")
     text = (whole.format(0) + "\tTopic: t\tPartition: 1" + data[1]).split("\tElr:")[0] + "\tElr: \tLastKnownElr: \n\tTopic: t\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1"
-    entries, lines = kafka_topics.parse_columns(Dump(text.encode()))
+    entries, lines = kafka_topics.parse_columns([partition_lines.read(text.encode())], text.encode())
     assert len(lines) == 1
     assert [(entry.line, isinstance(entry, Told)) for entry in entries] == [(2, False)]
