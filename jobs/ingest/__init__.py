@@ -13,16 +13,22 @@ rows of one cluster at a time is held in memory. A cluster of which nothing was 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import fs
 
+from jobs.ingest import partition_lines
 from jobs.ingest.dump import Rejected
 from jobs.ingest.merge import Merged, ReadFile, merge_files
-from jobs.ingest.reading import Reading, read_dump
-from jobs.ingest.source import BESIDE, Cluster, File, NoBytes, clusters, filesystem, read_bytes
+from jobs.ingest.partition_lines import Part
+from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
+from jobs.ingest.source import BESIDE, Bytes, Cluster, File, NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
 from jobs.tables import (
     BROKER,
     CLUSTER,
@@ -52,45 +58,84 @@ FEW_BYTES = 8 << 20  # of dumps: what the driver reads in less time than it take
 _PACKED = 1 << 20  # rows that are handed over at once, well below the 2 GiB that a value may have
 _BATCH = 10_000  # rows that Spark takes up at once
 _TASKS = 4  # for each core: every table is read by so many again
+_TASK_BYTES = 128 << 20  # of dumps: what a task has of clusters, whose rows may be in memory together when they are read again
+SPLIT_BYTES = 32 << 20  # of a text of kafka-topics: what a task reads in a second
 
 
 def read(
-    spark: Callable[[], SparkSession], source: str, snapshot_id: str, *, few_bytes: int = FEW_BYTES
+    spark: Callable[[], SparkSession], source: str, snapshot_id: str, *, few_bytes: int = FEW_BYTES, split_bytes: int = SPLIT_BYTES
 ) -> tuple[pa.Table, ...] | tuple[DataFrame, ...]:
-    """The tables of WRITES, of all clusters of a source; a source of more than `few_bytes` is read by Spark's workers."""
+    """The tables of WRITES, of all clusters of a source; a source of more than `few_bytes` is read by Spark's workers.
+
+    Of these, a text of kafka-topics that is larger than `split_bytes` is read by several at once.
+    """
     found = clusters(source)
-    if sum(file.size_bytes for cluster in found for file in cluster.files) > few_bytes:
-        return _spread(spark(), source, found, snapshot_id)
+    if sum(map(_size, found)) > few_bytes:
+        return _spread(spark(), source, found, snapshot_id, split_bytes)
     system, _ = filesystem(source)
-    parts = [_cluster(system, cluster, snapshot_id) for cluster in found]
-    return tuple(pa.concat_tables(of_clusters) for of_clusters in zip(*parts, strict=True))
+    tables = [_cluster(system, cluster, snapshot_id, {}) for cluster in found]
+    return tuple(pa.concat_tables(of_clusters) for of_clusters in zip(*tables, strict=True))
 
 
-def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot_id: str) -> tuple[DataFrame, ...]:
-    """Some clusters a task, one after the other, each task as much as the next."""
+def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot_id: str, split_bytes: int) -> tuple[DataFrame, ...]:
+    """Some clusters a task, one after the other, each task as much as the next; large texts in stretches before that, one a task."""
     # What it makes is kept as Arrow's own bytes, each table's apart, so that Spark need not take up a row before its table is written: a
     # frame with a column for each table took four times as long, and twenty times the disk.
     from pyspark import StorageLevel
 
-    largest_first = sorted(found, key=lambda cluster: -sum(file.size_bytes for file in cluster.files))
-    tasks = min(len(found), _TASKS * spark.sparkContext.defaultParallelism)
+    largest_first = sorted(found, key=lambda cluster: -_size(cluster))
+    cores = spark.sparkContext.defaultParallelism
+    tasks = min(len(found), max(_TASKS * cores, sum(map(_size, found)) // _TASK_BYTES))
     dealt = [cluster for task in range(tasks) for cluster in largest_first[task::tasks]]
+    stretches = [
+        (number, file.name, start)
+        for number, cluster in enumerate(dealt)
+        for file in cluster.files
+        if file.size_bytes > split_bytes and cluster.cluster_id != BESIDE
+        for start in range(0, file.size_bytes, split_bytes)
+    ]
 
-    def ingest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read_stretches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         system, _ = filesystem(source)
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                cluster = dealt[index]
-                tables = _cluster(system, cluster, snapshot_id)
-                for written, table in zip(WRITES, tables, strict=True):
-                    for start in range(0, len(table), _PACKED):
-                        yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
+                number, name, start = stretches[index]
+                file = next(file for file in dealt[number].files if file.name == name)
+                try:
+                    head = read_head(system, file)
+                    if head is None or not is_of_partitions(head):
+                        continue
+                    part = partition_lines.read(read_lines(system, file, start, min(start + split_bytes, file.size_bytes)))
+                except OSError:
+                    continue  # whoever then reads the whole file says why it cannot be read
+                yield pa.record_batch({"number": [number], "file": [name], "start": [start], "part": [pickle.dumps(part)]})
 
-    packed = spark.range(0, len(found), 1, tasks).mapInArrow(ingest, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
+    def ingest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        system, _ = filesystem(source)
+        rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        for number, of_cluster in groupby(rows, key=itemgetter(0)):
+            parts: dict[str, list[Part]] = defaultdict(list)
+            for _, name, _, part in of_cluster:
+                if name is not None:
+                    parts[name].append(pickle.loads(part))
+            tables = _cluster(system, dealt[number], snapshot_id, parts)
+            for written, table in zip(WRITES, tables, strict=True):
+                for start in range(0, len(table), _PACKED):
+                    yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
+
+    work = spark.range(0, len(found), 1, tasks).selectExpr("id AS number", "CAST(NULL AS STRING) AS file", "CAST(NULL AS BIGINT) AS start", "CAST(NULL AS BINARY) AS part")
+    if stretches:
+        read = spark.range(0, len(stretches), 1, len(stretches)).mapInArrow(read_stretches, "number BIGINT, file STRING, start BIGINT, part BINARY")
+        work = work.union(read).repartition(tasks, "number").sortWithinPartitions("number", "file", "start")
+    packed = work.mapInArrow(ingest, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
     return tuple(
         packed.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, table.columns)
         for table in WRITES
     )
+
+
+def _size(cluster: Cluster) -> int:
+    return sum(file.size_bytes for file in cluster.files)
 
 
 def _pack(table: pa.Table) -> bytes:
@@ -106,28 +151,32 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from pa.ipc.open_stream(packed.as_buffer())
 
 
-def _cluster(system: fs.FileSystem, cluster: Cluster, snapshot_id: str) -> list[pa.Table]:
-    """The tables of a cluster."""
+def _cluster(system: fs.FileSystem, cluster: Cluster, snapshot_id: str, parts: Mapping[str, Sequence[Part]]) -> list[pa.Table]:
+    """The tables of a cluster; `parts` has by name the files that are read already."""
     # Nothing that a dump becomes refers to itself: a collector would walk its millions of tuples in vain, for half of the time.
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _tables(_ingest(system, cluster), cluster.cluster_id, snapshot_id)
+        return _tables(_ingest(system, cluster, parts), cluster.cluster_id, snapshot_id)
     finally:
         if collects:
             gc.enable()
 
 
-def _ingest(system: fs.FileSystem, cluster: Cluster) -> Merged:
+def _ingest(system: fs.FileSystem, cluster: Cluster, parts: Mapping[str, Sequence[Part]]) -> Merged:
     """A cluster's rows; of what lies beside the clusters, only that it was not read."""
     if cluster.cluster_id != BESIDE:
-        return merge_files(ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file)) for file in cluster.files)
+        return merge_files(
+            ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file, parts.get(file.name, ()))) for file in cluster.files
+        )
     merged = merge_files(ReadFile(file.name, file.size_bytes, file.written_at, _unread(file)) for file in cluster.files)
     del merged.rows["cluster"]
     return merged
 
 
-def _read(system: fs.FileSystem, file: File) -> Reading:
+def _read(system: fs.FileSystem, file: File, parts: Sequence[Part]) -> Reading:
+    if parts and sum(part.size_bytes for part in parts) == file.size_bytes:
+        return read_parts(parts, Bytes(system, file))
     try:
         reading = read_dump(read_bytes(system, file))
     except NoBytes as e:

@@ -196,7 +196,8 @@ def whole(parts: Sequence[Part], text: Text) -> tuple[PartitionLines, list[tuple
         moved.append(replace(lines, line=lines.line + number, start=lines.start + position, end=lines.end + position))
         others += [(number + line, _decoded(text)) for line, text in part.others]
         number, position = number + part.newlines, position + part.size_bytes
-    return replace(joined(moved), text=text), others, _decoded(parts[-1].last_line)
+    last = [part.last_line for part in parts if part.size_bytes]
+    return replace(joined(moved), text=text), others, _decoded(last[-1] if last else b"")
 
 
 def joined(parts: Sequence[PartitionLines]) -> PartitionLines:

@@ -23,6 +23,8 @@ from jobs.errors import AuditError
 BESIDE = "."
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PART_BYTES = 1 << 20
+_HEAD_BYTES = 4 << 20  # of a file, which has as many characters as its format is known by, however they are encoded
+_LINE_BYTES = 1 << 12
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MOST_BYTES = 1 << 30  # of a file, decompressed: more is taken for a zip bomb
 
@@ -103,6 +105,43 @@ def read_bytes(system: fs.FileSystem, file: File) -> bytes:
         return data if codec is None else _decompressed(data, codec)
     except (OSError, EOFError, zlib.error) as e:
         raise NoBytes(f"cannot be read: {e}".splitlines()[0]) from e
+
+
+def read_head(system: fs.FileSystem, file: File) -> bytes | None:
+    """How a file starts; None: it is compressed, or no regular file, and can be read only as a whole."""
+    if not file.regular or file.size_bytes > _MOST_BYTES:
+        return None
+    with system.open_input_file(file.path) as opened:
+        head = opened.read(_HEAD_BYTES)
+    return None if any(head.startswith(magic) for magic in _COMPRESSED) else head
+
+
+def read_lines(system: fs.FileSystem, file: File, start: int, end: int) -> bytes:
+    """The lines of a file that start from `start` up to `end`."""
+    with system.open_input_file(file.path) as opened:
+        opened.seek(max(start - 1, 0))
+        data = opened.read(end - max(start - 1, 0))
+        if start:  # what runs into it belongs to the stretch before
+            data = data[data.find(b"\n") + 1 :] if b"\n" in data else b""
+        parts = [data]
+        while parts[-1] and not parts[-1].endswith(b"\n"):
+            part = opened.read(_LINE_BYTES)
+            parts.append(part[: part.find(b"\n") + 1] if b"\n" in part else part)
+    return b"".join(parts)
+
+
+@dataclass(slots=True)
+class Bytes:
+    """The bytes of a file, read when they are first asked for."""
+
+    system: fs.FileSystem
+    file: File
+    read: bytes | None = None
+
+    def __getitem__(self, part: slice) -> bytes:
+        if self.read is None:
+            self.read = read_bytes(self.system, self.file)
+        return self.read[part]
 
 
 def _decompressed(data: bytes, codec: str) -> bytes:

@@ -29,20 +29,22 @@ def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
         assert [(field.name, field.dataType) for field in found] == [(field.name, field.dataType) for field in declared], table.name
 
 
-def test_workers_read_what_the_driver_reads(spark: SparkSession) -> None:
-    on_driver, by_workers = read(spark, BUNDLED), read(spark, BUNDLED, few_bytes=0)
+@pytest.mark.parametrize("split_bytes", [1 << 30, 999])
+def test_workers_read_what_the_driver_reads(spark: SparkSession, split_bytes: int) -> None:
+    on_driver, by_workers = read(spark, BUNDLED), read(spark, BUNDLED, few_bytes=0, split_bytes=split_bytes)
     for table in ingest.WRITES:
         found, expected = (frames[table.name].toArrow().sort_by("cluster_id") for frames in (by_workers, on_driver))
         assert found.to_pylist() == expected.to_pylist(), table.name
         assert len(expected) > 0 or table in (REJECTED_INPUT, PARTITION_LOAD)
 
 
-def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("split_bytes", [1 << 30, 300_000])
+def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
         of_topics = "".join(PARTITION_LINE.replace(": t", f": {name}-{topic}") for topic in range(15_000))
         (tmp_path / name / "topics").write_text(of_topics + PARTITION_LINE.replace(": t", f": {name}-0") + "garbage\n")
-    found = read(spark, tmp_path, few_bytes=0)
+    found = read(spark, tmp_path, few_bytes=0, split_bytes=split_bytes)
     assert found[PARTITION.name].count() == found[REPLICA.name].count() // 2 == 45_000
     assert {tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:] for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()} == {
         (name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None) for name in ("a", "b", "c")

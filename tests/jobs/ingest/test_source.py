@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from jobs.errors import AuditError
 from jobs.ingest import source
-from jobs.ingest.source import NoBytes, clusters, filesystem, read_bytes
+from jobs.ingest.source import NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
 
 
 def write(folder: Path, *names: str) -> Path:
@@ -144,3 +144,24 @@ def test_dangling_link_is_one_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "topics").symlink_to(tmp_path / "nowhere")
     with pytest.raises((NoBytes, AuditError)):
         bytes_of(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"a", b"ab\ncd\n\nefg", b"ab\r\ncd\n", b"\n\n\nabc\n" + b"x" * 5000 + b"\ny"])
+@pytest.mark.parametrize("step", [1, 2, 3, 1000])
+def test_stretches_have_every_line_once_and_whole(tmp_path: Path, data: bytes, step: int) -> None:
+    (tmp_path / "topics").write_bytes(data)
+    ((cluster,), (system, _)) = clusters(str(tmp_path)), filesystem(str(tmp_path))
+    (file,) = cluster.files
+    parts = [read_lines(system, file, start, min(start + step, len(data))) for start in range(0, len(data), step)]
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    starts = [sum(map(len, lines[:number])) for number in range(len(lines))]
+    for start, part in zip(range(0, len(data), step), parts, strict=True):
+        assert part == b"".join(line for at, line in zip(starts, lines, strict=True) if start <= at < start + step)
+
+
+def test_what_is_compressed_has_no_head_that_tells(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"Topic: t"))
+    (tmp_path / "b").write_bytes(b"Topic: t")
+    ((cluster,), (system, _)) = clusters(str(tmp_path)), filesystem(str(tmp_path))
+    assert [read_head(system, file) for file in cluster.files] == [None, b"Topic: t"]
