@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from jobs.ingest import partition_lines
+from jobs.ingest import partition_lines, replica_logs
 from jobs.ingest.dump import Rejected
 from jobs.ingest.facts import (
     Assigned,
@@ -59,7 +59,8 @@ from jobs.ingest.facts import (
 from jobs.ingest.formats import cruise_control, kafka_dump_log, kcat, key_sample, metadata_log, zookeeper
 from jobs.ingest.metadata_image import MetadataSource, Place, replay
 from jobs.ingest.partition_lines import PartitionLines
-from jobs.ingest.reading import Reading, text_of
+from jobs.ingest.reading import Reading, read_entries, text_of
+from jobs.ingest.replica_logs import ReplicaLogs
 from jobs.tables import PARTITION, REPLICA, Table
 
 Rows = list[tuple[Any, ...]]
@@ -71,6 +72,7 @@ _MAY_BE_UNTOLD = {
     "topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories",
 }
 _NO_DIRECTORY = {f"AAAAAAAAAAAAAAAAAAAAA{last}" for last in "AQg"}  # DirectoryId: migrating, unassigned, lost
+_MOST_PARTITIONS = 2**31 - 1
 _SETS = {"isr", "elr", "last_known_elr"}
 
 
@@ -110,11 +112,12 @@ class Merged:
 class _Evidence:
     """What stands about each thing, and where it was told; what was rejected of each file.
 
-    `lines` are the partitions of which nothing but one line tells: no evidence is weighed there.
+    `lines` are the partitions of which nothing but one line tells, `logs` those on disk, if one file tells of all: nothing is weighed there.
     """
 
     lines: PartitionLines
     of_file: NDArray[np.int32]  # by line: which of the files
+    logs: ReplicaLogs | None
     files: Sequence[ReadFile]
     standing: dict[type, dict[Any, Place]] = field(default_factory=lambda: defaultdict(dict))
     samples: list[pa.Table] = field(default_factory=list)
@@ -153,7 +156,9 @@ class _Evidence:
 def merge_files(files: Iterable[ReadFile]) -> Merged:
     """The rows of a cluster's tables."""
     files = sorted(files, key=lambda file: (file.written_at.replace(microsecond=0), file.name))
-    evidence = _weigh(*_apart(files))
+    files, logs = _logs_apart(files)
+    files, lines, of_file = _lines_apart(files)
+    evidence = _weigh(_Evidence(lines, of_file, logs, files))
     _assignments(evidence)
     rows = {
         "broker": _brokers(evidence),
@@ -177,7 +182,18 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
     return Merged(rows, columns)
 
 
-def _apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], PartitionLines, NDArray[np.int32]]:
+def _logs_apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], ReplicaLogs | None]:
+    """The files, and the logs that one of them tells as columns; if another tells of log dirs too, every entry is to be weighed."""
+    of_log_dirs = [
+        file for file in files
+        if file.reading.logs is not None or any(isinstance(told.fact, (LogDirLine, LogDirsAnswer, ReplicaOnDisk)) for told in file.reading.told)
+    ]
+    if len(of_log_dirs) == 1 and (logs := of_log_dirs[0].reading.logs) is not None:
+        return list(files), logs
+    return [replace(file, reading=read_entries(file.reading.logs.data)) if file.reading.logs is not None else file for file in files], None
+
+
+def _lines_apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], PartitionLines, NDArray[np.int32]]:
     """The files, with what is to be weighed as facts; and of all of them the lines of partitions of which nothing else tells, in order."""
     with_lines = [(number, file.reading.lines) for number, file in enumerate(files) if file.reading.lines is not None]
     if not with_lines:
@@ -204,10 +220,9 @@ def _apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], PartitionLines, N
     return apart, whole.take(order), of_file[order]
 
 
-def _weigh(files: Sequence[ReadFile], lines: PartitionLines, of_file: NDArray[np.int32]) -> _Evidence:
-    evidence = _Evidence(lines, of_file, files)
+def _weigh(evidence: _Evidence) -> _Evidence:
     sources: list[MetadataSource] = []
-    for file in files:
+    for file in evidence.files:
         evidence.rejected[file.name] += file.reading.rejected
         records: list[Place] = []
         for told in file.reading.told:
@@ -389,7 +404,7 @@ def _topics(evidence: _Evidence) -> Rows:
     rows = []
     for topic in sorted({*lines, *described}):
         line, (told, lowest, highest) = lines.get(topic), described.get(topic, (0, -1, -1))
-        count = max(line.partitions if line else 0, highest + 1)
+        count = min(max(line.partitions if line else 0, highest + 1), _MOST_PARTITIONS)
         if told < count or (line and line.partitions < count):
             first = evidence.standing[TopicLine][(topic,)] if line else evidence.place(topic, lowest)
             evidence.miss(first, f"{told} partitions are told" + (f", not {line.partitions}" if line else f" of at least {count}"))
@@ -459,9 +474,17 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
 
 
 def _replicas(evidence: _Evidence) -> Rows | pa.Table:
+    lines, logs = evidence.lines, evidence.logs
+    facts = evidence.of(ReplicaOnDisk)
+    columns: list[pa.Array] = []
+    if len(lines):
+        columns, strays = _replicas_of_lines(lines, replica_logs.of_facts(facts) if logs is None else logs)
+        facts = list(strays.facts())
+    elif logs is not None:
+        facts = list(logs.facts())
     on_disk: dict[tuple[str, int, int], ReplicaOnDisk] = {}
     moving_to: dict[tuple[str, int, int], str] = {}
-    for fact in evidence.of(ReplicaOnDisk):
+    for fact in facts:
         key = (fact.topic, fact.partition, fact.broker_id)
         if fact.future:
             moving_to[key] = fact.log_dir
@@ -477,28 +500,30 @@ def _replicas(evidence: _Evidence) -> Rows | pa.Table:
     for p in evidence.of(PartitionLine):
         for index, (broker_id, directory) in enumerate(zip_longest(p.replicas, (p.directories or ())[: len(p.replicas)])):
             add((p.topic, p.partition, broker_id), index, directory, in_sync=broker_id in p.isr)
-    lines = evidence.lines
-    columns = []
-    if len(lines):
-        row, broker_id, index, in_sync = lines.replicas()
-        topic = lines.topics().take(pa.array(row))
-        told = [pa.nulls(len(row), field.type) for field in REPLICA.schema if field.name in ("log_dir", "size_bytes", "offset_lag")]
-        moving = pa.nulls(len(row), pa.string())
-        if on_disk or moving_to:
-            keys = list(zip(topic.to_pylist(), lines.partition[row].tolist(), broker_id.tolist(), strict=True))
-            disks = [on_disk.pop(key, None) for key in keys]
-            told = [
-                pa.array([None if disk is None else getattr(disk, name) for disk in disks], column.type)
-                for name, column in zip(("log_dir", "size_bytes", "offset_lag"), told, strict=True)
-            ]
-            moving = pa.array([moving_to.pop(key, None) for key in keys], pa.string())
-        columns = [
-            topic, *map(pa.array, (lines.partition[row], broker_id, index, in_sync)), *told, moving, pa.nulls(len(row), pa.string()),
-        ]
     for key in {*on_disk, *moving_to}:  # found on disk only
         add(key, None, None, in_sync=False)
     rows.sort(key=itemgetter(0, 1, 2))
     return _with(REPLICA, columns, rows, "topic", "partition", "broker_id") if columns else rows
+
+
+def _replicas_of_lines(lines: PartitionLines, logs: ReplicaLogs) -> tuple[list[pa.Array], ReplicaLogs]:
+    """The replicas of lines in order, as columns, with what lies on disk of them; and the logs of no replica of theirs."""
+    row, broker_id, index, in_sync = lines.replicas()
+    of_row = lines.rows_of(logs.topic, logs.partition)
+    keys, wanted = row.astype(np.int64) << 32 | broker_id, of_row << 32 | logs.broker_id
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    known = (of_row >= 0) & (keys[place] == wanted)
+    held = np.full((2, len(keys)), -1)  # which log lies there, and which a move is copying
+    held[logs.future[known].astype(int), place[known]] = np.flatnonzero(known)
+    at, moving = held
+    told = at >= 0
+    lag = logs.offset_lag[at] if len(logs) else at
+    columns = [
+        lines.topics().take(pa.array(row)), *map(pa.array, (lines.partition[row], broker_id, index, in_sync)),
+        logs.names(at), pa.array(logs.size_bytes[at] if len(logs) else at, mask=~told), pa.array(lag, mask=~told | (lag == -1)),
+        logs.names(moving), pa.nulls(len(keys), pa.string()),
+    ]  # fmt: skip
+    return columns, logs.take(np.flatnonzero(~known))
 
 
 def _table(table: Table, rows: Rows) -> pa.Table:
@@ -591,7 +616,8 @@ def _input_files(evidence: _Evidence) -> Rows:
     rows = []
     lines = np.bincount(evidence.of_file, minlength=len(evidence.files)).tolist()
     for file, of_lines in sorted(zip(evidence.files, lines, strict=True), key=lambda pair: pair[0].name):
-        read = sum(told.entries for told in file.reading.told) + len(file.reading.rejected) + of_lines
+        of_logs = len(evidence.logs) if evidence.logs is not None and file.reading.logs is not None else 0
+        read = sum(told.entries for told in file.reading.told) + len(file.reading.rejected) + of_lines + of_logs
         entries, rejected = read + evidence.missing[file.name], len(evidence.rejected[file.name])
         rows.append((file.name, file.reading.format, entries, entries - rejected, rejected, file.size_bytes))
     return rows

@@ -145,6 +145,19 @@ class PartitionLines:
         names = [self.names[code] for code in self.topic[first].tolist()]
         return dict(zip(names, zip(counts.tolist(), lowest, highest, strict=True), strict=True))
 
+    def rows_of(self, topic: pa.Array, partition: NDArray[np.int64]) -> Places:
+        """Of lines in order, the rows of these partitions; -1: there is none."""
+        code = {name: code for code, name in enumerate(self.names)}
+        first = np.flatnonzero(np.diff(self.topic, prepend=-1))
+        rank = np.full(len(self.names) + 1, -1, np.int64)  # by code; the last is that of no topic
+        rank[self.topic[first]] = np.arange(len(first))
+        named = topic.dictionary_encode()
+        codes = np.array([code.get(name, len(code)) for name in named.dictionary.to_pylist()], np.int64)
+        ranks = rank[codes[named.indices.to_numpy()]] if len(named) else np.empty(0, np.int64)
+        keys, wanted = rank[self.topic] << 32 | self.partition, ranks << 32 | partition
+        rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where((ranks >= 0) & (keys[rows] == wanted), rows, -1)
+
     def row_of(self, topic: str, partition: int) -> int:
         """The row of a partition."""
         return int(np.flatnonzero((self.topic == self.names.index(topic)) & (self.partition == partition))[0])

@@ -13,8 +13,9 @@ from typing import Any
 
 from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, json_document
-from jobs.ingest.formats import FORMATS, kafka_topics
+from jobs.ingest.formats import FORMATS, kafka_log_dirs, kafka_topics
 from jobs.ingest.partition_lines import Part, PartitionLines, Text
+from jobs.ingest.replica_logs import ReplicaLogs
 
 MANY_BYTES = 1 << 20  # below, to load the compiled loops costs more than they spare
 _LONGEST_TEXT = 1000
@@ -22,19 +23,23 @@ _LONGEST_TEXT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file's entries; format None: not recognised. Of a large text of partitions, most are columns and not among those told."""
+    """A file's entries; format None: not recognised. Of a large text of kafka-topics, most are columns and not among those told."""
 
     format: str | None
     told: list[Told]
     rejected: list[Rejected]
     lines: PartitionLines | None = None
+    logs: ReplicaLogs | None = None  # likewise of a large kafka-log-dirs
 
 
 def read_dump(data: bytes, *, many_bytes: int = MANY_BYTES) -> Reading:
-    """Every entry of a file's bytes, told or rejected; a text of partitions that has `many_bytes` is read as columns."""
+    """Every entry of a file's bytes, told or rejected; what has `many_bytes`, and is of a kind that can be large, is read as columns."""
     dump = Dump(data)
     for format in FORMATS:
         if format.recognises(dump):
+            if format is kafka_log_dirs and len(data) >= many_bytes and (of_logs := kafka_log_dirs.parse_columns(data)):
+                told, logs = of_logs
+                return Reading(format.NAME, told, [], logs=logs)
             entries: list[Told | Rejected] = []
             lines = None
             try:
@@ -50,6 +55,11 @@ def read_dump(data: bytes, *, many_bytes: int = MANY_BYTES) -> Reading:
     if not dump.text.strip():
         return Reading(None, [], [])
     return Reading(None, [], [Rejected(1, dump.head, _why_unknown(dump))])
+
+
+def read_entries(data: bytes) -> Reading:
+    """The same, each entry by itself however large the file."""
+    return read_dump(data, many_bytes=len(data) + 1)
 
 
 def read_parts(parts: Sequence[Part], text: Text) -> Reading:

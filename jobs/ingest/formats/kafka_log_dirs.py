@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from jobs.ingest import replica_logs
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, json_document, plain_text, topic_name, whole_number
 from jobs.ingest.facts import LogDirLine, LogDirsAnswer, ReplicaOnDisk
+from jobs.ingest.replica_logs import ReplicaLogs
 
 NAME = "kafka-log-dirs"
 
@@ -43,6 +45,16 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
         return
     for broker in brokers:
         yield from _broker(broker, line)
+
+
+def parse_columns(data: bytes) -> tuple[list[Told], ReplicaLogs] | None:
+    """The same of a large document, if it is in every way as the tool prints it: the logs as columns, and all else."""
+    line, start = 1, 0
+    while data.startswith(tuple(words.encode() for words in _CHATTER), start) and (newline := data.find(b"\n", start)) >= 0:
+        line, start = line + 1, newline + 1
+    if not data.startswith(b"{", start) or (logs := replica_logs.read(data, data[start:])) is None:
+        return None
+    return [Told(line, None, fact) for fact in (*logs.answers, *logs.log_dirs)], logs
 
 
 def _broker(broker: Any, line: int) -> Iterator[Told | Rejected]:

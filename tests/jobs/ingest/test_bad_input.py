@@ -28,6 +28,11 @@ def test_truncated_dump_loses_its_last_line_and_says_so() -> None:
     assert [line for _, line, _ in rejects(found)] == [1, 3]
 
 
+def test_the_greatest_partition_id_counts_as_many_as_can_be_stored() -> None:
+    found = merged(a=PARTITION.format("t", 2**31 - 1, 1, "1", "1"))
+    assert [row[2] for row in found.rows["topic"]] == [2**31 - 1]
+
+
 def test_binary_garbage_is_one_rejected_entry() -> None:
     [refused] = read_dump(bytes(range(256)) * 40).rejected
     assert (refused.line, refused.reason) == (1, "no known format")

@@ -125,11 +125,28 @@ def spoiled(chance: random.Random, text: str) -> bytes:
 
 def others(chance: random.Random) -> dict[str, bytes]:
     """Other dumps of the cluster, which tell of the same partitions."""
-    log = '{{"partition":"{}-{}","size":{},"offsetLag":0,"isFuture":{}}}'
-    logs = ",".join(log.format(chance.choice(["t", "orders", "gone"]), chance.randrange(4), chance.randrange(9), chance.choice(["true", "false"])) for _ in range(6))
+    def log_dirs() -> str:
+        log = '{{"partition":"{}-{}","size":{},"offsetLag":{},"isFuture":{}}}'
+        all_logs = [(topic, id, future) for topic in ("t", "orders", "gone", "a.b-c_d") for id in range(4) for future in ("true", "false")]
+        brokers = []
+        for broker in chance.sample(range(1, 6), chance.randint(1, 3)):
+            dirs = []
+            for name in chance.sample(["/d", "/e"], chance.randint(1, 2)):
+                logs = chance.sample(all_logs, chance.randint(0, 6))
+                said = ",".join(log.format(topic, id, chance.randrange(9), chance.choice([0, 3, -1]), future) for topic, id, future in logs)
+                error = chance.choice(["null", "null", '"E"'])
+                dirs.append(f'{{"partitions":[{said}],"error":{error},"logDir":"{name}"}}')
+            brokers.append(f'{{"broker":{broker},"logDirs":[{",".join(dirs)}]}}')
+        text = f'Querying brokers for log directories information\n{{"version":1,"brokers":[{",".join(brokers)}]}}\n'
+        for _ in range(chance.choice([0, 0, 0, 1, 2])):
+            at = chance.randrange(len(text))
+            text = text[:at] + chance.choice(["1", "-", '"', "null", "\n", "\\u0041", "é", ".0", "}", "{", ",", "99999999999", ""]) + text[at + 1 :]
+        return text
+
     moves = '{{"topic":"t","partition":{},"replicas":[{}],"log_dirs":["any"]}}'.format(chance.randrange(4), chance.choice(["1,2", "2"]))
     known = {
-        "log-dirs": f'{{"brokers":[{{"broker":{chance.randint(1, 5)},"logDirs":[{{"logDir":"/d","error":null,"partitions":[{logs}]}}]}}]}}\n',
+        "log-dirs": log_dirs(),
+        "more-log-dirs": log_dirs(),
         "offsets": "".join(f"{topic}:{partition}:{chance.randrange(99)}\n" for topic in ("t", "orders") for partition in range(3)),
         "brokers": "broker_id,rack\n1,a\n2,b\n",
         "plan": f'Current partition replica assignment\n{{"version":1,"partitions":[{moves}]}}\n',
@@ -159,13 +176,14 @@ def test_spoiled_texts_become_the_same_tables(hundred: int) -> None:
 
 def test_spoiled_texts_try_both_ways() -> None:
     """Else the comparison would be of a thing with itself."""
-    taken = told = refused = 0
+    taken = told = refused = logs = 0
     for seed in range(300):
         for data in fuzzed(seed).values():
             reading = read_dump(data, many_bytes=0)
+            logs += len(reading.logs) if reading.logs else 0
             if reading.lines is not None:
                 taken, told, refused = taken + len(reading.lines), told + len(reading.told), refused + len(reading.rejected)
-    assert min(taken, told, refused) > 100
+    assert min(taken, told, refused, logs) > 100
     assert taken > told
 
 
