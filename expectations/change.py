@@ -14,7 +14,10 @@ READS = (CLUSTER, BROKER, TOPIC, PARTITION, CONSUMER_GROUP)
 READS_PREVIOUS = READS
 
 _COMPARED = "SELECT cluster_id FROM previous_cluster"
-_MADE_ANEW = "SELECT new.cluster_id, new.topic FROM topic AS new JOIN previous_topic AS old USING (cluster_id, topic) WHERE new.topic_id <> old.topic_id"
+_MADE_ANEW = """
+    SELECT cluster_id, topic FROM topic AS now JOIN previous_topic AS was USING (cluster_id, topic) WHERE now.topic_id <> was.topic_id
+"""
+_SAME = "NOT coalesce(now.topic_id <> was.topic_id, false)"
 
 
 def expectations(limits: Limits) -> list[Expectation]:
@@ -39,14 +42,14 @@ def expectations(limits: Limits) -> list[Expectation]:
             {
                 "topic created": "was.here IS NULL OR now.topic_id <> was.topic_id",
                 "topic deleted": "now.here IS NULL OR now.topic_id <> was.topic_id",
-                "partitions %": "now.partitions <> was.partitions AND NOT coalesce(now.topic_id <> was.topic_id, false)",
-                "replication factor %": "now.replication_factor <> was.replication_factor AND NOT coalesce(now.topic_id <> was.topic_id, false)",
+                "partitions %": f"now.partitions <> was.partitions AND {_SAME}",
+                "replication factor %": f"now.replication_factor <> was.replication_factor AND {_SAME}",
             },
             told=TOPIC.name,
         ),
         _accounted_for(
             "partitions_as_changed",
-            "A partition of one night only, or with another leader, ISR or replicas, has its rows, and no other has, topics made anew aside.",
+            "Unless its topic was made anew, a partition of one night only, or with another leader, ISR or replicas, has its rows.",
             PARTITION.name,
             "topic, partition",
             {
@@ -100,7 +103,8 @@ def expectations(limits: Limits) -> list[Expectation]:
 
 
 def _none(rule: str, sentence: str, condition: str) -> Expectation:
-    found = f"SELECT cluster_id, kind, broker_id, topic, partition, group_id, name, value_before, value_after FROM {{batch}} WHERE {condition}"
+    columns = "cluster_id, kind, broker_id, topic, partition, group_id, name, value_before, value_after"
+    found = f"SELECT {columns} FROM {{batch}} WHERE {condition}"
     return soft(rule, sentence, found, told=_COMPARED)
 
 
@@ -118,7 +122,8 @@ def _accounted_for(
     clusters = "SELECT cluster_id FROM cluster AS now JOIN previous_cluster AS was USING (cluster_id)"
     if told:
         both = f"SELECT DISTINCT cluster_id FROM {told} SEMI JOIN previous_{told} USING (cluster_id)"
-        clusters = f"{clusters} LEFT JOIN (SELECT cluster_id, true AS told FROM ({both}) AS both_nights) AS some USING (cluster_id) WHERE told OR now.sources = was.sources"
+        some = f"SELECT cluster_id, true AS told FROM ({both}) AS both_nights"
+        clusters += f" LEFT JOIN ({some}) AS some USING (cluster_id) WHERE told OR now.sources = was.sources"
     return hard(
         rule,
         sentence,

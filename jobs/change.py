@@ -56,10 +56,9 @@ def transform(*frames: DataFrame, parameters: Mapping[str, str]) -> tuple[DataFr
 
 def _nights(now: Mapping[str, DataFrame], was: Mapping[str, DataFrame]) -> DataFrame:
     """The clusters of both nights: what each night tells of, and the brokers lost, returned, or with a log dir that failed since."""
-    columns = ["controller", "elr", "sources"]
-    both = now["cluster"].select("snapshot_id", "cluster_id", F.struct(*columns).alias("now")).join(
-        was["cluster"].select(F.col("snapshot_id").alias("previous_snapshot_id"), "cluster_id", F.struct(*columns).alias("was")), on="cluster_id"
-    )
+    told = F.struct("controller", "elr", "sources")
+    then = was["cluster"].select(F.col("snapshot_id").alias("previous_snapshot_id"), "cluster_id", told.alias("was"))
+    both = now["cluster"].select("snapshot_id", "cluster_id", told.alias("now")).join(then, on="cluster_id")
     for name, table in (("topics", TOPIC), ("groups", CONSUMER_GROUP), ("members", GROUP_MEMBER)):
         tell = now[table.name].select("cluster_id").distinct().join(was[table.name].select("cluster_id").distinct(), on="cluster_id")
         both = both.join(tell.withColumn(f"{name}_told", F.lit(True)), on="cluster_id", how="left")
@@ -79,12 +78,12 @@ def _nights(now: Mapping[str, DataFrame], was: Mapping[str, DataFrame]) -> DataF
     same = F.col("now.sources") == F.col("was.sources")
     config_sources = F.array(*map(F.lit, CONFIG_SOURCES))
     tells = [F.array_sort(F.array_intersect(f"{night}.sources", config_sources)) for night in ("now", "was")]
-    told = {f"{name}_told": F.coalesce(f"{name}_told", F.lit(False)) | same for name in ("topics", "groups", "members", "racks")}
+    of_both = {f"{name}_told": F.coalesce(f"{name}_told", F.lit(False)) | same for name in ("topics", "groups", "members", "racks")}
     nobody = F.array().cast("array<int>")
     return F.broadcast(
         both.join(moved, on="cluster_id", how="left")
         .join(failed, on="cluster_id", how="left")
-        .withColumns({**told, "configs_told": tells[0] == tells[1]})
+        .withColumns({**of_both, "configs_told": tells[0] == tells[1]})
         .withColumns({name: F.coalesce(name, nobody) for name in ("lost", "returned", "failed")})
     )
 
@@ -205,16 +204,16 @@ def _of_partitions(nights: DataFrame, now: Mapping[str, DataFrame], was: Mapping
     joins = F.coalesce(_returned(joined), F.when(F.size(F.array_except(joined, "was.replicas")) > 0, F.lit(_REASSIGNED)))
     shrank, grew = F.size(left) > 0, F.size(joined) > 0
     preferred = F.when(leads == F.col("now.replicas")[0], F.lit("the preferred leader was elected"))
-    dethroned = F.coalesce(
-        _lost(F.array(led)), F.when(~F.array_contains("now.replicas", led), F.lit(_REASSIGNED)), _failed(F.array(led)), _returned(F.array(leads))
-    )
+    moved_away = F.when(~F.array_contains("now.replicas", led), F.lit(_REASSIGNED))
+    dethroned = F.coalesce(_lost(F.array(led)), moved_away, _failed(F.array(led)), _returned(F.array(leads)))
+    created = F.col("created") | F.col("made_anew")
+    added = F.when(created, F.lit("the topic was created")).otherwise(F.lit("partitions were added to the topic"))
     elr_differs = _as_sets("now.elr", "was.elr")
     reassigning = [_moving(night) for night in ("was", "now")]
     recovering = {"before": F.col("was.leader_recovering").cast("string"), "after": F.col("now.leader_recovering").cast("string")}
     return _told(
         partitions.where("topics_told").join(odd, on=["cluster_id", "topic"], how="left"),
-        _row("partition added", came, after=_ids("now.replicas"), cause=F.when(F.col("created") | F.col("made_anew"), F.lit("the topic was created"))
-             .otherwise(F.lit("partitions were added to the topic")), **of),
+        _row("partition added", came, after=_ids("now.replicas"), cause=added, **of),
         _row("partition removed", went, before=_ids("was.replicas"),
              cause=F.when(F.col("deleted") | F.col("made_anew"), F.lit("the topic was deleted")), **of),
         _row("replicas reassigned", same & apart, **replicas, **of),
@@ -258,7 +257,8 @@ def _of_members(members: DataFrame, groups: DataFrame) -> DataFrame:
     of_groups = groups.select("cluster_id", "group_id", F.col("was").isNull().alias("appeared"), F.col("now").isNull().alias("gone"))
     seen = (
         members.where("members_told")
-        .withColumns({"restarted": F.bool_or(joined).over(place) & F.bool_or(left).over(place), "told": F.concat_ws(" ", member["client_id"], member["host"])})
+        .withColumn("restarted", F.bool_or(joined).over(place) & F.bool_or(left).over(place))
+        .withColumn("told", F.concat_ws(" ", member["client_id"], member["host"]))
         .where(joined | left)
         .join(of_groups, on=["cluster_id", "group_id"], how="left")
     )

@@ -37,6 +37,7 @@ from jobs import (
 from jobs.check import check
 from jobs.errors import AuditError
 from jobs.lake import Lake, Slice
+from jobs.session import set_for
 from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 
 JOBS: dict[str, ModuleType] = {
@@ -190,12 +191,9 @@ class Night:
         return sum(file["size_bytes"] for file in files) <= ingest.FEW_BYTES
 
     def session(self) -> SparkSession:
-        """Spark, set for the size of what was ingested: on a few rows, to plan and compile costs more than all the work."""
+        """Spark, set for the size of what was ingested."""
         spark = self.lake.spark()
-        spark.conf.set("spark.sql.adaptive.enabled", not self.small)
-        spark.conf.set("spark.sql.codegen.wholeStage", not self.small)
-        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if self.small else "FALLBACK")
-        spark.conf.set("spark.sql.shuffle.partitions", 2 if self.small else 4 * spark.sparkContext.defaultParallelism)
+        set_for(spark, small=self.small)
         return spark
 
     def _earlier(self) -> dict[str, str]:

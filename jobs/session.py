@@ -53,6 +53,7 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.daemon.module": "jobs.python_daemon",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -98,6 +99,14 @@ def session(**extra: str) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def set_for(spark: SparkSession, *, small: bool) -> None:
+    """Set a session for the size of what it works on: on a few rows, to plan and compile costs more than all the work."""
+    spark.conf.set("spark.sql.adaptive.enabled", not small)
+    spark.conf.set("spark.sql.codegen.wholeStage", not small)
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
+    spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
 
 
 def _archive() -> Path:

@@ -3,11 +3,13 @@
     source.py    the clusters of a source, and the bytes of their files: the only input
     formats/     one module a format: is a dump of it, and what does each of its entries tell (facts.py)
     reading.py   every entry of a file, told or rejected
+    partition_lines.py, partition_loops.py, replica_logs.py   the entries of the two dumps that grow with partitions, as columns
     metadata_record.py, metadata_image.py   the records of KRaft's metadata log, and the state that they come to
     merge.py     the files of a cluster, merged into rows
 
-A source that is small is read on the driver; a larger one by Spark's workers, by the same function. Nothing but the merged
-rows of one cluster at a time is held in memory. A cluster of which nothing was understood still has its row, with no `sources`.
+A source that is small is read on the driver; a larger one by Spark's workers, by the same function. A worker holds one cluster at a time;
+its partitions and logs as columns, but for those of which more than one entry tells. A text of kafka-topics that is larger still is parsed
+in stretches, a task each, before that. A cluster of which nothing was understood still has its row, with no `sources`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from jobs.ingest.merge import Merged, ReadFile, merge_files
 from jobs.ingest.partition_lines import Part
 from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
 from jobs.ingest.source import BESIDE, Bytes, Cluster, File, NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
+from jobs.session import set_for
 from jobs.tables import (
     BROKER,
     CLUSTER,
@@ -83,6 +86,7 @@ def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot
     # frame with a column for each table took four times as long, and twenty times the disk.
     from pyspark import StorageLevel
 
+    set_for(spark, small=False)
     largest_first = sorted(found, key=lambda cluster: -_size(cluster))
     cores = spark.sparkContext.defaultParallelism
     tasks = min(len(found), max(_TASKS * cores, sum(map(_size, found)) // _TASK_BYTES))
@@ -123,9 +127,12 @@ def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot
                 for start in range(0, len(table), _PACKED):
                     yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
 
-    work = spark.range(0, len(found), 1, tasks).selectExpr("id AS number", "CAST(NULL AS STRING) AS file", "CAST(NULL AS BIGINT) AS start", "CAST(NULL AS BINARY) AS part")
+    columns = {"number": "BIGINT", "file": "STRING", "start": "BIGINT", "part": "BINARY"}
+    untold = [f"CAST(NULL AS {type}) AS {name}" for name, type in columns.items() if name != "number"]
+    work = spark.range(0, len(found), 1, tasks).selectExpr("id AS number", *untold)
     if stretches:
-        read = spark.range(0, len(stretches), 1, len(stretches)).mapInArrow(read_stretches, "number BIGINT, file STRING, start BIGINT, part BINARY")
+        read = spark.range(0, len(stretches), 1, len(stretches))
+        read = read.mapInArrow(read_stretches, ", ".join(f"{name} {type}" for name, type in columns.items()))
         work = work.union(read).repartition(tasks, "number").sortWithinPartitions("number", "file", "start")
     packed = work.mapInArrow(ingest, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
     return tuple(

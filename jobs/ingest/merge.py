@@ -112,7 +112,7 @@ class Merged:
 class _Evidence:
     """What stands about each thing, and where it was told; what was rejected of each file.
 
-    `lines` are the partitions of which nothing but one line tells, `logs` those on disk, if one file tells of all: nothing is weighed there.
+    `lines` are the partitions of which nothing but one line tells, `logs` those on disk, if one file tells of all: neither is weighed.
     """
 
     lines: PartitionLines
@@ -184,9 +184,9 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
 
 def _logs_apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], ReplicaLogs | None]:
     """The files, and the logs that one of them tells as columns; if another tells of log dirs too, every entry is to be weighed."""
+    kinds = (LogDirLine, LogDirsAnswer, ReplicaOnDisk)
     of_log_dirs = [
-        file for file in files
-        if file.reading.logs is not None or any(isinstance(told.fact, (LogDirLine, LogDirsAnswer, ReplicaOnDisk)) for told in file.reading.told)
+        file for file in files if file.reading.logs is not None or any(isinstance(told.fact, kinds) for told in file.reading.told)
     ]
     if len(of_log_dirs) == 1 and (logs := of_log_dirs[0].reading.logs) is not None:
         return list(files), logs
@@ -202,10 +202,8 @@ def _lines_apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], PartitionLi
     of_file = np.repeat(np.array([number for number, _ in with_lines], np.int32), [len(lines) for _, lines in with_lines])
     facts = [told.fact for file in files for told in file.reading.told]
     told_elsewhere = [fact[:2] for fact in facts if isinstance(fact, (PartitionLine, Assigned, Reassigning))]
-    if any(isinstance(fact, MetadataRecord) for fact in facts):
-        alone = np.zeros(len(whole), np.bool_)
-    else:
-        alone = whole.alone(told_elsewhere)
+    in_one_cut = any(isinstance(fact, MetadataRecord) for fact in facts)  # which tells of every partition
+    alone = np.zeros(len(whole), np.bool_) if in_one_cut else whole.alone(told_elsewhere)
     apart = []
     first = 0
     for file in files:

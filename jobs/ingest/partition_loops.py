@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _COMMA, _MINUS, _DOT, _ZERO, _NINE, _UNDERSCORE = b"\t\n\r ,-.09_"
 _MOST_BLANKS = 16  # of a gap
@@ -95,7 +94,7 @@ def _name(data: Any, at: int, end: int) -> int:
     while behind < end:
         byte = data[behind]
         letter = 97 <= byte | 32 <= 122
-        if not (letter or _ZERO <= byte <= _NINE or byte == _DOT or byte == _UNDERSCORE or byte == _MINUS):
+        if not (letter or _ZERO <= byte <= _NINE or byte in (_DOT, _UNDERSCORE, _MINUS)):
             break
         behind += 1
     length = behind - at

@@ -95,8 +95,9 @@ def read(data: bytes, document: bytes) -> ReplicaLogs | None:
     answers = [LogDirsAnswer(id) for id in ids.tolist()]
     dirs = [LogDirLine(*told) for told in zip(ids[of_broker].tolist(), names.to_pylist(), log_dirs.field("error").to_pylist(), strict=True)]
     once = len(set(answers)) == len(answers) and len({told[:2] for told in dirs}) == len(dirs)
+    partitions = pc.cast(name.field("partition"), pa.int64()).to_numpy(zero_copy_only=False)
     read = ReplicaLogs(
-        data, answers, dirs, name.field("topic"), pc.cast(name.field("partition"), pa.int64()).to_numpy(zero_copy_only=False), ids[of_broker][of_log_dir],
+        data, answers, dirs, name.field("topic"), partitions, ids[of_broker][of_log_dir],
         of_log_dir, logs.field("isFuture").to_numpy(zero_copy_only=False), sizes, logs.field("offsetLag").to_numpy(zero_copy_only=False),
     )  # fmt: skip
     return read if once and not read.twice() else None

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,10 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest
 from jobs.lake import Lake, frame
+from jobs.session import set_for
 from jobs.tables import BROKER, CLUSTER, INPUT_FILE, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, PARTITION_LOAD, REJECTED_INPUT, REPLICA, TOPIC
 
 BUNDLED = Path(__file__).parents[2] / "snapshots" / "bundled"
 PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
+
+
+@pytest.fixture(autouse=True)
+def small_again(spark: SparkSession) -> Iterator[None]:
+    """A large source sets the session for large tables, which would slow the tests after it."""
+    yield
+    set_for(spark, small=True)
 
 
 def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
