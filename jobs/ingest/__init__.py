@@ -3,7 +3,7 @@
     source.py    the clusters of a source, and the bytes of their files: the only input
     formats/     one module a format: is a dump of it, and what does each of its entries tell (facts.py)
     reading.py   every entry of a file, told or rejected
-    partition_lines.py, partition_loops.py, replica_logs.py   the entries of the two dumps that grow with partitions, as columns
+    partition_lines.py, replica_logs.py, end_offsets.py   the entries of dumps that grow with partitions, as columns
     metadata_record.py, metadata_image.py   the records of KRaft's metadata log, and the state that they come to
     merge.py     the files of a cluster, merged into rows
 

@@ -26,10 +26,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from jobs.ingest import partition_lines, replica_logs
 from jobs.ingest.dump import Rejected
+from jobs.ingest.end_offsets import EndOffsets
 from jobs.ingest.facts import (
     Assigned,
     BrokerCapacity,
@@ -112,12 +114,13 @@ class Merged:
 class _Evidence:
     """What stands about each thing, and where it was told; what was rejected of each file.
 
-    `lines` are the partitions of which nothing but one line tells, `logs` those on disk, if one file tells of all: neither is weighed.
+    `lines` are the partitions of which nothing but one line tells, `logs` those on disk, if one file tells of all, and so are `ends`: these are not weighed.
     """
 
     lines: PartitionLines
     of_file: NDArray[np.int32]  # by line: which of the files
     logs: ReplicaLogs | None
+    ends: EndOffsets | None
     files: Sequence[ReadFile]
     standing: dict[type, dict[Any, Place]] = field(default_factory=lambda: defaultdict(dict))
     samples: list[pa.Table] = field(default_factory=list)
@@ -156,9 +159,10 @@ class _Evidence:
 def merge_files(files: Iterable[ReadFile]) -> Merged:
     """The rows of a cluster's tables."""
     files = sorted(files, key=lambda file: (file.written_at.replace(microsecond=0), file.name))
-    files, logs = _logs_apart(files)
+    files, logs = _apart(files, "logs", LogDirLine, LogDirsAnswer, ReplicaOnDisk)
+    files, ends = _apart(files, "ends", EndOffset)
     files, lines, of_file = _lines_apart(files)
-    evidence = _weigh(_Evidence(lines, of_file, logs, files))
+    evidence = _weigh(_Evidence(lines, of_file, logs, ends, files))
     _assignments(evidence)
     rows = {
         "broker": _brokers(evidence),
@@ -182,15 +186,17 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
     return Merged(rows, columns)
 
 
-def _logs_apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], ReplicaLogs | None]:
-    """The files, and the logs that one of them tells as columns; if another tells of log dirs too, every entry is to be weighed."""
-    kinds = (LogDirLine, LogDirsAnswer, ReplicaOnDisk)
-    of_log_dirs = [
-        file for file in files if file.reading.logs is not None or any(isinstance(told.fact, kinds) for told in file.reading.told)
+def _apart(files: Sequence[ReadFile], columns: str, *kinds: type) -> tuple[list[ReadFile], Any]:
+    """The files, and the columns that one of them tells; if another tells of such things too, every entry is to be weighed."""
+    telling = [
+        file for file in files
+        if getattr(file.reading, columns) is not None or any(isinstance(told.fact, kinds) for told in file.reading.told)
     ]
-    if len(of_log_dirs) == 1 and (logs := of_log_dirs[0].reading.logs) is not None:
-        return list(files), logs
-    return [replace(file, reading=read_entries(file.reading.logs.data)) if file.reading.logs is not None else file for file in files], None
+    if len(telling) == 1 and (told := getattr(telling[0].reading, columns)) is not None:
+        return list(files), told
+    return [
+        file if (told := getattr(file.reading, columns)) is None else replace(file, reading=read_entries(told.data)) for file in files
+    ], None
 
 
 def _lines_apart(files: Sequence[ReadFile]) -> tuple[list[ReadFile], PartitionLines, NDArray[np.int32]]:
@@ -450,6 +456,14 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
             key = (fact.topic, fact.partition)
             end_offset[key] = max(fact.log_end_offset, end_offset.get(key, 0))
     end_offset |= {(fact.topic, fact.partition): fact.offset for fact in evidence.of(EndOffset)}
+    lines, ends = evidence.lines, evidence.ends
+    told_ends = np.full(len(lines), -1)
+    if ends is not None:
+        of_row = lines.rows_of(ends.topic, ends.partition)
+        told_ends[of_row[of_row >= 0]] = ends.offset[of_row >= 0]
+        strays = np.flatnonzero(of_row < 0)
+        keys = zip(ends.topic.take(pa.array(strays)).to_pylist(), ends.partition[strays].tolist(), strict=True)
+        end_offset |= dict(zip(keys, ends.offset[strays].tolist(), strict=True))
     rows = [
         (
             p.topic, p.partition, p.leader, p.replicas, sorted(p.isr), None if p.elr is None else sorted(p.elr), p.last_known_elr,
@@ -457,16 +471,16 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
         )
         for p in sorted(evidence.of(PartitionLine))
     ]
-    lines = evidence.lines
     if not len(lines):
         return rows
-    ends = pa.nulls(len(lines), pa.int64())
+    of_lines = pa.array(told_ends, mask=told_ends < 0)
     if end_offset:
-        ends = pa.array(map(end_offset.get, zip(lines.topics().to_pylist(), lines.partition.tolist(), strict=True)), pa.int64())
+        keys = zip(lines.topics().to_pylist(), lines.partition.tolist(), strict=True)
+        of_lines = pc.coalesce(of_lines, pa.array(map(end_offset.get, keys), pa.int64()))
     columns = [
         lines.topics(), pa.array(lines.partition), pa.array(lines.leader, mask=lines.leader == partition_lines.NONE),
         lines.lists("replicas"), lines.lists("isr", in_order=True), lines.lists("elr", in_order=True), lines.lists("last_known_elr"),
-        lines.lists("adding_replicas", empty=False), lines.lists("removing_replicas", empty=False), ends, pa.nulls(len(lines), pa.bool_()),
+        lines.lists("adding_replicas", empty=False), lines.lists("removing_replicas", empty=False), of_lines, pa.nulls(len(lines), pa.bool_()),
     ]
     return _with(PARTITION, columns, rows, "topic", "partition")
 
@@ -614,8 +628,8 @@ def _input_files(evidence: _Evidence) -> Rows:
     rows = []
     lines = np.bincount(evidence.of_file, minlength=len(evidence.files)).tolist()
     for file, of_lines in sorted(zip(evidence.files, lines, strict=True), key=lambda pair: pair[0].name):
-        of_logs = len(evidence.logs) if evidence.logs is not None and file.reading.logs is not None else 0
-        read = sum(told.entries for told in file.reading.told) + len(file.reading.rejected) + of_lines + of_logs
+        of_columns = [len(columns) for columns in (file.reading.logs, file.reading.ends) if columns is not None]
+        read = sum(told.entries for told in file.reading.told) + len(file.reading.rejected) + of_lines + sum(of_columns)
         entries, rejected = read + evidence.missing[file.name], len(evidence.rejected[file.name])
         rows.append((file.name, file.reading.format, entries, entries - rejected, rejected, file.size_bytes))
     return rows

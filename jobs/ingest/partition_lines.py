@@ -147,6 +147,8 @@ class PartitionLines:
 
     def rows_of(self, topic: pa.Array, partition: NDArray[np.int64]) -> Places:
         """Of lines in order, the rows of these partitions; -1: there is none."""
+        if not len(self):
+            return np.full(len(partition), -1)
         code = {name: code for code, name in enumerate(self.names)}
         first = np.flatnonzero(np.diff(self.topic, prepend=-1))
         rank = np.full(len(self.names) + 1, -1, np.int64)  # by code; the last is that of no topic

@@ -13,7 +13,8 @@ from typing import Any
 
 from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, json_document
-from jobs.ingest.formats import FORMATS, kafka_log_dirs, kafka_topics
+from jobs.ingest.end_offsets import EndOffsets
+from jobs.ingest.formats import FORMATS, kafka_get_offsets, kafka_log_dirs, kafka_topics
 from jobs.ingest.partition_lines import Part, PartitionLines, Text
 from jobs.ingest.replica_logs import ReplicaLogs
 
@@ -30,6 +31,7 @@ class Reading:
     rejected: list[Rejected]
     lines: PartitionLines | None = None
     logs: ReplicaLogs | None = None  # likewise of a large kafka-log-dirs
+    ends: EndOffsets | None = None  # and of a large kafka-get-offsets
 
 
 def read_dump(data: bytes, *, many_bytes: int = MANY_BYTES) -> Reading:
@@ -40,6 +42,9 @@ def read_dump(data: bytes, *, many_bytes: int = MANY_BYTES) -> Reading:
             if format is kafka_log_dirs and len(data) >= many_bytes and (of_logs := kafka_log_dirs.parse_columns(data)):
                 told, logs = of_logs
                 return Reading(format.NAME, told, [], logs=logs)
+            if format is kafka_get_offsets and len(data) >= many_bytes and (of_ends := kafka_get_offsets.parse_columns(data)):
+                rejected, ends = of_ends
+                return Reading(format.NAME, [], rejected, ends=ends)
             entries: list[Told | Rejected] = []
             lines = None
             try:

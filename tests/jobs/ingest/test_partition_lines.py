@@ -143,18 +143,26 @@ def others(chance: random.Random) -> dict[str, bytes]:
             text = text[:at] + chance.choice(["1", "-", '"', "null", "\n", "\\u0041", "é", ".0", "}", "{", ",", "99999999999", ""]) + text[at + 1 :]
         return text
 
+    def ends() -> str:
+        lines = [f"{topic}:{partition}:{chance.randrange(99)}" for topic in ("t", "orders", "gone") for partition in range(3)]
+        for _ in range(chance.choice([0, 0, 1, 2])):
+            lines.insert(0, chance.choice([lines[-1], "t:9:", "t:0000000001:5", "a b:1:2", ".:0:1", "t:3:99999999999999999999", "", " ", "t:4:5 ", "é:1:1", "t:5:6\x1c"]))
+        return chance.choice(["\n", "\n", "\r\n"]).join([*lines, ""])
+
     moves = '{{"topic":"t","partition":{},"replicas":[{}],"log_dirs":["any"]}}'.format(chance.randrange(4), chance.choice(["1,2", "2"]))
     known = {
         "log-dirs": log_dirs(),
         "more-log-dirs": log_dirs(),
-        "offsets": "".join(f"{topic}:{partition}:{chance.randrange(99)}\n" for topic in ("t", "orders") for partition in range(3)),
+        "offsets": ends(),
+        "more-offsets": ends(),
+        "groups": f"GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\ng t 0 1 {chance.randrange(9)} 0 - - -\n",
         "brokers": "broker_id,rack\n1,a\n2,b\n",
         "plan": f'Current partition replica assignment\n{{"version":1,"partitions":[{moves}]}}\n',
         "more": "\n".join(described(chance, chance.randrange(6))) + "\n",
         "znodes": '{"path":"/brokers/topics/t/partitions/0/state","data":{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}}\n'
         '{"path":"/brokers/topics/t","data":{"version":1,"partitions":{"0":[1,2]}}}\n',
     }
-    return {name: known[name].encode() for name in chance.sample(sorted(known), chance.randint(0, 3))}
+    return {name: known[name].encode() for name in chance.sample(sorted(known), chance.randint(0, 4))}
 
 
 def fuzzed(seed: int) -> dict[str, bytes]:
@@ -176,14 +184,15 @@ def test_spoiled_texts_become_the_same_tables(hundred: int) -> None:
 
 def test_spoiled_texts_try_both_ways() -> None:
     """Else the comparison would be of a thing with itself."""
-    taken = told = refused = logs = 0
+    taken = told = refused = logs = ends = 0
     for seed in range(300):
         for data in fuzzed(seed).values():
             reading = read_dump(data, many_bytes=0)
             logs += len(reading.logs) if reading.logs else 0
+            ends += len(reading.ends) if reading.ends else 0
             if reading.lines is not None:
                 taken, told, refused = taken + len(reading.lines), told + len(reading.told), refused + len(reading.rejected)
-    assert min(taken, told, refused, logs) > 100
+    assert min(taken, told, refused, logs, ends) > 100
     assert taken > told
 
 

@@ -1,0 +1,42 @@
+"""The end offsets in a text of kafka-get-offsets, many at once: columns, of a text that tells of each partition once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_LINE = r"^(?P<topic>[a-zA-Z0-9._-]{1,249}):(?P<partition>[0-9]{1,9}):(?P<offset>[0-9]{1,18})\s{0,16}$"
+
+
+@dataclass(frozen=True, slots=True)
+class EndOffsets:
+    """A row of each array is a partition."""
+
+    data: bytes  # of the file, to read it again by its lines
+    topic: pa.StringArray
+    partition: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.partition)
+
+
+def read(data: bytes) -> tuple[EndOffsets, list[tuple[int, str]]] | None:
+    """The offsets, and the lines that are no offset with their numbers; None: one partition is told twice, or the text is not ASCII."""
+    if not data.isascii():
+        return None
+    lines = data.decode("ascii").split("\n")
+    found = pc.extract_regex(pa.array(lines), _LINE)
+    others = [(int(row) + 1, lines[row]) for row in np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))]
+    known = found.drop_null()
+    topic, partition, offset = (known.field(name) for name in ("topic", "partition", "offset"))
+    numbers = [pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False) for column in (partition, offset)]
+    named = topic.dictionary_encode()
+    keys = named.indices.to_numpy().astype(np.int64) << 32 | numbers[0]
+    if len(np.unique(keys)) < len(keys) or {".", ".."} & set(named.dictionary.to_pylist()):
+        return None
+    return EndOffsets(data, topic, *numbers), others
