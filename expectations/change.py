@@ -75,7 +75,8 @@ def expectations(limits: Limits) -> list[Expectation]:
             "A lost broker that explains a change has its row.",
             """
                 SELECT cluster_id, kind, topic, partition, group_id, name, cause
-                FROM (SELECT *, explode(regexp_extract_all(cause, '[0-9]+', 0)) AS lost FROM {batch} WHERE cause LIKE 'broker% lost') AS caused
+                FROM (SELECT *, explode(regexp_extract_all(cause, '[0-9]+', 0)) AS lost
+                      FROM {batch} WHERE cause LIKE 'broker% lost') AS caused
                 ANTI JOIN (SELECT cluster_id, CAST(broker_id AS STRING) AS lost FROM {batch} WHERE kind = 'broker lost') AS broker
                     USING (cluster_id, lost)
             """,

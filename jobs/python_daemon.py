@@ -1,8 +1,8 @@
 """The process that Spark's Python workers are forked from: PySpark's own, without Spark's archives on the path.
 
-For each task a worker invalidates Python's import caches, and Python 3.11 then reads the directory of every archive that something was imported
-from anew: pyspark.zip, py4j's and spark-core's jar, which Spark puts first on the path. That is 0.3 s of each task's processor, whatever the
-task does. Where Spark itself lies in an installed package, the package has all that the archives have.
+For each task a worker invalidates Python's import caches, and Python 3.11 then reads anew the directory of every archive that something was
+imported from: pyspark.zip, py4j's and spark-core's jar, which Spark puts first on the path. That is 0.3 s of each task's processor, whatever
+the task does. Where Spark itself lies in an installed package, the package has all that the archives have.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class Merged:
 class _Evidence:
     """What stands about each thing, and where it was told; what was rejected of each file.
 
-    `lines` are the partitions of which nothing but one line tells, `logs` those on disk, if one file tells of all, and so are `ends`: these are not weighed.
+    Not weighed are `lines`, partitions of which nothing but one line tells, and `logs` and `ends`, if one file tells of all.
     """
 
     lines: PartitionLines

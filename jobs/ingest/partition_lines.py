@@ -218,7 +218,8 @@ def whole(parts: Sequence[Part], text: Text) -> tuple[PartitionLines, list[tuple
 def joined(parts: Sequence[PartitionLines]) -> PartitionLines:
     """All these lines, without their texts."""
     code: dict[str, int] = {}
-    topics = [np.array([code.setdefault(name, len(code)) for name in part.names], np.int32)[part.topic] for part in parts]
+    codes = [np.array([code.setdefault(name, len(code)) for name in part.names], np.int32) for part in parts]
+    topics = [of_part[part.topic] for of_part, part in zip(codes, parts, strict=True)]
     before = np.cumsum([0, *(len(part.ids) for part in parts)])
     parts = [_NO_LINES, *(replace(part, topic=topic, at=part.at + shift) for part, topic, shift in zip(parts, topics, before, strict=False))]
     rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
