@@ -19,7 +19,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from dags.tasks import SNAPSHOT_PATTERN, says, submit
+from dags.tasks import SNAPSHOT_PATTERN, answer, says
 
 _LINES = {"drain": "--drain", "add": "--add", "replication_factor": "--replication-factor", "topics": "--topic"}
 
@@ -90,10 +90,4 @@ with DAG(
         "on_failure_callback": says("there is no plan; what is published stands as it was"),
     },
 ) as dag:
-    submit(
-        "plan",
-        # One expression, rendered to the list that it is: a list of templates could leave no option out.
-        "{{ ['plan', '--lake', var.value.topology_lake] + question(params)"
-        " + ['--id', run_id, '--report', [var.value.topology_reports, dag.dag_id, run_id] | join('/')] }}",
-        render_template_as_native_obj=True,
-    )
+    answer("plan")

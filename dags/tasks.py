@@ -52,6 +52,17 @@ def report() -> SparkSubmitOperator:
     return submit("report", ["report", *_NIGHT, "--report", REPORT], retries=0)
 
 
+def answer(command: str) -> SparkSubmitOperator:
+    """Answer a form: the command with the options that the DAG's macro `question` makes of it, under the run's id."""
+    return submit(
+        command.replace("-", "_"),
+        # One expression, rendered to the list that it is: a list of templates could leave no option out.
+        f"{{{{ ['{command}', '--lake', var.value.topology_lake] + question(params)"
+        " + ['--id', run_id, '--report', [var.value.topology_reports, dag.dag_id, run_id] | join('/')] }}",
+        render_template_as_native_obj=True,
+    )
+
+
 def submit(task_id: str, arguments: list[str] | str, **options: Any) -> SparkSubmitOperator:
     """Run the command through spark-submit, where the connection `spark_default` says."""
     return SparkSubmitOperator(

@@ -18,7 +18,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from dags.tasks import SNAPSHOT_PATTERN, says, submit
+from dags.tasks import SNAPSHOT_PATTERN, answer, says
 
 
 def question(form: Mapping[str, Any]) -> list[str]:
@@ -86,10 +86,4 @@ with DAG(
         "on_failure_callback": says("there is no answer; what is published stands as it was"),
     },
 ) as dag:
-    submit(
-        "what_if",
-        # One expression, rendered to the list that it is: a list of templates could leave no option out.
-        "{{ ['what-if', '--lake', var.value.topology_lake] + question(params)"
-        " + ['--id', run_id, '--report', [var.value.topology_reports, dag.dag_id, run_id] | join('/')] }}",
-        render_template_as_native_obj=True,
-    )
+    answer("what-if")
