@@ -219,10 +219,12 @@ def plan(
     place, allowed = _lake(lake), _limits(limits)
     with _telling(f"plan, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed.cruise_control)
-    parts = pages.plan(open_in_duckdb(place), found, id)
+    connection = open_in_duckdb(place)
+    parts = pages.plan(connection, found, id)
     pages.show(parts)
     if folder := _pages(place, f"{found}/{id}", report):
-        pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={})
+        pictures = pages.plan_pictures(connection, found, id)
+        pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={}, pictures=pictures)
         written = files(place, found, id, folder)
         _say(f"The page and {len(written)} files for kafka-reassign-partitions and kafka-leader-election lie in [bold]{folder}[/].")
     _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{id}'\"[/]")

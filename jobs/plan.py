@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import Night
-from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN, PLAN_GOAL, PLAN_MOVE, PLAN_WAVE, REPLICA, TOPIC, Table
+from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN, PLAN_BROKER, PLAN_GOAL, PLAN_MOVE, PLAN_WAVE, REPLICA, TOPIC, Table
 from jobs.what_if import published
 from kafka_model import failover, goal, reassignment
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
@@ -30,7 +30,7 @@ from kafka_model.partition import Partition
 from kafka_model.reassignment import Asked, Bounds
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
-WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL)
+WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER)
 
 _MIB, _KIB = float(2**20), float(2**10)
 
@@ -141,7 +141,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
         }
         for name, hard in goal.GOALS.items()
     ]
-    return tuple(_table(of, found) for of, found in zip(WRITES, ([summary], moves, waves, goals), strict=True))
+    return tuple(_table(of, found) for of, found in zip(WRITES, ([summary], moves, waves, goals, _carried(plan, leader, sizes)), strict=True))
 
 
 def _rows(night: Night, table: Table, cluster_id: str) -> pa.Table:
@@ -240,6 +240,20 @@ def _capacities(brokers: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
         name: np.array([math.nan if row[column] is None else row[column] / unit for row in ordered])
         for name, (column, unit) in columns.items()
     }
+
+
+def _carried(plan: reassignment.Plan, leader: np.ndarray, sizes: np.ndarray) -> list[dict[str, Any]]:
+    """What each broker carries, before and after."""
+    cluster = plan.cluster
+    columns: dict[str, list[Any]] = {"broker_id": cluster.broker_ids.tolist()}
+    for suffix, replicas, leaders in (("_before", cluster.replicas, cluster.leader), ("", plan.replicas, leader)):
+        of, _ = np.nonzero(replicas >= 0)
+        at = replicas[replicas >= 0]
+        columns[f"replicas{suffix}"] = np.bincount(at, minlength=len(cluster.broker_ids)).tolist()
+        columns[f"leaders{suffix}"] = np.bincount(leaders[leaders >= 0], minlength=len(cluster.broker_ids)).tolist()
+        stored = np.bincount(at, weights=sizes[of], minlength=len(cluster.broker_ids))
+        columns[f"size_bytes{suffix}"] = [_finite(float(size)) for size in stored]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _throttle(brokers: Sequence[dict[str, Any]], share: float) -> float | None:

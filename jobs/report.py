@@ -243,6 +243,32 @@ def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[Rend
     return [summary, goals, waves, moves]
 
 
+def plan_pictures(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> str:
+    """What each broker carries before and after, as bars; HTML, for a browser."""
+    names = {"replicas": "replicas", "leaders": "leaders", "size_bytes": "GiB"}
+    columns = ", ".join(f"{name}{suffix}" for name in names for suffix in ("_before", ""))
+    rows = connection.execute(
+        f"SELECT broker_id, {columns} FROM plan_broker WHERE snapshot_id = ? AND plan_id = ? ORDER BY 1", [snapshot_id, id]
+    ).fetchall()
+    drawn = []
+    for place, (name, title) in enumerate(names.items()):
+        pairs = [(row[0], row[1 + 2 * place], row[2 + 2 * place]) for row in rows]
+        most = max((value for _, *values in pairs for value in values if value is not None), default=0)
+        if most:
+            unit = 2**30 if name == "size_bytes" else 1
+            lines = "".join(f"<tr><th>{broker}</th>{_bar(before, most, unit)}{_bar(after, most, unit)}</tr>" for broker, before, after in pairs)
+            drawn.append(f"<h2>{title} of each broker</h2><table><tr><th>broker</th><th>now</th><th>then</th></tr>{lines}</table>")
+    return "".join(drawn)
+
+
+def _bar(value: float | None, most: float, unit: int) -> str:
+    if value is None:
+        return "<td class=none>not told</td>"
+    text = f"{value / unit:.2f}" if unit > 1 else f"{value}"
+    filled = round(100 * value / most)
+    return f'<td style="min-width:14rem;background:linear-gradient(90deg,#9cc3e6 {filled}%,#fff {filled}%)">{text}</td>'
+
+
 def show(parts: Sequence[RenderableType]) -> None:
     console = Console(highlight=False)
     for part in parts:

@@ -550,6 +550,16 @@ PLAN_WAVE = Table("plan_wave", "a wave of a plan, and what a broker's death does
     moves_of_busiest_broker BIGINT NOT NULL COMMENT 'replicas to or from it',
     harmed BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR, once the wave is done'
 """, slice=("snapshot_id", "plan_id"))
+PLAN_BROKER = Table("plan_broker", "what a broker carries before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "broker_id"), f"""
+    {_PLAN},
+    broker_id INT NOT NULL,
+    replicas_before BIGINT NOT NULL,
+    replicas        BIGINT NOT NULL,
+    leaders_before BIGINT NOT NULL COMMENT 'who leads now',
+    leaders        BIGINT NOT NULL COMMENT 'once the preferred election is held',
+    size_bytes_before DOUBLE COMMENT 'each replica with its partition''s size; null: not told of all',
+    size_bytes        DOUBLE COMMENT 'likewise'
+""", slice=("snapshot_id", "plan_id"))
 PLAN_GOAL = Table("plan_goal", "a goal of Cruise Control before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "goal"), f"""
     {_PLAN},
     goal STRING NOT NULL,

@@ -63,7 +63,7 @@ def made(told: dict[Table, pa.Table], **asked: Any) -> tuple[list[dict[str, Any]
 
 def test_a_dead_broker_and_a_shared_rack_are_left_and_nobody_is_harmed_more_on_the_way() -> None:
     told = cluster([([1, 2, 3], 1, [1, 2, 3]), ([1, 3, 4], 1, [1, 3])], dead=(4,))
-    (summary,), moves, waves, goals = made(told, balance=False)
+    (summary,), moves, waves, goals, _ = made(told, balance=False)
     # Rack c died with broker 4: two racks are left, and three replicas are as even on them as can be.
     assert [(move["partition"], move["replicas_before"], move["replicas"], move["reason"]) for move in moves] == [
         (1, [1, 3, 4], [1, 3, 2], "dead or drained broker"),
@@ -77,7 +77,7 @@ def test_a_dead_broker_and_a_shared_rack_are_left_and_nobody_is_harmed_more_on_t
 
 def test_leadership_alone_is_wave_nought_and_an_election_is_named() -> None:
     told = cluster([([1, 3], 3, [1, 3]), *[([1, 4], 1, [1, 4])] * 5])
-    (summary,), moves, waves, goals = made(told)
+    (summary,), moves, waves, goals, _ = made(told)
     assert [move["added_replicas"] for move in moves if move["wave"] == 0] == [[]] * sum(move["wave"] == 0 for move in moves)
     assert summary["elections"] == sum(move["leader_before"] != move["replicas"][0] for move in moves)
     verdicts = {goal["goal"]: (goal["verdict_before"], goal["verdict"]) for goal in goals}
@@ -88,13 +88,24 @@ def test_leadership_alone_is_wave_nought_and_an_election_is_named() -> None:
     assert [wave["wave"] for wave in waves] == sorted({move["wave"] for move in moves})
 
 
+def test_each_broker_is_told_with_what_it_carries_before_and_after() -> None:
+    told = cluster([([1, 2], 2, [1, 2])])
+    *_, brokers = made(told, balance=False)
+    assert [tuple(row.values()) for row in brokers] == [
+        (1, 1, 1, 0, 1, 100.0, 100.0),
+        (2, 1, 0, 1, 0, 100.0, 0.0),
+        (3, 0, 1, 0, 0, 0.0, 100.0),
+        (4, 0, 0, 0, 0, 0.0, 0.0),
+    ]
+
+
 def test_the_throttle_is_the_share_of_the_slowest_network() -> None:
     (summary,), *_ = made(cluster([([1, 3], 1, [1, 3])]), network_share=0.25)
     assert summary["throttle_bytes_per_s"] == 250_000
 
 
 def test_bytes_that_are_not_told_are_not_nought() -> None:
-    (summary,), moves, waves, _ = made(cluster([([1, 2], 1, [1, 2])], size=None))
+    (summary,), moves, waves, *_ = made(cluster([([1, 2], 1, [1, 2])], size=None))
     assert (summary["moved_replicas"], summary["moved_bytes"]) == (1, None)
     assert [move["moved_bytes"] for move in moves] == [wave["moved_bytes"] for wave in waves] == [None]
 
@@ -150,4 +161,4 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
     job.answer(lake, "s", question, Thresholds())
     job.answer(lake, "s", Question("q", "c"), Thresholds())
     assert sorted(row["plan_id"] for row in lake.rows(PLAN)) == ["p", "q"]
-    assert [table.name for table in WRITES] == ["plan", "plan_move", "plan_wave", "plan_goal"]
+    assert [table.name for table in WRITES] == ["plan", "plan_move", "plan_wave", "plan_goal", "plan_broker"]
