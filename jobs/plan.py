@@ -22,7 +22,20 @@ from pyspark.sql import functions as F
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import Night
-from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN, PLAN_BROKER, PLAN_GOAL, PLAN_MOVE, PLAN_WAVE, REPLICA, TOPIC, Table
+from jobs.tables import (
+    BROKER,
+    CLUSTER,
+    PARTITION,
+    PARTITION_LOAD,
+    PLAN,
+    PLAN_BROKER,
+    PLAN_GOAL,
+    PLAN_MOVE,
+    PLAN_WAVE,
+    REPLICA,
+    TOPIC,
+    Table,
+)
 from jobs.what_if import published
 from kafka_model import failover, goal, reassignment
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
@@ -141,7 +154,9 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
         }
         for name, hard in goal.GOALS.items()
     ]
-    return tuple(_table(of, found) for of, found in zip(WRITES, ([summary], moves, waves, goals, _carried(plan, leader, sizes)), strict=True))
+    return tuple(
+        _table(of, found) for of, found in zip(WRITES, ([summary], moves, waves, goals, _carried(plan, leader, sizes)), strict=True)
+    )
 
 
 def _rows(night: Night, table: Table, cluster_id: str) -> pa.Table:

@@ -23,6 +23,7 @@ Broker 1 leads all three, where two are allowed: the last partition is led by it
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -223,12 +224,13 @@ def judged(
     factor = int((rows >= 0).sum(axis=1).max(initial=1))
     verdicts = goal.judge_brokers(of_goal, use, thresholds, partitions=len(led), max_replication_factor=factor)
     spread = _spread_breaches(cluster, rows, leader, at, of, led, thresholds)
+    spread["MinTopicLeadersPerBrokerGoal"], needed = _topic_leaders(cluster, leader, led, thresholds)
     racks = len(np.unique(cluster.racks[cluster.live])) if cluster.racks_told else None
-    return verdicts | goal.judge_spread(spread, racks, factor, None, thresholds)
+    return verdicts | goal.judge_spread(spread, racks, factor, needed, thresholds)
 
 
 def _spread_breaches(cluster: Cluster, rows: Ints, leader: Ints, at: Ints, of: Ints, led: Ints, thresholds: Thresholds) -> dict[str, int]:
-    """How many breaches the goals of racks, topics and leaders have; none is told of topics with least leaders."""
+    """How many breaches the goals of racks, topics and leaders have."""
     live_racks = np.unique(cluster.racks[cluster.live])
     racks = np.where(rows >= 0, cluster.racks[rows], -1)
     on_rack = np.zeros((len(rows), int(cluster.racks.max(initial=0)) + 1), dtype=np.int64)
@@ -246,8 +248,21 @@ def _spread_breaches(cluster: Cluster, rows: Ints, leader: Ints, at: Ints, of: I
         "RackAwareDistributionGoal": int(uneven.sum()),
         "PreferredLeaderElectionGoal": int((cluster.live[rows[:, 0]] & (leader != rows[:, 0])).sum()),
         "TopicReplicaDistributionGoal": int(outside.sum()),
-        "MinTopicLeadersPerBrokerGoal": 0,
     }
+
+
+def _topic_leaders(cluster: Cluster, leader: Ints, led: Ints, thresholds: Thresholds) -> tuple[int, int | None]:
+    """Live brokers short of leaders of a topic, and how many partitions a topic needs that cannot give each its least."""
+    pattern, live = thresholds.topics_with_min_leaders_per_broker, int(cluster.live.sum())
+    short, needed = 0, []
+    for at, topic in enumerate(cluster.topics):
+        of_topic = leader[cluster.topic[led] == at] if pattern and re.fullmatch(pattern, topic) else leader[:0]
+        if len(of_topic):
+            least = goal.least_topic_leaders(len(of_topic), live, thresholds)
+            counts = np.bincount(of_topic, minlength=len(cluster.broker_ids))[cluster.live]
+            short += int((counts < least).sum())
+            needed += [least * live] if len(of_topic) < least * live else []
+    return short, max(needed, default=None)
 
 
 def _told(value: float) -> float | None:
