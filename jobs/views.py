@@ -158,6 +158,19 @@ ANSWERS: dict[str, tuple[str, str]] = {
         GROUP BY snapshot_id, cluster_id, broker_id, latest
         """,
     ),
+    "consumer_load": (
+        "what each member of a group was seen to hold, idle ones too: partitions, and what producers sent to these (sampled; grown since the night before)",
+        """
+        SELECT m.snapshot_id, m.cluster_id, m.group_id, m.member_id, m.client_id, m.host, count(a.topic) AS partitions,
+               sum(l.records) AS records, sum(l.size_bytes) AS size_bytes, sum(l.observed_records) AS observed_records,
+               sum(l.observed_size_bytes) AS observed_size_bytes, m.latest
+        FROM group_member m
+        LEFT JOIN observed_assignment a ON a.snapshot_id = m.snapshot_id AND a.cluster_id = m.cluster_id AND a.group_id = m.group_id
+              AND a.member_id = m.member_id
+        LEFT JOIN producer_load l ON l.snapshot_id = m.snapshot_id AND l.cluster_id = m.cluster_id AND l.topic = a.topic AND l.partition = a.partition
+        GROUP BY m.snapshot_id, m.cluster_id, m.group_id, m.member_id, m.client_id, m.host, m.latest
+        """,
+    ),
     "broken_since": (
         "the rules that a cluster breaks in a night, since which night, and in how many; a night in which a rule is not told does not mend it",
         """

@@ -137,6 +137,14 @@ def test_the_scatter_width_is_the_brokers_that_share_a_partition(lake: Lake) -> 
     assert dict(rows) == {id: len(others) for id, others in neighbours.items() if others}
 
 
+def test_members_have_between_them_what_their_group_holds(lake: Lake) -> None:
+    held = "SELECT cluster_id, group_id, count(*) FROM observed_assignment WHERE latest GROUP BY ALL ORDER BY ALL"
+    loads = "SELECT cluster_id, group_id, sum(partitions)::BIGINT FROM consumer_load WHERE latest AND partitions > 0 GROUP BY ALL ORDER BY ALL"
+    assert ask(lake, loads) == ask(lake, held) != []
+    idle = "SELECT count(*) FROM group_member m ANTI JOIN observed_assignment a USING (snapshot_id, cluster_id, group_id, member_id) WHERE m.latest"
+    assert ask(lake, "SELECT count(*) FROM consumer_load WHERE latest AND partitions = 0") == ask(lake, idle) != [(0,)]
+
+
 def test_a_broken_rule_tells_since_which_night(lake: Lake) -> None:
     ask_since = "SELECT snapshot_id, since_snapshot_id, nights FROM broken_since WHERE cluster_id = 'payments-us' AND suite || '.' || rule = "
     assert ask(lake, f"{ask_since} 'partition_health.replicas_on_live_brokers'") == [(SECOND, SECOND, 1)]
