@@ -406,26 +406,27 @@ class _State:
         return max(slots, key=lambda slot: (slot != 0, int(self.count[held[slot]]), slot))
 
     def within_capacity(self) -> None:
-        """Off brokers that hold too many replicas or bytes, the smallest that will do."""
+        """Off brokers that hold too many replicas or bytes: the smallest that clears the excess, failing that the largest."""
         most = self.thresholds.max_replicas_per_broker
-        for b in np.flatnonzero(self.open).tolist():
-            while (self.count[b] > most or self.bytes[b] > self.room[b]) and self.shed(b):
-                pass
+        for b in np.flatnonzero(self.open & ((self.count > most) | (self.bytes > self.room))).tolist():
+            ps, slots = self.held(b)
+            stays = np.ones(len(ps), dtype=np.bool_)
+            while self.count[b] > most or self.bytes[b] > self.room[b]:
+                excess = self.bytes[b] - self.room[b] if self.bytes[b] > self.room[b] else 0.0
+                left = np.flatnonzero(stays)
+                sizes = self.cluster.size[ps[left]]
+                order = left[np.lexsort((ps[left], np.where(sizes >= excess, sizes, -sizes), sizes < excess))]
+                gone = next((at for at in order[: 4 * _TRIED].tolist() if self.shed(int(ps[at]), int(slots[at]))), None)
+                if gone is None:
+                    break
+                stays[gone] = False
 
-    def shed(self, b: int) -> bool:
-        """One replica off the broker to one that has room for it."""
-        excess = self.bytes[b] - self.room[b] if self.bytes[b] > self.room[b] else 0.0
-        ps, slots = self.held(b)
-        sizes = self.cluster.size[ps]
-        # The smallest that clears the excess; failing that the largest.
-        order = np.lexsort((ps, np.where(sizes >= excess, sizes, -sizes), sizes < excess))
-        for at in order[: 4 * _TRIED].tolist():
-            p, slot = int(ps[at]), int(slots[at])
-            target = self.best(p, self.targets(p, slot) & self.roomy(p))
-            if target is not None:
-                self.put(p, slot, target, CAPACITY)
-                return True
-        return False
+    def shed(self, p: int, slot: int) -> bool:
+        """The replica to a broker that has room for it, if there is one."""
+        target = self.best(p, self.targets(p, slot) & self.roomy(p))
+        if target is not None:
+            self.put(p, slot, target, CAPACITY)
+        return target is not None
 
     # ------------------------------------------------------------ what is soft
     def even_replicas(self) -> None:
@@ -455,7 +456,7 @@ class _State:
         order = np.lexsort((ps, self.cluster.size[ps], -self.of_topic[self.cluster.topic[ps], b], slots == 0))
         done = 0
         for at in order.tolist():
-            if done == moves:
+            if done == moves or not (self.count[self.open] < upper).any():
                 break
             p, slot = int(ps[at]), int(slots[at])
             takers = (self.count < upper) & self.roomy(p)
@@ -539,15 +540,15 @@ class _State:
             queue = deque(starts)
             while queue:
                 b = queue.popleft()
-                if b in ends:
-                    path = [b]
-                    while (previous := came[path[-1]]) is not None:
-                        path.append(previous)
-                    return path[::-1]
                 for other in sorted(open.tolist(), key=lambda at: (int(leaders[at]), at)):
                     if other not in came and usable(b, other) is not None:
                         came[other] = b
                         queue.append(other)
+                        if other in ends:
+                            path = [other]
+                            while (previous := came[path[-1]]) is not None:
+                                path.append(previous)
+                            return path[::-1]
             return None
 
         while True:

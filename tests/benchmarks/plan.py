@@ -18,6 +18,7 @@ from kafka_model.placement import place_rack_aware
 from kafka_model.reassignment import Bounds, Cluster, Plan, judged, net_imbalance, plan, waves
 
 FACTOR, PARTITIONS = 3, 50  # of each topic
+LIMITS = Thresholds(max_replicas_per_broker=20_000)  # 2,800,000 on 215 brokers are 13,000 on each
 
 
 def made_up(replicas: int, brokers: int, racks: int, skew: float) -> Cluster:
@@ -90,7 +91,7 @@ def told(name: str, made: Plan, seconds: float) -> None:
     capacities = {
         resource: cluster.disk_capacity / 2**20 if resource == DISK else np.full(len(cluster.racks), np.nan) for resource in RESOURCES
     }
-    verdicts = judged(cluster, made.replicas, made.replicas[:, 0], loads, capacities, Thresholds())
+    verdicts = judged(cluster, made.replicas, made.replicas[:, 0], loads, capacities, LIMITS)
     broken = [goal.removesuffix("Goal") for goal, verdict in verdicts.items() if verdict.verdict in ("violated", "unfixable")]
     moved = (made.added * cluster.size).sum() / 1e12
     print(
@@ -106,7 +107,7 @@ def main() -> None:
         print(f"{int(replicas):,} replicas on {int(brokers)} brokers, {int(racks)} racks, skew {skew}")
         told("as it is", Plan(cluster, cluster.replicas, np.full(len(cluster.size), "", dtype=object)), 0.0)
         began = time.monotonic()
-        made = plan(cluster)
+        made = plan(cluster, thresholds=LIMITS)
         took = time.monotonic() - began
         told("plan", made, took)
         alone = int((made.added[made.changed] == 0).sum())
