@@ -3,7 +3,7 @@
     python -m tests.benchmarks.plan [REPLICAS BROKERS RACKS SKEW]...     by default 200,000 on 40 and 2,800,000 on 215, five racks, skew 0.3
 
 Rivals: the net imbalance (no plan can even the counts to within one with fewer moves), Kafka's `--generate` (AdminUtils' placement of
-every topic anew), and a greedy that moves one replica from the fullest broker to the emptiest that may take it until counts are within the limits.
+every topic anew), and a greedy that moves one replica from the fullest broker to the emptiest until counts are within the limits.
 """
 
 from __future__ import annotations
