@@ -1,9 +1,10 @@
 """
 ### What breaks if a broker or a rack dies tonight?
 
-Reads the dumps of every Kafka cluster (Variable `topology_source`), computes what Kafka's own algorithms say about them into the Delta
+Asks the live Kafka clusters of the connections in the Variable `topology_kafka_connections`, if there are any, reads their captures and
+the dumps of all others (Variable `topology_source`), computes what Kafka's own algorithms say about them into the Delta
 tables of the lake (Variable `topology_lake`), judges those tables, and publishes the clusters whose tables hold. The answer is in the
-**Topology report** tab of the run's page. Each task is a spark-submit through the connection `spark_default`; the code of task `x` is in
+**Topology report** tab of the run's page. Each task after `capture` is a spark-submit through the connection `spark_default`; the code of task `x` is in
 `jobs/x.py`.
 
 A night becomes visible in one go, when `publish` is green. Until then readers keep the last published night.
@@ -12,6 +13,7 @@ A night becomes visible in one go, when `publish` is green. Until then readers k
 The report's tab, and the last line of the log, say what is wrong and what to do. Then clear that task *and those downstream of it*: a rerun
 replaces its own rows, so nothing doubles.
 
+* **capture**: none of the live clusters could be asked. One that could not says so in `rejected_input`, and the log says it too.
 * **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
 * **change**, **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**,
   **remedy**, **broker_balance**, **goal**: the job or Spark broke, three times, ten minutes apart.
@@ -29,7 +31,7 @@ from datetime import datetime, timedelta
 
 from airflow.sdk import DAG, Param, chain
 
-from dags.tasks import SNAPSHOT_PATTERN, check, ingest, publish, report, says, step
+from dags.tasks import SNAPSHOT_PATTERN, capture, check, ingest, publish, report, says, step
 
 with DAG(
     dag_id="nightly",
@@ -58,6 +60,7 @@ with DAG(
     },
 ) as dag:
     chain(
+        capture(),
         ingest(),
         check("ingest"),
         [step("change"), step("replica_assignment"), step("producer_load"), step("consumer_assignment"), step("log_storage")],

@@ -1,4 +1,4 @@
-"""What the DAGs are made of: a spark-submit for each verb of `topology-audit`, and what a failure says last."""
+"""What the DAGs are made of: a spark-submit for each verb of `topology-audit`, a capture of live clusters, and what a failure says last."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import Asset, Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from jobs.tables import BY_NAME
 from jobs.views import ANSWERS
@@ -25,6 +27,37 @@ PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, 
 
 _CLI = Path(__file__).parents[1] / "jobs" / "cli.py"
 _NIGHT = ("--lake", LAKE, "--snapshot", SNAPSHOT)
+
+
+def capture() -> PythonOperator:
+    """Ask the live clusters of Airflow's connections, and save what they say among the dumps: no command line has what they connect with."""
+    asked = {"connections": "{{ var.value.get('topology_kafka_connections', '') }}", "source": "{{ var.value.topology_source }}"}
+    return PythonOperator(task_id="capture", python_callable=capture_connections, op_kwargs=asked, do_xcom_push=False)
+
+
+def capture_connections(connections: str, source: str) -> None:
+    """Capture the cluster of each connection id, parted by commas, into the source's folder of that name."""
+    from jobs.capture import capture_clusters  # and with it the way to Java, which parsing a DAG does without
+    from jobs.capture.connection import from_airflow
+    from jobs.errors import AuditError
+
+    def properties(id: str) -> dict[str, str]:
+        try:
+            told = Connection.get(id)
+        except AirflowNotFoundException as e:
+            raise AuditError(f"Airflow has no connection {id}") from e
+        return from_airflow(told.host, told.port, told.login, told.password, told.extra_dejson)
+
+    log = logging.getLogger("airflow.task")
+    ids = [id.strip() for id in connections.split(",") if id.strip()]
+    if not ids:
+        log.info("No live cluster is asked: the Variable topology_kafka_connections names no connection.")
+        return
+    unread = capture_clusters(source, {id: lambda client, id=id: properties(id) for id in ids})
+    for id, why in unread.items():
+        log.error("%s cannot be read, and its capture says so: %s", id, why)
+    if len(unread) == len(ids):
+        raise AuditError(f"none of the live clusters can be read, such as {ids[0]}: {unread[ids[0]]}")
 
 
 def ingest() -> SparkSubmitOperator:

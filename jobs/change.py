@@ -27,7 +27,7 @@ READS_PREVIOUS = READS
 WRITES = (CHANGE,)
 
 # The formats that tell what is set for topics: unless both nights had the same of them, a config that comes or goes is no change.
-CONFIG_SOURCES = ("kafka-topics", "kafka-configs", "metadata-log", "kafka-dump-log", "zookeeper")
+CONFIG_SOURCES = ("kafka-topics", "topology-capture", "kafka-configs", "metadata-log", "kafka-dump-log", "zookeeper")
 _ENTITY = ("broker_id", "topic", "partition", "group_id", "name")
 _REASSIGNED = "its replicas were reassigned"
 

@@ -269,6 +269,27 @@ def views(lake: LakeUri = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(h
 
 
 @app.command()
+def capture(
+    folder: Annotated[Path, typer.Argument(help="The cluster's folder, in the one that `nightly` will read: FOLDER/CLUSTER.")],
+    bootstrap_server: Annotated[str | None, typer.Option(help="HOST:PORT, and more of them after commas.", show_default="the properties' own")] = None,
+    command_config: Annotated[Path | None, typer.Option(help="A client.properties, as Kafka's own tools take it.", dir_okay=False)] = None,
+    key_records: Annotated[int, typer.Option(min=0, help="Of each partition, read so many last records for their keys.")] = 0,
+    login_jar: Annotated[list[Path] | None, typer.Option(help="A jar of a login module that Kafka does not bring. May be repeated.", exists=True)] = None,
+) -> None:
+    """Ask a live cluster what its dumps would say, and save it beside them."""
+    from jobs.capture import capture_clusters
+    from jobs.capture.connection import from_file
+
+    text = from_file(command_config, bootstrap_server)
+    name = folder.resolve().name
+    with _telling(f"capture {name}"):
+        unread = capture_clusters(str(folder.resolve().parent), {name: lambda client: client.properties(text)}, login_jars=[str(jar) for jar in login_jar or ()], key_records=key_records)
+    if unread:
+        raise AuditError(f"{name} cannot be read, and its capture says so: {unread[name]}")
+    _say(f"Next: [bold]topology-audit nightly {folder.resolve().parent}[/]")
+
+
+@app.command()
 def generate(
     folder: Annotated[Path, typer.Argument(help="Where the dumps go, a folder per cluster; it must not hold any yet.")],
     clusters: Annotated[int, typer.Option(min=1)] = 2,

@@ -77,7 +77,8 @@ CLUSTER = Table("cluster", "a cluster of the night", ("snapshot_id", "cluster_id
     controller  STRING        NOT NULL COMMENT 'zookeeper or kraft: whose rules elections follow',
     elr         BOOLEAN       NOT NULL COMMENT 'eligible leader replicas (KIP-966) are kept',
     sources     ARRAY<STRING> NOT NULL COMMENT 'the formats found, sorted: what is not here is unknown, not healthy',
-    captured_at TIMESTAMP              COMMENT 'when the newest of its files was last written'
+    captured_at TIMESTAMP              COMMENT 'when the newest of its files was last written, or its capture taken',
+    kafka_cluster_id STRING            COMMENT 'the id that Kafka itself knows it by; null: not told'
 """)
 INPUT_FILE = Table("input_file", "a file that was read", ("snapshot_id", "cluster_id", "file"), f"""
     {_CLUSTER},
@@ -111,7 +112,9 @@ LOG_DIR = Table("log_dir", "a log dir of a broker", ("snapshot_id", "cluster_id"
     broker_id INT    NOT NULL,
     log_dir   STRING NOT NULL,
     error     STRING          COMMENT 'the exception that the broker told; null: none',
-    capacity_bytes DOUBLE     COMMENT 'from capacity.json where it is told by log dir'
+    capacity_bytes DOUBLE     COMMENT 'from capacity.json where it is told by log dir, else total_bytes',
+    total_bytes    BIGINT     COMMENT 'of its volume, as the broker tells it; null: not told',
+    usable_bytes   BIGINT     COMMENT 'left on its volume, likewise'
 """)
 TOPIC = Table("topic", "a topic", ("snapshot_id", "cluster_id", "topic"), f"""
     {_TOPIC},
@@ -131,7 +134,8 @@ PARTITION = Table("partition", "a partition", ("snapshot_id", "cluster_id", "top
     adding_replicas   ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
     removing_replicas ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
     log_end_offset BIGINT        COMMENT 'the leader''s; null: not told',
-    leader_recovering BOOLEAN    COMMENT 'the leader was elected uncleanly, and its ISR has not changed since (leader recovery state 1); null: not told'
+    leader_recovering BOOLEAN    COMMENT 'the leader was elected uncleanly, and its ISR has not changed since (leader recovery state 1); null: not told',
+    log_start_offset BIGINT      COMMENT 'the leader''s; null: not told'
 """)
 REPLICA = Table("replica", "a replica: assigned, or only found on disk",
                 ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"), f"""
@@ -161,7 +165,8 @@ GROUP_MEMBER = Table("group_member", "a member of a consumer group", ("snapshot_
     group_instance_id STRING COMMENT 'of a static member; null: dynamic',
     client_id STRING,
     host      STRING,
-    topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: the dumps tell it only by what is assigned, so the topics assigned to any member of the group'
+    topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: the dumps tell it only by what is assigned, so the topics assigned to any member of the group',
+    rack STRING COMMENT 'client.rack; null: none, or not told'
 """)
 OBSERVED_ASSIGNMENT = Table("observed_assignment", "a partition that a member was seen to hold",
                             ("snapshot_id", "cluster_id", "group_id", "topic", "partition", "member_id"), f"""
@@ -181,7 +186,9 @@ KEY_SAMPLE = Table("key_sample", "what producers sent under a key", ("snapshot_i
     key       BINARY          COMMENT 'null: sent without a key, which is not the empty key',
     partition INT             COMMENT 'named by the producer; null: left to the partitioner',
     records   BIGINT NOT NULL,
-    size_bytes BIGINT NOT NULL
+    size_bytes BIGINT NOT NULL,
+    observed_partitions ARRAY<INT> COMMENT 'where its records were found, sorted; null: not told',
+    observed_records ARRAY<BIGINT> COMMENT 'how many in each of them; null: not told'
 """)
 PARTITION_LOAD = Table("partition_load", "what Cruise Control measured of a partition's leader",
                        ("snapshot_id", "cluster_id", "topic", "partition"), f"""
@@ -261,6 +268,20 @@ TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written"
     observed_skew    DOUBLE COMMENT 'growth of the fastest partition over the mean; null: not told, or nothing grew',
     keys_elsewhere    BIGINT COMMENT 'keys that the default of librdkafka (consistent_random: CRC-32) puts elsewhere than the Java client does',
     records_elsewhere BIGINT COMMENT 'their records: what a second client of that kind would send out of order with the first'
+""")
+TOPIC_PARTITIONER = Table("topic_partitioner", "which client's partitioner put a topic's keys where they were found: topics with more than one partition",
+                          ("snapshot_id", "cluster_id", "topic"), f"""
+    {_TOPIC},
+    partitions INT NOT NULL,
+    keys       BIGINT NOT NULL COMMENT 'found in some partition, and not empty',
+    records    BIGINT NOT NULL COMMENT 'of these keys',
+    partitioner STRING COMMENT 'that most records fit: murmur2 (Java), crc32 (librdkafka), fnv1a (Sarama), fnv1a_reference, fnv1a_unsigned; null: none does better than chance',
+    explained_records BIGINT NOT NULL COMMENT 'that are where it puts them',
+    unexplained_share DOUBLE NOT NULL COMMENT 'of the records: those that are elsewhere',
+    second_partitioner STRING COMMENT 'that explains most of the rest; null: none does better than chance',
+    second_records BIGINT NOT NULL COMMENT 'of the rest, those that are where it puts them',
+    split_keys     BIGINT NOT NULL COMMENT 'found in more than one partition: their records are not in order',
+    split_records  BIGINT NOT NULL COMMENT 'of these'
 """)
 HOT_KEY = Table("hot_key", "the ten keys of a topic with the most records", ("snapshot_id", "cluster_id", "topic", "rank"), f"""
     {_TOPIC},

@@ -6,6 +6,7 @@ about the same thing takes the place of the earlier.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -41,11 +42,13 @@ class PartitionLine(NamedTuple):
 
 
 class LogDirLine(NamedTuple):
-    """A log dir in kafka-log-dirs --describe."""
+    """A log dir in kafka-log-dirs --describe; the bytes of its volume only a capture tells."""
 
     broker_id: int
     log_dir: str
     error: str | None
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
     KEYED_BY = 2
 
 
@@ -134,6 +137,29 @@ class EndOffset(NamedTuple):
     KEYED_BY = 2
 
 
+class StartOffset(NamedTuple):
+    """The first offset of a partition that its leader still has."""
+
+    topic: str
+    partition: int
+    offset: int
+    KEYED_BY = 2
+
+
+class Captured(NamedTuple):
+    """When a capture of a live cluster was taken."""
+
+    at: datetime
+    KEYED_BY = 0
+
+
+class KafkaClusterId(NamedTuple):
+    """The id that Kafka itself knows the cluster by."""
+
+    kafka_cluster_id: str
+    KEYED_BY = 0
+
+
 class GroupOffset(NamedTuple):
     """A partition in kafka-consumer-groups --describe; member None: nobody holds it."""
 
@@ -170,6 +196,7 @@ class MemberLine(NamedTuple):
     protocol: str | None
     partitions: int
     assignment: tuple[tuple[str, int], ...] | None
+    rack: str | None = None  # client.rack, which only a capture tells
     KEYED_BY = 2
 
 
@@ -259,5 +286,5 @@ class KeySample(NamedTuple):
 Fact = (
     TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | FeatureLevel
     | BrokerCapacity | PartitionRates | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState | GroupListed | GroupRemark | ConfigTold
-    | Assigned | Reassigning | MetadataRecord | MetadataFile | KeySample
+    | Assigned | Reassigning | StartOffset | Captured | KafkaClusterId | MetadataRecord | MetadataFile | KeySample
 )

@@ -37,6 +37,7 @@ from jobs.ingest.facts import (
     BrokerCapacity,
     BrokerListed,
     BrokerSeen,
+    Captured,
     ConfigTold,
     ControllerSign,
     EndOffset,
@@ -46,6 +47,7 @@ from jobs.ingest.facts import (
     GroupRemark,
     GroupState,
     IdleMember,
+    KafkaClusterId,
     KeySample,
     LogDirLine,
     LogDirsAnswer,
@@ -56,6 +58,7 @@ from jobs.ingest.facts import (
     PartitionRates,
     Reassigning,
     ReplicaOnDisk,
+    StartOffset,
     TopicLine,
 )
 from jobs.ingest.formats import cruise_control, kafka_dump_log, kcat, key_sample, metadata_log, zookeeper
@@ -71,10 +74,12 @@ _NOT_FINALIZED = ("0", "-")
 _TOOLS = 2
 _RANK = {metadata_log.NAME: 0, kafka_dump_log.NAME: 0, zookeeper.NAME: 1, kcat.NAME: 3, cruise_control.NAME: 4}
 _MAY_BE_UNTOLD = {
-    "topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories",
+    "topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories", "protocol", "total_bytes",
+    "usable_bytes",
 }
 _NO_DIRECTORY = {f"AAAAAAAAAAAAAAAAAAAAA{last}" for last in "AQg"}  # DirectoryId: migrating, unassigned, lost
 _MOST_PARTITIONS = 2**31 - 1
+_KEY_ORDER = [("topic", "ascending"), ("partition", "ascending"), ("key", "ascending")]
 _SETS = {"isr", "elr", "last_known_elr"}
 
 
@@ -158,7 +163,7 @@ class _Evidence:
 
 def merge_files(files: Iterable[ReadFile]) -> Merged:
     """The rows of a cluster's tables."""
-    files = sorted(files, key=lambda file: (file.written_at.replace(microsecond=0), file.name))
+    files = sorted(map(_as_captured, files), key=lambda file: (file.written_at.replace(microsecond=0), file.name))
     files, logs = _apart(files, "logs", LogDirLine, LogDirsAnswer, ReplicaOnDisk)
     files, ends = _apart(files, "ends", EndOffset)
     files, lines, of_file = _lines_apart(files)
@@ -176,7 +181,7 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
         "rejected_input": _rejected(evidence),
     }
     rows["input_file"] = _input_files(evidence)
-    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), max((file.written_at for file in files), default=None))]
+    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), max((file.written_at for file in files), default=None), _cluster_id(evidence))]
     columns = {"key_sample": _key_sample(evidence.samples)}
     for name, made in (("partition", _partitions(evidence)), ("replica", _replicas(evidence))):
         if isinstance(made, pa.Table):
@@ -184,6 +189,16 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
         else:
             rows[name] = made
     return Merged(rows, columns)
+
+
+def _as_captured(file: ReadFile) -> ReadFile:
+    """A capture knows when it was taken, wherever it has been copied since."""
+    first = next(iter(file.reading.told), None)
+    return replace(file, written_at=first.fact.at) if first and isinstance(first.fact, Captured) else file
+
+
+def _cluster_id(evidence: _Evidence) -> str | None:
+    return next((fact.kafka_cluster_id for fact in evidence.of(KafkaClusterId)), None)
 
 
 def _apart(files: Sequence[ReadFile], columns: str, *kinds: type) -> tuple[list[ReadFile], Any]:
@@ -238,7 +253,7 @@ def _weigh(evidence: _Evidence) -> _Evidence:
             elif isinstance(fact, MetadataFile):
                 sources.append(MetadataSource(file.name, fact, records))
                 records = []
-            elif fact is not None:
+            elif fact is not None and not isinstance(fact, Captured):
                 evidence.tell(Place(file, told))
     if sources:
         image, unused = replay(sources)
@@ -271,7 +286,7 @@ def _otherwise(stands: Any, falls: Any) -> str:
         return ""  # the metadata log has a number where kafka-features prints a release
     differences = []
     for name, ours, theirs in zip(stands._fields, stands, falls, strict=True):
-        untold = name in _MAY_BE_UNTOLD or (name == "rack" and isinstance(stands, BrokerListed))
+        untold = name in _MAY_BE_UNTOLD or (name == "rack" and isinstance(stands, (BrokerListed, MemberLine)))
         if untold and None in (ours, theirs):
             continue
         if name == "configs":
@@ -357,11 +372,11 @@ def _brokers(evidence: _Evidence) -> Rows:
 def _log_dirs(evidence: _Evidence) -> Rows:
     capacity = {fact.broker_id: fact.disk_bytes_by_log_dir or {} for fact in evidence.of(BrokerCapacity)}
     default = capacity.pop(-1, {})
-    told = {(fact.broker_id, fact.log_dir): fact.error for fact in evidence.of(LogDirLine)}
-    only_sized = {(broker_id, log_dir): None for broker_id, sizes in capacity.items() for log_dir in sizes}
+    told = {(fact.broker_id, fact.log_dir): fact for fact in evidence.of(LogDirLine)}
+    only_sized = {(broker_id, log_dir): LogDirLine(broker_id, log_dir, None) for broker_id, sizes in capacity.items() for log_dir in sizes}
     return [
-        (broker_id, log_dir, error, capacity.get(broker_id, default).get(log_dir))
-        for (broker_id, log_dir), error in sorted((only_sized | told).items())
+        (broker_id, log_dir, fact.error, capacity.get(broker_id, default).get(log_dir, fact.total_bytes), fact.total_bytes, fact.usable_bytes)
+        for (broker_id, log_dir), fact in sorted((only_sized | told).items())
     ]
 
 
@@ -464,10 +479,12 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
         strays = np.flatnonzero(of_row < 0)
         keys = zip(ends.topic.take(pa.array(strays)).to_pylist(), ends.partition[strays].tolist(), strict=True)
         end_offset |= dict(zip(keys, ends.offset[strays].tolist(), strict=True))
+    start_offset = {(fact.topic, fact.partition): fact.offset for fact in evidence.of(StartOffset)}
     rows = [
         (
             p.topic, p.partition, p.leader, p.replicas, sorted(p.isr), None if p.elr is None else sorted(p.elr), p.last_known_elr,
             p.adding_replicas or None, p.removing_replicas or None, end_offset.get((p.topic, p.partition)), p.leader_recovering,
+            start_offset.get((p.topic, p.partition)),
         )
         for p in sorted(evidence.of(PartitionLine))
     ]
@@ -477,10 +494,15 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
     if end_offset:
         keys = zip(lines.topics().to_pylist(), lines.partition.tolist(), strict=True)
         of_lines = pc.coalesce(of_lines, pa.array(map(end_offset.get, keys), pa.int64()))
+    starts = pa.nulls(len(lines), pa.int64())
+    if start_offset:
+        keys = zip(lines.topics().to_pylist(), lines.partition.tolist(), strict=True)
+        starts = pa.array(map(start_offset.get, keys), pa.int64())
     columns = [
         lines.topics(), pa.array(lines.partition), pa.array(lines.leader, mask=lines.leader == partition_lines.NONE),
         lines.lists("replicas"), lines.lists("isr", in_order=True), lines.lists("elr", in_order=True), lines.lists("last_known_elr"),
         lines.lists("adding_replicas", empty=False), lines.lists("removing_replicas", empty=False), of_lines, pa.nulls(len(lines), pa.bool_()),
+        starts,
     ]
     return _with(PARTITION, columns, rows, "topic", "partition")
 
@@ -572,18 +594,18 @@ def _groups(evidence: _Evidence) -> dict[str, Rows]:
 
     rows: dict[str, Rows] = {"consumer_group": [], "group_member": [], "observed_assignment": []}
     for group_id in sorted({*states, *listed, *remarks, *told, *offered}):
-        members: dict[str, tuple[str | None, str | None, str | None]] = {
-            member_id: (None, client_id, host) for member_id, (host, client_id) in offered.get(group_id, {}).items()
+        members: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
+            member_id: (None, client_id, host, None) for member_id, (host, client_id) in offered.get(group_id, {}).items()
         }
         holds = {member_id: held[group_id, member_id] for member_id in members}
         if lines := told.get(group_id):
-            members = {line.member_id: (line.group_instance_id, line.client_id, line.host) for line in lines.values()}
+            members = {line.member_id: (line.group_instance_id, line.client_id, line.host, line.rack) for line in lines.values()}
             holds = {
                 line.member_id: held[group_id, line.member_id] if line.assignment is None else set(line.assignment)
                 for line in lines.values()
             }
         topics = sorted({topic for partitions in holds.values() for topic, _ in partitions})
-        rows["group_member"] += [(group_id, member_id, *members[member_id], topics) for member_id in sorted(members)]
+        rows["group_member"] += [(group_id, member_id, *members[member_id][:3], topics, members[member_id][3]) for member_id in sorted(members)]
         rows["observed_assignment"] += [
             (topic, partition, group_id, member_id) for member_id in holds for topic, partition in holds[member_id]
         ]
@@ -636,9 +658,29 @@ def _input_files(evidence: _Evidence) -> Rows:
 
 
 def _key_sample(samples: list[pa.Table]) -> pa.Table:
-    """The samples added up."""
+    """The samples added up, and beside each key where it was found."""
     by = ["topic", "key", "partition"]
     sample = pa.concat_tables([key_sample.SCHEMA.empty_table(), *samples])
+    seen = sample["observed_partition"].null_count < len(sample)
+    found = _summed(sample, [*by, "observed_partition"]) if seen else sample
+    summed = _summed(found, by)
+    if not seen:
+        nowhere = [pa.nulls(len(summed), pa.list_(type)) for type in (pa.int32(), pa.int64())]
+        return summed.append_column("observed_partitions", nowhere[0]).append_column("observed_records", nowhere[1])
+    # One thread, so that the lists are in the order of the rows; both are sorted alike, so that the lists stand in the order of their keys.
+    told = found.filter(pc.is_valid(found["observed_partition"])).sort_by("observed_partition").group_by(by, use_threads=False)
+    lists = told.aggregate([("observed_partition", "list"), ("records", "list")]).rename_columns([*by, "observed_partitions", "observed_records"])
+    lists = lists.sort_by(_KEY_ORDER)
+    has = pc.greater(found.group_by(by).aggregate([("observed_partition", "count")]).sort_by(_KEY_ORDER)["observed_partition_count"], 0)
+    at = pc.if_else(has, pc.subtract(pc.cumulative_sum(has.cast(pa.int64())), 1), None)
+    for name in ("observed_partitions", "observed_records"):
+        summed = summed.append_column(name, lists[name].take(at))
+    return summed
+
+
+def _summed(sample: pa.Table, by: list[str]) -> pa.Table:
+    """The rows of a sample with the same of these added up, in the order of topic, partition and key."""
     summed = sample.group_by(by).aggregate([("records", "sum"), ("size_bytes", "sum")])
     named = summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])
-    return named.select(key_sample.SCHEMA.names).sort_by([("topic", "ascending"), ("partition", "ascending"), ("key", "ascending")])
+    order = ["topic", "key", "partition", "records", "size_bytes", *by[3:]]
+    return named.select(order).sort_by(_KEY_ORDER)

@@ -21,7 +21,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -61,6 +61,7 @@ class Node:
     folder: Path
     run: Sequence[str]  # class and arguments
     serving: str  # what its log tells when it is up
+    secure_port: int | None = None  # where it listens with TLS and SASL
 
     @property
     def log(self) -> str:
@@ -81,6 +82,12 @@ class Cluster:
     def bootstrap(self) -> str:
         """The addresses of the brokers that are up."""
         up = [node.port for node in self.nodes.values() if node.port and node.id in self.processes]
+        return ",".join(f"127.0.0.1:{port}" for port in up)
+
+    @property
+    def secure_bootstrap(self) -> str:
+        """The addresses of the brokers that are up, with TLS and SASL."""
+        up = [node.secure_port for node in self.nodes.values() if node.secure_port and node.id in self.processes]
         return ",".join(f"127.0.0.1:{port}" for port in up)
 
     def tool(self, name: str, *args: str, check: bool = True) -> str:
@@ -162,28 +169,34 @@ def cluster(
     controller: int | None = None,
     log_dirs: int = 1,
     cluster_id: str = "YXVkaXQtdGVzdC1jbHVzdA",
+    secured: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
-    """Brokers with these ids and racks, which are the controllers too unless a node of its own is named for that."""
+    """Brokers with these ids and racks, which are the controllers too unless a node of its own is named for that.
+
+    With `secured`, the properties of TLS and SASL, each broker listens by SASL_SSL too.
+    """
     voters = [controller] if controller is not None else list(racks)
     with temporary_folder() as folder:
         ids = [*racks, *([controller] if controller is not None else [])]
-        ports = iter(free_ports(len(racks) + len(voters)))
+        ports = iter(free_ports(len(racks) * 2 + len(voters)))
         quorum = {voter: next(ports) for voter in voters}
         nodes = [broker(id, next(ports) if id in racks else None, folder, "Kafka Server started") for id in ids]
+        if secured is not None:
+            nodes = [replace(node, secure_port=next(ports) if node.port else None) for node in nodes]
         for node in nodes:
             roles = {"broker": node.port, "controller": quorum.get(node.id)}
-            listeners = {"PLAINTEXT": node.port, "CONTROLLER": quorum.get(node.id)}
+            listeners = {"PLAINTEXT": node.port, "SASL_SSL": node.secure_port, "CONTROLLER": quorum.get(node.id)}
             kraft = {
                 "process.roles": ",".join(role for role, port in roles.items() if port),
                 "node.id": str(node.id),
                 "controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in quorum.items()),
                 "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items() if port),
                 "controller.listener.names": "CONTROLLER",
-                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
                 "broker.session.timeout.ms": "6000",
                 "broker.heartbeat.interval.ms": "500",
             }
-            configure(node, racks.get(node.id), len(racks), log_dirs, kraft | dict(properties or {}))
+            configure(node, racks.get(node.id), len(racks), log_dirs, kraft | dict(properties or {}) | dict(secured or {}))
         _format(version, nodes, log_dirs, cluster_id)
         with running(version, nodes) as kafka:
             yield kafka

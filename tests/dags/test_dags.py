@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gzip
+import json
+import logging
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -32,7 +35,7 @@ def bag(wired: None) -> DagBag:
     return DagBag(dag_folder=str(DAGS), bundle_path=DAGS)
 
 
-def rendered(dag: DAG, **form: Any) -> dict[str, list[str]]:
+def rendered(dag: DAG, **form: Any) -> dict[str, Any]:
     """Each task's arguments as the run with this form gives them to the command."""
     from airflow.sdk.definitions.param import ParamsDict
     from airflow.sdk.execution_time.context import VariableAccessor
@@ -49,7 +52,7 @@ def rendered(dag: DAG, **form: Any) -> dict[str, list[str]]:
     arguments = {}
     for task in (task.prepare_for_execution() for task in dag.tasks):
         task.render_template_fields(context)
-        arguments[task.task_id] = task.application_args
+        arguments[task.task_id] = task.op_kwargs if task.task_id == "capture" else task.application_args
     return arguments
 
 
@@ -75,6 +78,7 @@ def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
     night = ["--lake", "/lake", "--snapshot", "2026-01-31"]
     report = ["--report", f"/reports/nightly/{RUN_ID}"]
     assert rendered(bag.dags["nightly"]) == {
+        "capture": {"connections": "", "source": "/dumps"},
         "ingest": ["step", "ingest", *night, "--source", "/dumps"],
         "check_ingest": ["check", "ingest", *night, *report],
         "change": ["step", "change", *night],
@@ -153,10 +157,10 @@ def test_a_form_with_this_in_it_is_refused(bag: DagBag, dag_id: str, form: dict[
         rendered(bag.dags[dag_id], **form)
 
 
-def test_every_task_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
+def test_every_task_but_the_capture_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
     from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-    for task in (task for dag in bag.dags.values() for task in dag.tasks):
+    for task in (task for dag in bag.dags.values() for task in dag.tasks if task.task_id != "capture"):
         assert isinstance(task, SparkSubmitOperator)
         assert task._conn_id == "spark_default"
         assert task.application == str(DAGS.parent / "jobs" / "cli.py")
@@ -164,8 +168,29 @@ def test_every_task_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
         assert task.do_xcom_push is False
 
 
+def test_live_clusters_come_from_connections_and_none_of_them_tells_its_password(
+    wired: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from dags.tasks import capture_connections
+    from jobs.errors import AuditError
+
+    extra = {"security.protocol": "SASL_PLAINTEXT", "default.api.timeout.ms": "1500", "request.timeout.ms": "1000"}
+    gone = {"conn_type": "kafka", "host": "127.0.0.1", "port": 1, "login": "audit", "password": "open sesame", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_GONE", json.dumps(gone))
+    caplog.set_level(logging.DEBUG)
+    capture_connections(" ", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(AuditError, match="none of the live clusters can be read, such as gone: TimeoutException") as refused:
+        capture_connections("gone, absent", str(tmp_path))
+    said = {folder.name: gzip.decompress((folder / "topology-capture.jsonl.gz").read_bytes()).decode() for folder in tmp_path.iterdir()}
+    assert json.loads(said["gone"].splitlines()[1])["why"].startswith("TimeoutException")
+    assert json.loads(said["absent"].splitlines()[1])["why"] == "Airflow has no connection absent"
+    assert "sesame" not in caplog.text + str(refused.value) + "".join(said.values())
+
+
 def test_the_chain_is_the_night_of_the_local_command(bag: DagBag) -> None:
-    tasks = bag.dags["nightly"].topological_sort()
+    capture, *tasks = bag.dags["nightly"].topological_sort()
+    assert capture.task_id == "capture"
     verbs = [" ".join(takewhile(lambda word: not word.startswith("--"), task.application_args)) for task in tasks]
     assert verbs == [f"{kind} {name}".strip() for kind, name in NIGHT] + ["report"]
 

@@ -82,7 +82,7 @@ def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) 
         for table in ("group_member", "consumer_assignment", "group_assignment"):
             tables[table] = []
         for number in range(members):
-            add("group_member", "g", f"m{number}", None, "client", "host", ["t"])(tables)
+            add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None)(tables)
         for assignor in ("range", "roundrobin"):
             for changed, holders in held.items():
                 for partition, member in enumerate(holders.split()):
@@ -115,15 +115,16 @@ def sound() -> Tables:
     def have(table: str, *values: Any) -> None:
         add(table, *values)(tables)
 
-    have("cluster", "zookeeper", False, ["kafka-topics"], None)
+    have("cluster", "zookeeper", False, ["kafka-topics"], None, "id")
     have("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
     have("topic", "t", "id", 6, 3, 2, {})
     have("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)
     have("consumer_group", "g", "classic", "range", "Stable", 0, 3)
+    have("topic_partitioner", "t", 6, 6, 60, "murmur2", 60, 0.0, None, 0, 0, 0)
     have("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None, 0, 0)
     for broker, rack in enumerate(RACKS):
         have("broker", broker, rack, True, 10_000.0, None, None, None)
-        have("log_dir", broker, "/d", None, 10_000.0)
+        have("log_dir", broker, "/d", None, 10_000.0, None, None)
         have("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
         have("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
         _have_scenario(tables, f"broker {broker}", "broker", [broker], [])
@@ -141,12 +142,12 @@ def sound() -> Tables:
     have("joint_loss", 2, 3, 3, 0, 0, 3, 0.0, 1.0)
     have("joint_loss", 3, 3, 1, 1, 1, 1, 1.0, 1.0)
     for partition, replicas in enumerate(REPLICAS):
-        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None)
+        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None, None)
         have("replica_assignment", "t", partition, replicas, replicas, False, 0)
         have("observed_assignment", "t", partition, "g", HELD[0].split()[partition])
         have("committed_offset", "t", partition, "g", 90, 100, 10)
         key = f"key{partition}".encode()
-        have("key_sample", "t", key, None, 10, 100)
+        have("key_sample", "t", key, None, 10, 100, [partition], [10])
         have("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, 1 / 6, 1 / 6, None, None, None)
         have("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6, partition)
         for index, broker in enumerate(replicas):

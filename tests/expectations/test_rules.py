@@ -73,6 +73,7 @@ def losing(scenario: dict[str, str]) -> list[Edit]:
 NO_REMEDY = add("remedy", "t", 0, ["broker 0"], True, None, None, None)
 ASKED = edit("topic_placement", asked=True, matching_partitions=5, explained=False)
 
+TWINS: list[Edit] = [edit("cluster", kafka_cluster_id="both")]
 # The rule, and the edits of the sound cluster that break it alone.
 BROKEN: dict[str, list[Edit]] = {
     "input_file.entries_add_up": [edit("input_file", entries=8)],
@@ -82,11 +83,12 @@ BROKEN: dict[str, list[Edit]] = {
         edit("input_file", accepted=6, rejected=1),
         add("rejected_input", "topics.txt", 3, 0, "Topic: ?", "no partition"),
     ],
-    "broker.brokers_are_known": [add("log_dir", 9, "/d", None, None)],
+    "cluster.each_another_kafka_cluster": TWINS,
+    "broker.brokers_are_known": [add("log_dir", 9, "/d", None, None, None, None)],
     "broker.racks_of_all": [edit("broker", {"broker_id": 2}, rack=None)],
     "log_dir.log_dirs_work": [edit("log_dir", {"broker_id": 2}, error="KafkaStorageException")],
     "topic.topics_of_partitions": [
-        add("partition", "u", 0, 0, [], [], [], [], None, None, 0, None),
+        add("partition", "u", 0, 0, [], [], [], [], None, None, 0, None, None),
         edit("broker_balance", {"broker_id": 0}, leaders=3),
     ],
     "topic.partitions_described": [
@@ -101,7 +103,7 @@ BROKEN: dict[str, list[Edit]] = {
     "group_member.members_have_groups": [drop("consumer_group")],
     "observed_assignment.holders_are_members": [edit("observed_assignment", {"partition": 0}, member_id="gone")],
     "committed_offset.committed_within_log": [edit("committed_offset", {"partition": 0}, current_offset=101)],
-    "key_sample.sampled_partitions_exist": [add("key_sample", "t", b"key0", 6, 5, 50)],
+    "key_sample.sampled_partitions_exist": [add("key_sample", "t", b"key0", 6, 5, 50, None, None)],
     "change.brokers_as_changed": [before(edit("broker", {"broker_id": 0}, live=False))],
     "change.topics_as_changed": [before(edit("topic", topic_id="other"))],
     "change.partitions_as_changed": [before(edit("partition", {"partition": 0}, leader=1))],
@@ -138,12 +140,14 @@ BROKEN: dict[str, list[Edit]] = {
         edit("topic_placement", matching_partitions=5, explained=False),
     ],
     "topic_placement.placeable": [edit("topic_placement", refusal="not all brokers have rack information")],
-    "producer_load.load_as_sampled": [add("key_sample", "t", None, None, 1, 1)],
+    "producer_load.load_as_sampled": [add("key_sample", "t", None, None, 1, 1, None, None)],
     "producer_load.kinds_add_up": [edit("producer_load", {"partition": 0}, unkeyed_records=1)],
     "producer_load.shares_sum_to_one": [edit("producer_load", {"partition": 0}, record_share=0.2)],
     "topic_load.load_of_partitions": [edit("topic_load", keys=7)],
     "topic_load.skew_over_floor": [edit("topic_load", skew_floor=1.1)],
     "topic_load.even_producers": [edit("topic_load", skew=2.1)],
+    "topic_partitioner.explained_of_found": [edit("topic_partitioner", explained_records=59)],
+    "topic_partitioner.one_partitioner": [edit("topic_partitioner", split_keys=1, split_records=10)],
     "hot_key.hottest_keys": [edit("hot_key", {"rank": 6}, records=9)],
     "hot_key.no_hot_key": [edit("hot_key", {"rank": 1}, record_share=0.26)],
     "consumer_assignment.every_partition_given": [
@@ -240,7 +244,7 @@ BROKEN: dict[str, list[Edit]] = {
 }
 # A cluster of KRaft's, of its first night, that tells of its brokers without racks, and of its topics, and nothing else.
 SILENT: list[Edit] = [
-    edit("cluster", controller="kraft"),
+    edit("cluster", controller="kraft", kafka_cluster_id=None),
     lambda tables: tables.update({f"{PREVIOUS}{name}": [] for name in BY_NAME}),
     edit("broker", rack=None, disk_capacity_bytes=None),
     edit("broker_balance", rack=None, size_bytes=None, byte_ratio=None, disk_used_share=None),
@@ -248,6 +252,7 @@ SILENT: list[Edit] = [
     edit("replica", size_bytes=None, log_dir=None, offset_lag=None),
     *(drop(table, {"scenario_id": f"rack {rack}"}) for rack in "abc" for table in ("scenario", "failover", "failover_load")),
     *(drop(table) for table in ("log_dir", "log_storage", "disk_usage", "key_sample", "producer_load", "topic_load", "hot_key")),
+    drop("topic_partitioner"),
     *(drop(table) for table in ("consumer_group", "group_member", "observed_assignment", "committed_offset")),
     *(drop(table) for table in ("consumer_assignment", "group_assignment")),
     *(edit("goal_verdict", {"goal": goal}, verdict="not told", lacks="its input") for goal in GOALS),
@@ -261,12 +266,14 @@ NOT_TOLD = {
     "change.isr_shrank_for_a_reason",
     "change.no_group_gone",
     "change.sources_as_before",
+    "cluster.each_another_kafka_cluster",
     "log_dir.log_dirs_work",
     "replica.no_stray_replicas",
     "committed_offset.committed_within_log",
     "key_sample.sampled_partitions_exist",
     "topic_placement.placement_explained",
     "topic_load.even_producers",
+    "topic_partitioner.one_partitioner",
     "hot_key.no_hot_key",
     "group_assignment.even_consumers",
     "group_assignment.no_idle_members",
@@ -294,7 +301,8 @@ def night(edits: list[Edit]) -> dict:
 @pytest.fixture(scope="module", params=["duckdb", "spark"])
 def judged(request: pytest.FixtureRequest) -> dict[tuple[str, str], tuple]:
     """What was judged of each cluster and rule: severity, success, broken rows, example, sentence."""
-    clusters = {name: night(edits) for name, edits in {"sound": [], "silent": SILENT, **BROKEN}.items()}
+    cases = {"sound": [], "silent": SILENT, "twin": TWINS, **BROKEN}
+    clusters = {name: night([edit("cluster", kafka_cluster_id=name), *edits]) for name, edits in cases.items()}
     tables = InDuckdb(arrow(clusters)) if request.param == "duckdb" else InSpark(frames(request.getfixturevalue("spark"), clusters))
     rules = {suite: rules_of(suite, limits()) for suite in SUITES}
     rows = [tuple(row.values()) for row in judge(tables, rules, "s", docs=None).to_pylist()]
@@ -346,7 +354,7 @@ def test_a_row_that_stands_twice_breaks_the_key_of_its_table_in_its_cluster_alon
         add("partition_load", "t", 0, 1.0, 1.0, 1.0, 1.0)(tables)
     add("rejected_input", "topics.txt", 3, 0, "?", "why")(once), add("rejected_input", "topics.txt", 3, 0, "?", "why")(twice)
     for tables in (once, twice):  # a null is a value as any other
-        add("key_sample", "t", None, None, 1, 1)(tables)
+        add("key_sample", "t", None, None, 1, 1, None, None)(tables)
     for rows in twice.values():
         rows[:] = [*rows, *rows[-1:]]
     rules = {suite: [one_row_per_key(BY_NAME[suite])] for suite in SUITES}

@@ -11,7 +11,7 @@ def run(
 ) -> tuple[dict[tuple[str, int], dict[str, list[int]]], dict[tuple[str, int], Row]]:
     topic = spark.createDataFrame([("s", "c", name, None, count, 1, 1, {}) for name, count in partitions.items()], TOPIC.columns)
     group = spark.createDataFrame([("s", "c", "g", "classic", assignor, "Stable", 1, len(members))], CONSUMER_GROUP.columns)
-    member = spark.createDataFrame([("s", "c", "g", id, None, None, None, topics) for id, topics in members.items()], GROUP_MEMBER.columns)
+    member = spark.createDataFrame([("s", "c", "g", id, None, None, None, topics, None) for id, topics in members.items()], GROUP_MEMBER.columns)
     observed = spark.createDataFrame([("s", "c", "T1", partition, "g", id) for partition, id in (seen or {}).items()], OBSERVED_ASSIGNMENT.columns)
     assignment, summary = consumer_assignment.transform(topic, group, member, observed, parameters={})
     held: dict[tuple[str, int], dict[str, list[int]]] = {}

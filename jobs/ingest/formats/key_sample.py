@@ -6,10 +6,10 @@
     orders,"",1,90      the empty key       orders,"",1,90,
 
     {"topic":"orders","key":null,"records":7,"size_bytes":700,"partition":3}
-    {"topic":"orders","key_base64":"azE=","records":10,"bytes":1200}
+    {"topic":"orders","key_base64":"azE=","records":10,"bytes":1200,"observed_partition":2}
 
-A key is text, or the bytes that key_hex or key_base64 spells. In Parquet and JSON null is no key, and a text or binary of no length the
-empty one. Rows of the same topic, key and partition add up. In a CSV a key may hold commas, quotes and line ends, if it is quoted.
+An observed_partition is where the records were found, whoever chose it. A key is text, or the bytes that key_hex or key_base64 spells. In Parquet and JSON null is no key, and a text or binary of no length the
+empty one. Rows of the same topic, key and partition (and observed partition) add up. In a CSV a key may hold commas, quotes and line ends, if it is quoted.
 Parquet's lines are its rows.
 '''
 
@@ -35,6 +35,7 @@ NAME = "key-sample"
 
 SCHEMA = pa.schema([
     ("topic", pa.string()), ("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()), ("size_bytes", pa.int64()),
+    ("observed_partition", pa.int32()),
 ])
 _PARQUET = b"PAR1"
 _REQUIRED = {"topic", "records", "size_bytes"}
@@ -109,10 +110,10 @@ def _json(dump: Dump) -> Iterator[Told | Rejected]:
                 raise Unreadable("topic or key is no text")
             if names == ["key"] and key is not None:
                 key = _sent(key)
-            rows.append(_row(topic, key, row.get("partition"), row.get("records"), size_bytes, names[0]))
+            rows.append(row_of(topic, key, row.get("partition"), row.get("records"), size_bytes, row.get("observed_partition"), names[0]))
         except (ValueError, RecursionError) as e:
             yield Rejected(number, line, str(e) if isinstance(e, Unreadable) else f"not JSON: {e}")
-    yield from _told(rows, 1)
+    yield from sample_of(rows, 1)
 
 
 def _sent(key: str) -> bytes:
@@ -122,7 +123,8 @@ def _sent(key: str) -> bytes:
         raise Unreadable("topic or key is no text") from None
 
 
-def _told(rows: list[tuple[Any, ...]], line: int) -> Iterator[Told]:
+def sample_of(rows: list[tuple[Any, ...]], line: int) -> Iterator[Told]:
+    """The sample of sound rows, if there are any."""
     if rows:
         arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
         yield Told(line, None, KeySample(pa.Table.from_arrays(arrays, schema=SCHEMA)), len(rows))
@@ -130,18 +132,18 @@ def _told(rows: list[tuple[Any, ...]], line: int) -> Iterator[Told]:
 
 def _csv(dump: Dump, columns: dict[str, int]) -> Iterator[Told | Rejected]:
     [name] = _spelt(columns)
-    order = [columns["topic"], columns[name], columns.get("partition"), columns["records"], columns["size_bytes"]]
-    rows: list[tuple[str, bytes | None, int | None, int, int]] = []
+    order = [columns["topic"], columns[name], *map(columns.get, ("partition", "records", "size_bytes", "observed_partition"))]
+    rows: list[tuple[str, bytes | None, int | None, int, int, int | None]] = []
     for number, text, fields in islice(_records(dump.text), 1, None):
         try:
             if fields is None or len(fields) != len(columns):
                 raise Unreadable("not as many columns as the header")
-            topic, key, partition, records, size_bytes = (None if index is None else fields[index] for index in order)
+            topic, key, partition, records, size_bytes, observed = (None if index is None else fields[index] for index in order)
             sent = key if name != "key" or key is None else key.encode("utf-8", "surrogateescape")
-            rows.append(_row(topic, sent, partition or None, records, size_bytes, name))
+            rows.append(row_of(topic, sent, partition or None, records, size_bytes, observed or None, name))
         except Unreadable as e:
             yield Rejected(number, text, str(e))
-    yield from _told(rows, 2)
+    yield from sample_of(rows, 2)
 
 
 def _records(text: str) -> Iterator[tuple[int, str, list[str | None] | None]]:
@@ -190,7 +192,7 @@ def _parquet(dump: Dump, columns: dict[str, int]) -> Iterator[Told | Rejected]:
     for index in pc.indices_nonzero(pc.invert(sound)).to_pylist():
         [row] = told.slice(index, 1).to_pylist()
         try:
-            _row(**row, spelt=name)
+            row_of(**row, spelt=name)
         except Unreadable as e:
             yield Rejected(index + 1, {name: str(value) for name, value in row.items()}, str(e))
     rows = told.filter(sound)
@@ -210,6 +212,7 @@ def _cast(read: pa.Table, columns: dict[str, int]) -> pa.Table:
         "partition": read["partition"].cast(pa.int64()) if "partition" in columns else pa.nulls(len(read), pa.int64()),
         "records": read["records"].cast(pa.int64()),
         "size_bytes": read["size_bytes"].cast(pa.int64()),
+        "observed_partition": read["observed_partition"].cast(pa.int64()) if "observed_partition" in columns else pa.nulls(len(read), pa.int64()),
     })
 
 
@@ -218,24 +221,27 @@ def _sound(told: pa.Table, name: str) -> pa.ChunkedArray:
     tests = [
         pc.match_substring_regex(told["topic"], "^[a-zA-Z0-9._-]{1,249}$"),
         pc.invert(pc.is_in(told["topic"], pa.array([".", ".."]))),
-        *(pc.greater_equal(told[name].fill_null(least), 0) for name, least in (("records", -1), ("size_bytes", -1), ("partition", 0))),
+        *(pc.greater_equal(told[name].fill_null(least), 0) for name, least in (("records", -1), ("size_bytes", -1), ("partition", 0),
+                                                                         ("observed_partition", 0))),
         pc.less_equal(told["records"], _MOST),
         pc.less_equal(told["size_bytes"], _MOST),
-        pc.less_equal(told["partition"].fill_null(0), 2**31 - 1),
+        *(pc.less_equal(told[name].fill_null(0), 2**31 - 1) for name in ("partition", "observed_partition")),
     ]
     if name != "key":
         tests.append(pc.match_substring_regex(told["key"].fill_null(""), f"^{(_HEX if name == 'key_hex' else _BASE64).pattern}$"))
     return reduce(pc.and_, tests).fill_null(False)
 
 
-def _row(
-    topic: str | None, key: object, partition: object, records: object, size_bytes: object, spelt: str
-) -> tuple[str, Any, int | None, int, int]:
+def row_of(
+    topic: str | None, key: object, partition: object, records: object, size_bytes: object, observed_partition: object, spelt: str
+) -> tuple[str, Any, int | None, int, int, int | None]:
+    """A row of the sample, if it is sound; a key that is text is spelt as the column named `spelt` has it."""
     return (
         topic_name(topic),
         _unspelt(key, spelt) if isinstance(key, str) else key,
         None if partition is None else identifier(partition, "partition"),
         whole_number(records, "records", most=_MOST), whole_number(size_bytes, "bytes", most=_MOST),
+        None if observed_partition is None else identifier(observed_partition, "observed_partition"),
     )
 
 

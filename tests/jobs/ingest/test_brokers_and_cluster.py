@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerSeen, ControllerSign, EndOffset, FeatureLevel
+from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerSeen, ControllerSign, EndOffset, FeatureLevel, KafkaClusterId
 from jobs.ingest.reading import read_dump
 
 
@@ -84,7 +84,7 @@ def test_features_are_told() -> None:
 def test_quorum_is_a_sign_of_kraft() -> None:
     status = "ClusterId:              x\nLeaderId:               2\nMaxFollowerLagTimeMs:   102\nCurrentVoters:          [1,2,3]\n"
     replication = "NodeId\tDirectoryId\tLogEndOffset\tLag\tStatus  \t\n2\tAAAA\t152\t0\tLeader  \t\noops\n"
-    assert read(status, "kafka-metadata-quorum") == ([ControllerSign("kraft")], [])
+    assert read(status, "kafka-metadata-quorum") == ([ControllerSign("kraft"), KafkaClusterId("x")], [])
     assert read(replication, "kafka-metadata-quorum") == (
         [ControllerSign("kraft")], [(3, "neither of the quorum's status nor of its replication")]
     )

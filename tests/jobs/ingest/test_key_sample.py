@@ -9,13 +9,26 @@ from jobs.ingest.reading import Reading, read_dump
 
 def rows(reading: Reading) -> list[tuple[object, ...]]:
     assert reading.format == "key-sample"
-    return [tuple(row.values()) for told in reading.told for row in told.fact.rows.to_pylist()]
+    return [tuple(row.values())[:5] for told in reading.told for row in told.fact.rows.to_pylist()]
 
 
 def parquet(**columns: object) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer)
     return buffer.getvalue()
+
+
+@pytest.mark.parametrize("data", [
+    b"topic,key,records,size_bytes,observed_partition\norders,k,1,2,3\norders,k,1,2,\norders,k,1,2,-1\n",
+    b'{"topic":"orders","key":"k","records":1,"bytes":2,"observed_partition":3}\n{"topic":"orders","key":"k","records":1,"bytes":2}\n'
+    b'{"topic":"orders","key":"k","records":1,"bytes":2,"observed_partition":-1}\n',
+    parquet(topic=["orders"] * 3, key=["k"] * 3, records=[1] * 3, size_bytes=[2] * 3, observed_partition=[3, None, -1]),
+])
+def test_where_records_were_found_is_no_partition_that_the_producer_named(data: bytes) -> None:
+    reading = read_dump(data)
+    told = [row for told in reading.told for row in told.fact.rows.to_pylist()]
+    assert [(row["partition"], row["observed_partition"]) for row in told] == [(None, 3), (None, None)]
+    assert [rejected.reason for rejected in reading.rejected] == ["observed_partition is not within 0 and 2147483647"]
 
 
 def test_no_key_is_not_the_empty_key() -> None:

@@ -141,7 +141,9 @@ def test_capacity_is_a_brokers_own_or_the_default() -> None:
     )
     mib = 2.0**20
     assert [(row[0], row[3]) for row in found.rows["broker"]] == [(1, mib), (2, 5 * mib)]
-    assert found.rows["log_dir"] == [(1, "/d", None, None), (2, "/d", "gone", 2 * mib), (2, "/e", None, 3 * mib)]
+    assert found.rows["log_dir"] == [
+        (1, "/d", None, None, None, None), (2, "/d", "gone", 2 * mib, None, None), (2, "/e", None, 3 * mib, None, None)
+    ]
 
 
 def test_replica_joins_its_place_and_its_log() -> None:
@@ -172,7 +174,9 @@ def test_group_of_all_its_tables() -> None:
         c=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng u 3 - 9 - m1 /h1 c1\n",
     )
     assert found.rows["consumer_group"] == [("g", None, "range", "Stable", 2, 2)]
-    assert found.rows["group_member"] == [("g", "m1", None, "c1", "/h1", ["t", "u"]), ("g", "m2", None, "c2", "/h2", ["t", "u"])]
+    assert found.rows["group_member"] == [
+        ("g", "m1", None, "c1", "/h1", ["t", "u"], None), ("g", "m2", None, "c2", "/h2", ["t", "u"], None)
+    ]
     assert found.rows["observed_assignment"] == [("t", 0, "g", "m1"), ("u", 3, "g", "m1")]
     assert found.rows["committed_offset"] == [("t", 0, "g", 5, 9, 4), ("u", 3, "g", None, 9, None)]
     assert rejects(found) == []
@@ -180,7 +184,7 @@ def test_group_of_all_its_tables() -> None:
 
 def test_offsets_alone_tell_members_and_what_they_hold() -> None:
     found = merged(a=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 - - -\ng - - - - - m2 /h2 c2\n")
-    assert found.rows["group_member"] == [("g", "m1", None, "c1", "/h1", ["t"]), ("g", "m2", None, "c2", "/h2", ["t"])]
+    assert found.rows["group_member"] == [("g", "m1", None, "c1", "/h1", ["t"], None), ("g", "m2", None, "c2", "/h2", ["t"], None)]
     assert found.rows["observed_assignment"] == [("t", 0, "g", "m1")]
     assert found.rows["consumer_group"] == [("g", None, None, None, None, 2)]
 
@@ -212,17 +216,30 @@ def test_key_samples_of_several_files_add_up() -> None:
     header = "topic,key,records,size_bytes,partition\n"
     found = merged(a=header + "t,k,1,10,\nt,,1,10,\nt,k,1,10,3\n", b=header + 't,k,2,20,\nt,"",4,40,\nt,,8,80,\n')
     assert [tuple(row.values()) for row in found.columns["key_sample"].to_pylist()] == [
-        ("t", b"k", 3, 1, 10), ("t", b"", None, 4, 40), ("t", b"k", None, 3, 30), ("t", None, None, 9, 90),
+        ("t", b"k", 3, 1, 10, None, None), ("t", b"", None, 4, 40, None, None), ("t", b"k", None, 3, 30, None, None),
+        ("t", None, None, 9, 90, None, None),
+    ]
+
+
+def test_where_keys_were_found_stands_beside_them() -> None:
+    header = "topic,key,records,size_bytes,partition,observed_partition\n"
+    found = merged(
+        a=header + "t,k,1,10,,5\nt,k,2,20,,2\nt,k,4,40,,\nt,,3,30,,1\nt,named,1,1,7,\n",
+        b=header + "t,k,1,10,,5\nt,,1,10,,0\nt,j,1,10,,\nu,k,9,9,,3\n",
+    )
+    assert [tuple(row.values()) for row in found.columns["key_sample"].to_pylist()] == [
+        ("t", b"named", 7, 1, 1, None, None), ("t", b"j", None, 1, 10, None, None), ("t", b"k", None, 8, 80, [2, 5], [2, 2]),
+        ("t", None, None, 4, 40, [0, 1], [1, 3]), ("u", b"k", None, 9, 9, [3], [9]),
     ]
 
 
 def test_sources_are_the_formats_of_which_something_was_accepted() -> None:
     found = merged(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="t:0:7\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
-    assert found.rows["cluster"] == [("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3))]
+    assert found.rows["cluster"] == [("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None)]
 
 
 def test_cluster_without_a_file_has_a_row_and_no_source() -> None:
-    assert merged().rows["cluster"] == [("zookeeper", False, [], None)]
+    assert merged().rows["cluster"] == [("zookeeper", False, [], None, None)]
 
 
 def test_two_rejects_of_one_line_are_told_apart() -> None:

@@ -241,9 +241,9 @@ def test_recovery_of_an_unclean_leader_and_the_replicas_directories_are_told() -
     unassigned = bytes(15) + b"\1"
     unclean = record(5, 1, struct.pack(">i", 0) + TOPIC_ID, {1: struct.pack(">i", 2), 5: b"\1", 8: unsigned(3) + assigned + unassigned})
     found = merged({"log": batch(0, [*STATE, unclean])})
-    assert found.rows["partition"][0][-1] is True
+    assert found.rows["partition"][0][10] is True
     assert [row[-1] for row in found.rows["replica"]] == ["BwcHBwcHBwcHBwcHBwcHBw", None]
-    assert merged({"log": batch(0, STATE)}).rows["partition"][0][-1] is False
+    assert merged({"log": batch(0, STATE)}).rows["partition"][0][10] is False
     of_log = merged(recorded("4.3.1", "[0-9]*"))
     told = {row[2]: row[-1] for row in of_log.rows["replica"] if row[0] == "single"}
     assert all(re.fullmatch("[A-Za-z0-9_-]{22}", directory) for directory in told.values())

@@ -123,7 +123,7 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
         ("LICENSE", "lies beside the folders of the clusters"), ("garbage", "no known format"), ("torn.gz", "cannot be read"),
     ]
     assert [tuple(row) for row in frames[PARTITION.name].collect()] == [
-        ("2026-11-21", "good", "t", 0, 1, [1, 2], [1, 2], [], [], None, None, None, None)
+        ("2026-11-21", "good", "t", 0, 1, [1, 2], [1, 2], [], [], None, None, None, None, None)
     ]
 
 

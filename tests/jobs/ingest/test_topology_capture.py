@@ -1,0 +1,179 @@
+"""A capture of a live cluster, read as any dump."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expectations.limits import limits
+from jobs import ingest
+from jobs.check import InDuckdb, judge, rules_of
+from jobs.ingest.facts import (
+    BrokerSeen,
+    Captured,
+    ConfigTold,
+    ControllerSign,
+    EndOffset,
+    FeatureLevel,
+    GroupOffset,
+    GroupState,
+    KafkaClusterId,
+    KeySample,
+    LogDirLine,
+    LogDirsAnswer,
+    MemberLine,
+    PartitionLine,
+    ReplicaOnDisk,
+    StartOffset,
+    TopicLine,
+)
+from jobs.ingest.reading import Reading, read_dump
+from jobs.tables import CLUSTER
+
+HEAD = {"capture": "kafka-topology-audit", "version": 1, "captured_at": "2026-11-21T02:00:00Z", "kafka_cluster_id": "abc"}
+PARTITION = {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [2, 1], "elr": [], "last_known_elr": [3]}
+PARTITION |= {"start_offset": 5, "end_offset": 9}
+TOPIC = {"topic": "orders", "topic_id": "id", "configs": {"retention.ms": "1"}, "partitions": [PARTITION]}
+MEMBER = {"member_id": "m", "group_instance_id": None, "client_id": "c", "host": "/h", "rack": "a", "assignment": {"orders": [0]}}
+OFFSET = {"topic": "orders", "partition": 0, "offset": 7, "log_end_offset": 9, "lag": 2}
+GROUP = {"group": "g", "protocol": "consumer", "assignor": "uniform", "state": "Stable", "coordinator_id": 1}
+GROUP |= {"members": [MEMBER], "offsets": [OFFSET]}
+
+
+def text(*lines: Any, head: Any = HEAD) -> str:
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *lines, {"end": 1 + len(lines)}))
+
+
+def read(*lines: Any) -> Reading:
+    reading = read_dump(text(*lines).encode())
+    assert reading.format == "topology-capture"
+    return reading
+
+
+def facts(*lines: Any) -> list[Any]:
+    reading = read(*lines)
+    assert reading.rejected == []
+    return [told.fact for told in reading.told if told.fact is not None][2:]
+
+
+def test_a_capture_says_when_it_was_taken_and_of_which_cluster() -> None:
+    assert [told.fact for told in read().told] == [Captured(datetime(2026, 11, 21, 2, tzinfo=UTC)), KafkaClusterId("abc"), None]
+    assert sum(told.entries for told in read().told) == 2
+
+
+def test_each_answer_is_the_fact_that_a_dump_of_kafka_s_tools_tells() -> None:
+    assert facts({"broker": 1, "rack": None, "fenced": True}) == [BrokerSeen(1, None, True)]
+    assert facts({"controller": "kraft", "leader_id": 1, "voters": [], "observers": []}) == [ControllerSign("kraft")]
+    assert facts({"feature": "metadata.version", "level": 30}) == [FeatureLevel("metadata.version", "30")]
+    assert facts({"configs_of": "broker", "name": "", "configs": {"a": "1"}}) == [ConfigTold("broker", "", "a", "1")]
+    assert facts(TOPIC) == [
+        TopicLine("orders", "id", 1, 2, {"retention.ms": "1"}), PartitionLine("orders", 0, 1, (1, 2), (2, 1), (), (3,), None, None),
+        StartOffset("orders", 0, 5), EndOffset("orders", 0, 9),
+    ]
+    replica = {"topic": "orders", "partition": 0, "size_bytes": 8, "offset_lag": -1, "future": False}
+    log_dir = {"log_dir": "/d", "error": None, "total_bytes": 90, "usable_bytes": 50, "replicas": [replica]}
+    assert facts({"log_dirs_of": 1, "log_dirs": [log_dir]}) == [
+        LogDirsAnswer(1), LogDirLine(1, "/d", None, 90, 50), ReplicaOnDisk(1, "orders", 0, False, "/d", 8, None)
+    ]
+    assert facts(GROUP) == [
+        GroupState("g", "consumer", "uniform", "Stable", 1, 1), MemberLine("g", "m", None, "/h", "c", "consumer", 1, (("orders", 0),), "a"),
+        GroupOffset("g", "orders", 0, 7, 9, 2, "m", "/h", "c"),
+    ]
+
+
+def test_members_of_a_share_group_hold_nothing_alone() -> None:
+    assert facts({**GROUP, "protocol": "share"}) == [
+        GroupState("g", "share", "uniform", "Stable", 1, 1), GroupOffset("g", "orders", 0, 7, 9, 2, None, None, None)
+    ]
+
+
+def test_keys_are_a_sample_of_where_they_were_found() -> None:
+    told = [(None, 1, 9), ("azE=", 2, 20), ("?", 1, 1)]
+    keys = [{"key": key, "records": records, "size_bytes": size} for key, records, size in told]
+    reading = read({"keys_of": "orders", "partition": 3, "from_offset": 0, "to_offset": 4, "keys": keys})
+    assert [rejected.reason for rejected in reading.rejected] == ["key_base64 is no base64"]
+    [sample] = [told for told in reading.told if isinstance(told.fact, KeySample)]
+    assert (sample.entries, [tuple(row.values()) for row in sample.fact.rows.to_pylist()]) == (
+        2, [("orders", None, None, 1, 9, 3), ("orders", b"k1", None, 2, 20, 3)]
+    )
+
+
+def test_what_is_not_told_is_rejected_unless_the_brokers_are_too_old_to_be_asked() -> None:
+    reading = read({"untold": "features", "why": "UnsupportedVersionException", "unsupported": True},
+                   {"untold": "log dirs of broker 2", "why": "TimeoutException: gone", "unsupported": False})
+    assert [(r.line, r.reason) for r in reading.rejected] == [(3, "not told by the cluster: TimeoutException: gone")]
+
+
+@pytest.mark.parametrize(
+    ("line", "accepted", "reasons"),
+    [
+        ({"broker": 1, "fenced": "no"}, 0, ["fenced is neither true nor false"]),
+        ({"colour": "red"}, 0, ["a line of no known kind"]),
+        ([1], 0, ["no JSON object"]),
+        ({**TOPIC, "topic": "../x"}, 0, ["no name that Kafka allows for a topic"]),
+        ({**TOPIC, "partitions": [PARTITION, 3, {**PARTITION, "replicas": []}]}, 6, ["no JSON object", "replicas names no broker"]),
+        ({**TOPIC, "partitions": [{**PARTITION, "end_offset": -1}]}, 3, ["end_offset is not within 0 and 9223372036854775807"]),
+        ({"log_dirs_of": 1, "log_dirs": [{"log_dir": "/d"}, {"log_dir": 1}]}, 1, ["replicas is no list", "log_dir is no text"]),
+        ({**GROUP, "members": [{**MEMBER, "assignment": {"orders": [0, 0]}}]}, 2, ["a partition is assigned twice"]),
+        ({"configs_of": "broker", "name": "1", "configs": {"min.insync.replicas": "x"}}, 1, ["min.insync.replicas is no whole number"]),
+    ],
+)
+def test_an_entry_that_cannot_be_read_takes_no_other_with_it(line: Any, accepted: int, reasons: list[str]) -> None:
+    reading = read(line)
+    assert [(rejected.line, rejected.reason) for rejected in reading.rejected] == [(2, reason) for reason in reasons]
+    assert sum(told.entries for told in reading.told) == 2 + accepted
+
+
+@pytest.mark.parametrize(("cut", "reason"), [
+    (text(TOPIC, GROUP)[:-20], "the capture is cut off: its last line is not its end"),
+    (text(TOPIC).replace(json.dumps(TOPIC, separators=(",", ":")) + "\n", ""), "the capture is cut off: its last line is not its end"),
+])
+def test_a_capture_that_is_cut_off_is_refused_as_a_whole(cut: str, reason: str) -> None:
+    reading = read_dump(cut.encode())
+    assert (reading.format, reading.told, [rejected.reason for rejected in reading.rejected]) == ("topology-capture", [], [reason])
+
+
+def test_a_capture_of_another_version_is_refused_as_a_whole() -> None:
+    reading = read_dump(text(TOPIC, head={**HEAD, "version": 2}).encode())
+    assert reading.told == []
+    assert [rejected.reason for rejected in reading.rejected] == ["a capture of version 2: version 1 is known"]
+
+
+def ingested(folder: Path, **clusters: dict[str, str]) -> dict[str, Any]:
+    for name, files in clusters.items():
+        (folder / name).mkdir()
+        for file, told in files.items():
+            (folder / name / file).write_text(told)
+    found = ingest.read(lambda: pytest.fail("it is small"), str(folder), "s")
+    return {table.name: rows for table, rows in zip(ingest.WRITES, found, strict=True)}
+
+
+def test_the_same_capture_is_the_same_tables_whenever_it_was_copied(tmp_path: Path) -> None:
+    found = ingested(tmp_path, east={"a": text(TOPIC, GROUP)})
+    os.utime(tmp_path / "east" / "a", (1, 1))
+    again = dict(zip(found, ingest.read(lambda: pytest.fail("it is small"), str(tmp_path), "s"), strict=True))
+    assert again == found
+    assert found["cluster"].column("captured_at").to_pylist() == [datetime(2026, 11, 21, 2, tzinfo=UTC)]
+
+
+def test_a_cluster_given_under_two_names_is_told_of_both_and_never_merged(tmp_path: Path) -> None:
+    quorum = "ClusterId:              abc\nMaxFollowerLagTimeMs:   0\n"
+    another = text(TOPIC, head={**HEAD, "kafka_cluster_id": "x"})
+    found = ingested(tmp_path, east={"a": text(TOPIC)}, west={"a": text(TOPIC)}, quorum={"q": quorum}, other={"a": another})
+    assert found["partition"].column("cluster_id").to_pylist() == ["east", "other", "west"]
+    rows = judge(InDuckdb(found), {"cluster": rules_of("cluster", limits())}, "s", docs=None).to_pylist()
+    assert {row["cluster_id"]: (row["success"], row["broken_rows"]) for row in rows if row["rule"] == "each_another_kafka_cluster"} == {
+        "east": (False, 2), "west": (False, 2), "quorum": (False, 2), "other": (True, 0)
+    }
+
+
+def test_files_of_two_clusters_in_one_folder_are_told(tmp_path: Path) -> None:
+    znode = json.dumps({"path": "/cluster/id", "data": json.dumps({"version": "1", "id": "xyz"})}) + "\n"
+    found = ingested(tmp_path, mixed={"a": text(TOPIC), "b": znode})
+    assert found[CLUSTER.name].column("kafka_cluster_id").to_pylist() == ["xyz"]
+    assert ["kafka_cluster_id xyz, not abc" in row["reason"] for row in found["rejected_input"].to_pylist()] == [True]
