@@ -2,7 +2,7 @@
 
 As DefaultPartitioner (2.0) has it: an explicit partition wins; a key goes to toPositive(murmur2(key)) mod all partitions; a record
 without a key to the next of the available ones, those with a leader, by a counter. The counter's closed form stands here for
-columns; kafka_model.partitioner has it for values.
+columns; kafka_model.partitioner has it for values. Where keys were found tells which client put them there: kafka_model.attribution.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.tables import HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD
+from jobs.tables import HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
+from kafka_model.attribution import Found, attribute
 from kafka_model.partitioner import murmur2_batch
 
 READS = (TOPIC, PARTITION, REPLICA, KEY_SAMPLE)
 READS_PREVIOUS = (TOPIC, PARTITION, REPLICA)
-WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY)
+WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 HOT_KEYS = 10
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
@@ -77,7 +78,7 @@ def transform(
     )
     producer_load = load.select(*_PARTITION, *predicted, "observed_records", "observed_size_bytes", "observed_record_share")
     hot_key = _hot_keys(keyed, producer_load)
-    return producer_load, _topic_load(load, keyed), hot_key
+    return producer_load, _topic_load(load, keyed), hot_key, _partitioners(key_sample, topic)
 
 
 def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
@@ -91,6 +92,35 @@ def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
         # kafka_model.foreign_partitioner's consistent_random
         .withColumn("librdkafka_partition", F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)"))
     )
+
+
+def _partitioners(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
+    """Who put each topic's keys where they were found."""
+    found = (
+        key_sample.where("key IS NOT NULL AND length(key) > 0 AND partition IS NULL AND observed_partitions IS NOT NULL")
+        .join(topic.where("partitions > 1").select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
+        .select(*_TOPIC, "partitions", "key", "observed_partitions", "observed_records")
+    )
+    return found.groupBy(*_TOPIC, "partitions").applyInArrow(_attributed, TOPIC_PARTITIONER.columns)
+
+
+def _attributed(group: tuple[pa.Scalar, ...], found: pa.Table) -> pa.Table:
+    *topic, partitions = (value.as_py() for value in group)
+    told = attribute(
+        [
+            Found(row["key"], partition, records)
+            for row in found.select(["key", "observed_partitions", "observed_records"]).to_pylist()
+            for partition, records in zip(row["observed_partitions"], row["observed_records"], strict=True)
+        ],
+        partitions,
+    )
+    row = (
+        *topic, partitions, told.keys, told.records, told.partitioner, told.explained_records,
+        1 - told.explained_records / told.records if told.records else 0.0, told.second_partitioner, told.second_records, told.split_keys,
+        told.split_records,
+    )
+    schema = TOPIC_PARTITIONER.schema
+    return pa.Table.from_arrays([pa.array([value], field.type) for value, field in zip(row, schema, strict=True)], schema=schema)
 
 
 def _hash(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

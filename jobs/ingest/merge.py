@@ -181,7 +181,8 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
         "rejected_input": _rejected(evidence),
     }
     rows["input_file"] = _input_files(evidence)
-    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), max((file.written_at for file in files), default=None), _cluster_id(evidence))]
+    captured_at = max((file.written_at for file in files), default=None)
+    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), captured_at, _cluster_id(evidence))]
     columns = {"key_sample": _key_sample(evidence.samples)}
     for name, made in (("partition", _partitions(evidence)), ("replica", _replicas(evidence))):
         if isinstance(made, pa.Table):

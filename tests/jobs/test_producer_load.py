@@ -46,23 +46,23 @@ def run(
 
 
 def test_seed_001_records_without_a_key_go_round_the_available_partitions(spark: SparkSession) -> None:
-    load, _, _ = run(spark, [{"records": 7}], leaders=[1, 2, 3])
+    load, *_ = run(spark, [{"records": 7}], leaders=[1, 2, 3])
     assert told(load, "partition", "unkeyed_records", "size_bytes") == [(0, 3, 30), (1, 2, 20), (2, 2, 20)]
-    load, topic, _ = run(spark, [{"records": 7}], leaders=[1, None, 3])
+    load, topic, *_ = run(spark, [{"records": 7}], leaders=[1, None, 3])
     assert told(load, "partition", "unkeyed_records") == [(0, 4), (1, 0), (2, 3)]
     assert told(topic, "available_partitions", "hottest_partition") == [(2, 0)]
 
 
 def test_the_counter_may_start_anywhere_and_no_available_partition_means_all(spark: SparkSession) -> None:
-    load, _, _ = run(spark, [{"records": 4}], leaders=[1, 2, 3], counter_start="2")
+    load, *_ = run(spark, [{"records": 4}], leaders=[1, 2, 3], counter_start="2")
     assert told(load, "partition", "unkeyed_records") == [(0, 1), (1, 1), (2, 2)]
-    load, _, _ = run(spark, [{"records": 4}], leaders=[None, None, None])
+    load, *_ = run(spark, [{"records": 4}], leaders=[None, None, None])
     assert told(load, "partition", "unkeyed_records") == [(0, 2), (1, 1), (2, 1)]
 
 
 def test_seed_001_a_key_goes_by_murmur2_over_all_partitions_and_a_named_one_where_it_says(spark: SparkSession) -> None:
     sample = [{"key": key, "records": number + 1} for number, key in enumerate(KAFKA_HASHES)] + [{"key": b"21", "partition": 4, "records": 100}]
-    load, _, hot = run(spark, sample, leaders=[1, None, 3, 1, 2])
+    load, _, hot, _ = run(spark, sample, leaders=[1, None, 3, 1, 2])
     expected = {partition: 0 for partition in range(5)}
     for number, code in enumerate(KAFKA_HASHES.values()):
         expected[(code & 0x7FFFFFFF) % 5] += number + 1
@@ -73,7 +73,7 @@ def test_seed_001_a_key_goes_by_murmur2_over_all_partitions_and_a_named_one_wher
 
 def test_two_clients_that_disagree_about_a_key_are_told(spark: SparkSession) -> None:
     sample = [{"key": key, "records": 10} for key in KAFKA_HASHES] + [{"key": b"", "records": 1}]
-    _, topic, hot = run(spark, sample, leaders=[1, 2, 3, 1, 2])
+    _, topic, hot, _ = run(spark, sample, leaders=[1, 2, 3, 1, 2])
     by_crc32 = {key.decode(): crc32(key) % 5 for key in KAFKA_HASHES} | {"": None}
     assert told(hot, "key_text", "librdkafka_partition") == sorted(by_crc32.items(), key=str)
     apart = [key for key, code in KAFKA_HASHES.items() if (code & 0x7FFFFFFF) % 5 != crc32(key) % 5]
@@ -82,7 +82,7 @@ def test_two_clients_that_disagree_about_a_key_are_told(spark: SparkSession) -> 
 
 
 def test_no_partitioner_can_spread_a_key(spark: SparkSession) -> None:
-    _, topic, _ = run(spark, [{"key": b"abc", "records": 60}, {"records": 40}], leaders=[1, 2, 3, 1])
+    _, topic, *_ = run(spark, [{"key": b"abc", "records": 60}, {"records": 40}], leaders=[1, 2, 3, 1])
     assert told(topic, "hottest_key_share", "skew_floor") == [(0.6, 2.4)]
     ((skew,),) = told(topic, "skew")
     assert skew == pytest.approx((60 + 10) / 25)
@@ -91,9 +91,32 @@ def test_no_partitioner_can_spread_a_key(spark: SparkSession) -> None:
 def test_growth_is_told_of_both_nights_and_of_the_same_topic_alone(spark: SparkSession) -> None:
     before = [{"log_end_offset": 100, "size_bytes": 1000}, {"log_end_offset": 50, "size_bytes": 900}]
     now = [{"log_end_offset": 130, "size_bytes": 1600}, {"log_end_offset": 60, "size_bytes": 800}]
-    load, topic, _ = run(spark, [], leaders=[1, 2], before=before, now=now)
+    load, topic, *_ = run(spark, [], leaders=[1, 2], before=before, now=now)
     seen = ("partition", "observed_records", "observed_size_bytes", "observed_record_share")
     assert told(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank the second
     assert told(topic, "observed_records", "observed_skew", "records") == [(40, 1.5, None)]
-    load, _, _ = run(spark, [], leaders=[1, 2], before=before, now=now, topic_id="made anew")
+    load, *_ = run(spark, [], leaders=[1, 2], before=before, now=now, topic_id="made anew")
     assert told(load, *seen) == []
+
+
+def test_where_keys_were_found_tells_who_put_them_there(spark: SparkSession) -> None:
+    def found(key: bytes, **where: int) -> dict[str, Any]:
+        places = [(int(place[1:]), records) for place, records in sorted(where.items())]
+        return {"key": key, "records": sum(records for _, records in places), "observed_partitions": [p for p, _ in places],
+                "observed_records": [r for _, r in places]}
+
+    keys = [f"key-{number}".encode() for number in range(40)]
+    sample = [found(key, **{f"p{crc32(key) % 5}": 3}) for key in keys[1:]] + [found(keys[0], p0=1, p1=1)]
+    sample += [{"records": 9, "observed_partitions": [0], "observed_records": [9]}, found(b"", p4=5), {"key": b"named", "partition": 2, "records": 1}]
+    load, *_, partitioner = run(spark, sample, leaders=[1, 2, 3, 1, 2])
+    fits = int(crc32(keys[0]) % 5 in (0, 1))
+    assert told(partitioner, "topic", "partitions", "keys", "records", "partitioner", "explained_records", "split_keys", "split_records") == [
+        ("t", 5, 40, 39 * 3 + 2, "crc32", 39 * 3 + fits, 1, 2)
+    ]
+    assert sum(row["keys"] for row in load.collect()) == 41  # a key is one, in however many partitions it was found
+
+
+def test_one_partition_or_no_place_tells_nobody(spark: SparkSession) -> None:
+    sample = [{"key": f"{number}".encode(), "records": 1, "observed_partitions": [0], "observed_records": [1]} for number in range(20)]
+    assert run(spark, sample, leaders=[1])[3].collect() == []
+    assert run(spark, [{"key": b"k", "records": 1}], leaders=[1, 2])[3].collect() == []

@@ -56,7 +56,7 @@ def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSessi
     found = read(spark, tmp_path, few_bytes=0, split_bytes=split_bytes)
     assert found[PARTITION.name].count() == found[REPLICA.name].count() // 2 == 45_000
     assert {tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:] for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()} == {
-        (name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None) for name in ("a", "b", "c")
+        (name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None, None) for name in ("a", "b", "c")
     }
     told = found[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
     assert [tuple(row) for row in told if row.cluster_id == "b"] == [
