@@ -25,7 +25,7 @@ def question(form: Mapping[str, Any]) -> list[str]:
     """The form as options of `topology-audit what-if`; what was left empty is left out, as are empty lines."""
     options = ["--cluster", form["cluster"]]
     options += ["--snapshot", form["snapshot"]] if form["snapshot"] else []
-    for option, lines in (("--broker", form["brokers"]), ("--rack", form["racks"])):
+    for option, lines in (("--broker", form["brokers"]), ("--rack", form["racks"]), ("--log-dir", form["log_dirs"])):
         for line in lines or []:
             options += [option, line.strip()] if line.strip() else []
     options += ["--unclean", form["unclean"]]
@@ -57,6 +57,13 @@ with DAG(
             items={"type": "string"},
             title="Racks that fail",
             description="Racks, one a line: their brokers fail after those named above, in the order of their ids.",
+        ),
+        "log_dirs": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string", "pattern": r"^\s*(\d{1,9}:.+)?$"},
+            title="Log dirs that fail",
+            description="Log dirs, one a line, as 3:/var/lib/kafka (broker id, colon, path): they fail last.",
         ),
         "unclean": Param(
             "topic",

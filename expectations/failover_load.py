@@ -5,7 +5,7 @@ from __future__ import annotations
 from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
-from expectations.rule import equal, hard
+from expectations.rule import equal, hard, soft
 from jobs.tables import SCENARIO
 
 READS = (SCENARIO,)
@@ -47,5 +47,14 @@ def expectations(limits: Limits) -> list[Expectation]:
                 JOIN scenario USING (cluster_id, scenario_set, scenario_id)
                 WHERE array_contains(brokers, broker_id)
             """,
+        ),
+        soft(
+            "survivors_have_capacity",
+            f"Whoever takes over leaders sends at most {limits.cruise_control.network_outbound_capacity_threshold} of its network capacity then.",
+            f"""
+                SELECT cluster_id, scenario_id, broker_id, network_out_bytes_per_s, network_out_share FROM {{batch}}
+                WHERE scenario_set = 'nightly' AND network_out_share > {limits.cruise_control.network_outbound_capacity_threshold}
+            """,
+            told="SELECT cluster_id FROM failover_load WHERE network_out_share IS NOT NULL",
         ),
     ]

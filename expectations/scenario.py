@@ -38,7 +38,8 @@ def expectations(limits: Limits) -> list[Expectation]:
                 "cluster_id, scenario_set, scenario_id",
                 said="""
                     SELECT cluster_id, scenario_set, scenario_id, struct(partitions, moved_leaders, leaderless, newly_leaderless,
-                        under_min_isr, newly_under_min_isr, at_min_isr, unclean_leaders, no_replica_left, newly_lost) AS said
+                        under_min_isr, newly_under_min_isr, at_min_isr, unclean_leaders, no_replica_left, newly_lost, transitions,
+                        at_risk_size_bytes) AS said
                     FROM {batch}
                     WHERE partitions > 0
                 """,
@@ -53,7 +54,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                         count_if(at_min_isr) AS at_min_isr,
                         count_if(unclean AND leader IS NOT NULL) AS unclean_leaders,
                         count_if(live_replicas = 0) AS no_replica_left,
-                        count_if(safe_replicas = 0 AND safe_replicas_before > 0) AS newly_lost) AS found
+                        count_if(safe_replicas = 0 AND safe_replicas_before > 0) AS newly_lost,
+                        sum(size(transitions)) AS transitions,
+                        coalesce(sum(at_risk_size_bytes), 0) AS at_risk_size_bytes) AS found
                     FROM failover
                     GROUP BY ALL
                 """,
@@ -96,6 +99,12 @@ def expectations(limits: Limits) -> list[Expectation]:
             "Whichever rack is lost, every partition keeps a replica with all acknowledged records.",
             _survives("rack", "newly_lost"),
             told=_RACKED,
+        ),
+        soft(
+            "quorum_survives_a_broker",
+            "Whichever broker is lost, enough controllers are left to elect leaders.",
+            "SELECT cluster_id, scenario_id FROM {batch} WHERE scenario_set = 'nightly' AND kind = 'broker' AND quorum_lost",
+            told="SELECT cluster_id FROM scenario WHERE quorum_lost IS NOT NULL UNION SELECT cluster_id FROM cluster WHERE controller = 'zookeeper'",
         ),
     ]
 

@@ -163,6 +163,7 @@ def what_if(
     cluster: Annotated[str, typer.Option(help="The cluster's id.")],
     broker: Annotated[list[int] | None, typer.Option(help="A broker that fails; repeated, they fail in this order.")] = None,
     rack: Annotated[list[str] | None, typer.Option(help="A rack that fails, its brokers in the order of their ids.")] = None,
+    log_dir: Annotated[list[str] | None, typer.Option(help="A log dir that fails, after brokers and racks: 3:/var/lib/kafka.")] = None,
     unclean: Annotated[Unclean, typer.Option(help="Unclean leader election: everywhere, nowhere, or as each topic's config says.")] = Unclean.topic,
     controlled_shutdown: Annotated[bool, typer.Option("--controlled-shutdown", help="The brokers are stopped in order, not killed.")] = False,
     id: Annotated[str | None, typer.Option(help="The answer's scenario_set.", show_default="what-if and the time")] = None,
@@ -170,14 +171,14 @@ def what_if(
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
     report: Report = None,
 ) -> None:
-    """Fail any brokers or racks of a published cluster, and see what breaks."""
+    """Fail any brokers, racks or log dirs of a published cluster, and see what breaks."""
     from jobs.views import open_in_duckdb
     from jobs.what_if import Question, answer
 
-    if not broker and not rack:
-        raise AuditError("a what-if needs at least one --broker or --rack that fails")
+    if not broker and not rack and not log_dir:
+        raise AuditError("a what-if needs at least one --broker, --rack or --log-dir that fails")
     id = id or f"what-if-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    question = Question(id, cluster, broker or (), rack or (), {"yes": True, "no": False, "topic": None}[unclean], controlled_shutdown)
+    question = Question(id, cluster, broker or (), rack or (), log_dir or (), {"yes": True, "no": False, "topic": None}[unclean], controlled_shutdown)
     place = _lake(lake)
     with _telling(f"what if, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question)

@@ -1,8 +1,8 @@
 """failover: what the loss of each broker, and of each rack, does to the partitions that it touches.
 
 A scenario is a list of brokers that fail in order. Only partitions with a replica on one of them change, so replicas are exploded
-and joined with the scenarios: never scenarios with partitions. Each partition then lives through the failures one after the other;
-`_fail` is one of them, the columnar twin of kafka_model.failover.fail, held equal to it by tests/jobs/test_failover.py.
+and joined with the scenarios: never scenarios with partitions. Each partition then lives through the failures one after the other
+(jobs/partition_state.py).
 """
 
 from __future__ import annotations
@@ -12,38 +12,41 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, FAILOVER, FAILOVER_LOAD, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
+from jobs.partition_state import accepts, after, heard, led, patterned, quorum_lost, ruled, rules_of, safe
+from jobs.tables import (
+    BROKER,
+    CLUSTER,
+    COMMITTED_OFFSET,
+    CONSUMER_GROUP,
+    FAILOVER,
+    FAILOVER_LOAD,
+    OBSERVED_ASSIGNMENT,
+    PARTITION,
+    PRODUCER_LOAD,
+    REPLICA,
+    SCENARIO,
+    TOPIC,
+    Table,
+)
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, CONSUMER_GROUP)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PRODUCER_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
 
 NIGHTLY = "nightly"
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _SCENARIO = [*_CLUSTER, "scenario_set", "scenario_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
-_STATE = (
-    "struct<leader: int, isr: array<int>, elr: array<int>, last_known_elr: array<int>, live: array<int>, "
-    "transitions: array<string>, election: string, unclean: boolean>"
-)
-# What a scenario asks: the first columns of the table.
+# What a scenario asks: columns of the table.
 ASKED = (
     "snapshot_id STRING, cluster_id STRING, scenario_set STRING, scenario_id STRING, kind STRING, brokers ARRAY<INT>, racks ARRAY<STRING>, "
-    "unclean BOOLEAN, controlled_shutdown BOOLEAN"
+    "unclean BOOLEAN, controlled_shutdown BOOLEAN, log_dirs ARRAY<STRING>"
 )
-_ASKED = SCENARIO.schema.names[:9]
+_ASKED = [*SCENARIO.schema.names[:9], "log_dirs"]
 
 
-def transform(
-    cluster: DataFrame,
-    broker: DataFrame,
-    topic: DataFrame,
-    partition: DataFrame,
-    producer_load: DataFrame,
-    consumer_group: DataFrame,
-    *,
-    parameters: Mapping[str, str],
-) -> tuple[DataFrame, ...]:
-    return outcome(nightly(broker), cluster, broker, topic, partition, producer_load, consumer_group)
+def transform(*tables: DataFrame, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
+    of = dict(zip(READS, tables, strict=True))
+    return outcome(nightly(of[BROKER]), of)
 
 
 def nightly(broker: DataFrame) -> DataFrame:
@@ -55,113 +58,106 @@ def nightly(broker: DataFrame) -> DataFrame:
     racks = rack.select(*_CLUSTER, F.concat(F.lit("rack "), "rack").alias("scenario_id"), F.lit("rack").alias("kind"), "brokers", F.array("rack").alias("racks"))
     stops = each.withColumns({"scenario_id": F.concat(F.lit("stop "), F.col("brokers")[0]), "kind": F.lit("stop")})
     return each.unionByName(stops).unionByName(racks).withColumns(
-        {"scenario_set": F.lit(NIGHTLY), "unclean": F.lit(None).cast("boolean"), "controlled_shutdown": F.col("kind") == "stop"}
-    ).select(*_ASKED)
+        {"scenario_set": F.lit(NIGHTLY), "unclean": F.lit(None).cast("boolean"), "controlled_shutdown": F.col("kind") == "stop",
+         "log_dirs": F.array().cast("array<string>")}
+    ).select(*_ASKED)  # fmt: skip
 
 
-def outcome(
-    asked: DataFrame,
-    cluster: DataFrame,
-    broker: DataFrame,
-    topic: DataFrame,
-    partition: DataFrame,
-    producer_load: DataFrame,
-    consumer_group: DataFrame,
-) -> tuple[DataFrame, ...]:
-    """The scenarios with their counts, the partitions that they touch, and the survivors that take over."""
-    touched = (
-        ruled(partition, cluster, broker, topic)
-        .withColumn("broker_id", F.explode("replicas"))
+def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, log_dirs: bool = False) -> tuple[DataFrame, ...]:
+    """The scenarios with their counts, the partitions that they touch, and the survivors that take over; `log_dirs`: some of them fail."""
+    rules = patterned(ruled(of[PARTITION], of[CLUSTER], of[BROKER], of[TOPIC]))
+    touched = _touched_with_log_dirs(rules, asked, of[REPLICA]) if log_dirs else touched_by_brokers(rules, asked)
+    growth = of[PRODUCER_LOAD].where("observed_size_bytes > 0").select(
+        *_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte")
+    )
+    sized = touched.join(_sizes(of[REPLICA]), on=_PARTITION, how="left").join(growth, on=_PARTITION, how="left")
+    played = live_through(sized).persist()
+    sample = of[PRODUCER_LOAD].where("records IS NOT NULL").select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
+    load = _load(played, rules, of, sample).persist()
+    summary = _summary(asked, played, load, of, sample)
+    return summary, played.select(*FAILOVER.schema.names), load.select(*FAILOVER_LOAD.schema.names)
+
+
+def touched_by_brokers(rules: DataFrame, asked: DataFrame) -> DataFrame:
+    """Each partition, with each scenario in which a broker with a replica of it fails; `offline_on`: whose log dir alone fails."""
+    return (
+        rules.withColumn("broker_id", F.explode("replicas"))
         .join(F.broadcast(asked.withColumn("broker_id", F.explode("brokers"))), on=[*_CLUSTER, "broker_id"], how="inner")
         # A partition with several failing replicas meets its scenario several times: the first of them stands for all.
         .where(F.filter("replicas", lambda id: F.array_contains("brokers", id))[0] == F.col("broker_id"))
-        .withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))
+        .withColumn("offline_on", F.array().cast("array<int>"))
     )
-    failover = _live_through(touched).persist()
-    led = partition.where("leader IS NOT NULL").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.count("*").alias("leaders_before"))
-    bound = F.col("explicit_records") + F.col("keyed_records")
-    sample = producer_load.where("records IS NOT NULL").select(
-        *_PARTITION, "records", "size_bytes", bound.alias("bound_records"),
-        F.when(F.col("records") > 0, F.round(F.col("size_bytes") * (bound / F.col("records"))).cast("bigint")).otherwise(0).alias("bound_bytes"),
-    )  # fmt: skip
-    load = _load(failover, led, sample).persist()
-    return _summary(asked, failover, load, sample, _coordination(failover, partition, consumer_group)), failover, load
 
 
-def ruled(partition: DataFrame, cluster: DataFrame, broker: DataFrame, topic: DataFrame) -> DataFrame:
-    """Partitions with the rules that their elections follow, and their replicas that live."""
-    rules = cluster.select(*_CLUSTER, "controller", F.col("elr").alias("elr_kept")).join(
-        broker.where("live").groupBy(_CLUSTER).agg(F.collect_list("broker_id").alias("live")), on=_CLUSTER, how="inner"
-    )
-    config = topic.select(
-        *_CLUSTER,
-        "topic",
-        "replication_factor",
-        F.coalesce("min_insync_replicas", F.lit(1)).alias("min_insync_replicas"),
-        F.coalesce(F.col("configs")["unclean.leader.election.enable"] == "true", F.lit(False)).alias("topic_unclean"),
+def _touched_with_log_dirs(rules: DataFrame, asked: DataFrame, replica: DataFrame) -> DataFrame:
+    """Likewise where log dirs fail: a broker fails for the partitions that it has there, and serves the others."""
+    on_dirs = (
+        replica.where("log_dir IS NOT NULL AND replica_index IS NOT NULL")
+        .join(F.broadcast(asked), on=_CLUSTER, how="inner")
+        .withColumn("place", F.array_position("log_dirs", F.concat("broker_id", F.lit(":"), "log_dir")))
+        .where("place > 0 AND NOT array_contains(brokers, broker_id)")
+        .groupBy(*_SCENARIO, "topic", "partition")
+        .agg(F.sort_array(F.collect_list(F.struct("place", "broker_id")))["broker_id"].alias("offline_on"))
     )
     return (
-        partition.select(*_PARTITION, "leader", "replicas", "isr", "elr", "last_known_elr")
-        .join(F.broadcast(rules), on=_CLUSTER, how="inner")
-        .join(config, on=[*_CLUSTER, "topic"], how="left")
-        .withColumn("live", F.array_intersect("replicas", "live"))
-        .withColumn("elr_kept", F.col("elr_kept") & F.col("elr").isNotNull())
+        rules.join(F.broadcast(asked), on=_CLUSTER, how="inner")
+        .join(on_dirs, on=[*_SCENARIO, "topic", "partition"], how="left")
+        .withColumn("offline_on", F.coalesce("offline_on", F.array().cast("array<int>")))
+        .where(F.arrays_overlap("replicas", F.concat("brokers", "offline_on")))
     )
 
 
-def before() -> Column:
-    """A partition's state as the failures find it."""
-    return F.struct(
-        F.when(F.array_contains("live", F.col("leader")), F.col("leader")).alias("leader"),
-        F.col("isr"),
-        F.coalesce("elr", F.array().cast("array<int>")).alias("elr"),
-        F.coalesce("last_known_elr", F.array().cast("array<int>")).alias("last_known_elr"),
-        F.col("live"),
-        F.array().cast("array<string>").alias("transitions"),
-        F.lit("none").alias("election"),
-        F.lit(False).alias("unclean"),
-    ).cast(_STATE)
+def _sizes(replica: DataFrame) -> DataFrame:
+    """Of each partition, the size of each replica that tells it."""
+    return replica.where("size_bytes IS NOT NULL").groupBy(_PARTITION).agg(F.map_from_entries(F.collect_list(F.struct("broker_id", "size_bytes"))).alias("sizes"))
 
 
-def after(brokers: Column) -> Column:
-    """The state of `before` once these brokers have failed, one after the other."""
-    return F.aggregate(F.filter(brokers, lambda id: F.array_contains("replicas", id)), F.col("before"), _fail)
-
-
-def safe(live: Column) -> Column:
-    """How many of these replicas have every acknowledged record: those of the ISR and of the ELR."""
-    return F.size(F.array_intersect(live, F.array_union("before.isr", "before.elr")))
-
-
-def _live_through(touched: DataFrame) -> DataFrame:
-    state = touched.withColumn("before", before()).withColumn("after", after(F.col("brokers")))
-    size, min_isr = F.size("isr"), F.col("min_insync_replicas")
+def live_through(touched: DataFrame) -> DataFrame:
+    """What becomes of each partition in its scenario: the rows of `failover`, with the replicas that live before and after it."""
+    state = (
+        touched.withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))
+        .withColumn("after", after(F.col("brokers"), F.col("offline_on")))
+    )
+    leader, sizes = F.col("leader"), F.col("sizes")
+    left = F.when(F.size("after.live") == 0, F.lit(0)).otherwise(F.array_max(F.transform("after.live", lambda id: sizes[id])))
+    behind = sizes[F.col("leader_before")] - F.when(leader.isNull(), left).otherwise(sizes[leader])
+    lost = F.col("leader_before").isNotNull() & ~leader.eqNullSafe(F.col("leader_before"))
     return (
         state.withColumnRenamed("isr", "isr_before")
-        .withColumn("leader", F.when(F.array_contains("after.live", F.col("after.leader")), F.col("after.leader")))
+        .withColumn("leader_before", F.col("before.leader"))
+        .withColumn("leader", F.when(led(F.col("after")), F.col("after.leader")))
         .withColumn("isr", F.sort_array("after.isr"))
+        .withColumn("at_risk_size_bytes", F.when(lost, F.when(behind > 0, behind).when(behind <= 0, 0)).otherwise(0).cast("bigint"))
         .select(
             *_SCENARIO,
             "topic",
             "partition",
-            _state(F.col("before.leader")).alias("state_before"),
-            _state(F.col("leader")).alias("state"),
+            _state(F.col("leader_before")).alias("state_before"),
+            _state(leader).alias("state"),
             "after.transitions",
             "after.election",
-            F.col("before.leader").alias("leader_before"),
+            "leader_before",
             "leader",
             "isr_before",
             "isr",
             F.when(F.col("elr_kept"), F.sort_array("after.elr")).alias("elr"),
             F.when(F.col("elr_kept"), F.sort_array("after.last_known_elr")).alias("last_known_elr"),
             "min_insync_replicas",
-            (F.col("before.leader").isNull() | (F.size("isr_before") < min_isr)).alias("under_min_isr_before"),
-            (F.col("leader").isNull() | (size < min_isr)).alias("under_min_isr"),
-            (F.col("leader").isNotNull() & (size == min_isr)).alias("at_min_isr"),
+            (~accepts(F.col("before"))).alias("under_min_isr_before"),
+            (~accepts(F.col("after"))).alias("under_min_isr"),
+            (accepts(F.col("after")) & (F.size("isr") == F.col("min_insync_replicas"))).alias("at_min_isr"),
             "after.unclean",
             F.size("after.live").alias("live_replicas"),
             safe(F.col("before.live")).alias("safe_replicas_before"),
             safe(F.col("after.live")).alias("safe_replicas"),
+            F.when(F.col("controller") == "kraft", F.col("after.changes")).alias("metadata_records"),
+            "at_risk_size_bytes",
+            F.when(F.col("at_risk_size_bytes") == 0, F.lit(0)).otherwise(F.ceil(F.col("at_risk_size_bytes") * F.col("records_per_byte"))).alias("at_risk_records"),
+            F.col("after.epochs").alias("leader_epochs"),
+            F.col("before.live").alias("live_before"),
+            F.col("after.live").alias("live_after"),
+            "brokers",
+            (F.size("replicas") == 1).alias("alone"),
         )
     )
 
@@ -183,101 +179,68 @@ def coordinator_partition(group_id: Column, partitions: Column) -> Column:
     return (F.when(signed == -(1 << 31), F.lit(0)).otherwise(F.abs(signed)) % partitions).cast("int")
 
 
-def _coordination(failover: DataFrame, partition: DataFrame, consumer_group: DataFrame) -> DataFrame:
-    """Of each scenario, the groups whose coordinator moves or is gone: the leader of their partition of __consumer_offsets."""
-    offsets = partition.where("topic = '__consumer_offsets'").groupBy(_CLUSTER).agg(F.count("*").alias("n"))
+def _coordination(played: DataFrame, of: Mapping[Table, DataFrame]) -> Callable[[DataFrame], DataFrame]:
+    """Of each scenario that touches their topic, the groups whose coordinator moves or is gone (the leader of their partition of
+    __consumer_offsets), and the partitions of __transaction_state likewise.
+    """
+    offsets = of[PARTITION].where("topic = '__consumer_offsets'").groupBy(_CLUSTER).agg(F.count("*").alias("n"))
     groups = (
-        consumer_group.join(offsets, on=_CLUSTER, how="inner")
+        of[CONSUMER_GROUP].join(offsets, on=_CLUSTER, how="inner")
         .withColumn("partition", coordinator_partition(F.col("group_id"), F.col("n")))
-        .groupBy(*_CLUSTER, "partition").agg(F.count("*").alias("groups"))
+        .groupBy(*_CLUSTER, "partition").agg(F.count("*").alias("coordinators"))
+        .withColumn("topic", F.lit("__consumer_offsets"))
     )  # fmt: skip
-    told = groups.select(*_CLUSTER).distinct().withColumn("told", F.lit(True))
-    hit = failover.where("topic = '__consumer_offsets'").join(groups, on=[*_CLUSTER, "partition"], how="inner")
-    count = hit.groupBy(_SCENARIO).agg(
-        F.sum(F.when(F.expr("leader IS NOT NULL AND NOT leader <=> leader_before"), F.col("groups")).otherwise(0)).alias("moved_coordinators"),
-        F.sum(F.when(F.expr("leader IS NULL"), F.col("groups")).otherwise(0)).alias("lost_coordinators"),
+    transactions = of[PARTITION].where("topic = '__transaction_state'").select(*_PARTITION, F.lit(1).cast("bigint").alias("coordinators"))
+    hit = played.where("topic IN ('__consumer_offsets', '__transaction_state')").join(groups.unionByName(transactions), on=_PARTITION, how="inner")
+    moved = F.expr("leader IS NOT NULL AND NOT leader <=> leader_before")
+
+    def count(topic: str, which: Column) -> Column:
+        return F.sum(F.when((F.col("topic") == topic) & which, F.col("coordinators")))
+
+    counted = hit.groupBy(_SCENARIO).agg(
+        count("__consumer_offsets", moved).alias("moved_coordinators"),
+        count("__consumer_offsets", F.col("leader").isNull()).alias("lost_coordinators"),
+        count("__transaction_state", moved).alias("moved_transaction_coordinators"),
+        count("__transaction_state", F.col("leader").isNull()).alias("lost_transaction_coordinators"),
     )
-    scenario = failover.select(*_SCENARIO).distinct().join(told, on=_CLUSTER, how="inner")
-    return scenario.join(count, on=_SCENARIO, how="left").fillna(0, ["moved_coordinators", "lost_coordinators"]).drop("told")
+    told = groups.unionByName(transactions).groupBy(_CLUSTER).agg(
+        F.some(F.col("topic") == "__consumer_offsets").alias("groups_told"), F.some(F.col("topic") == "__transaction_state").alias("transactions_told")
+    )
+    return _per_scenario(counted, told, groups_told=["moved_coordinators", "lost_coordinators"],
+                         transactions_told=["moved_transaction_coordinators", "lost_transaction_coordinators"])  # fmt: skip
+
+
+def _consumption(played: DataFrame, of: Mapping[Table, DataFrame]) -> Callable[[DataFrame], DataFrame]:
+    """Of each scenario, the groups that read a partition which loses its leader, and the members that then read nothing."""
+    held = of[OBSERVED_ASSIGNMENT].select(*_PARTITION, "group_id", "member_id")
+    read = of[COMMITTED_OFFSET].select(*_PARTITION, "group_id", F.lit(None).cast("string").alias("member_id")).unionByName(held)
+    gone = played.where("leader IS NULL AND leader_before IS NOT NULL").select(*_SCENARIO, "topic", "partition")
+    holds = held.groupBy(*_CLUSTER, "group_id", "member_id").agg(F.count("*").alias("holds"))
+    lost = (
+        gone.join(read, on=_PARTITION, how="inner")
+        .groupBy(*_SCENARIO, "group_id", "member_id").agg(F.count("*").alias("loses"))
+        .join(holds, on=[*_CLUSTER, "group_id", "member_id"], how="left")
+    )  # fmt: skip
+    counted = lost.groupBy(_SCENARIO).agg(
+        F.count_distinct("group_id").alias("affected_groups"), F.count_if(F.col("loses") == F.col("holds")).alias("stranded_members")
+    )
+    told = read.groupBy(_CLUSTER).agg(F.lit(True).alias("groups_told"), F.some(F.col("member_id").isNotNull()).alias("members_told"))
+    return _per_scenario(counted, told, groups_told=["affected_groups"], members_told=["stranded_members"])
+
+
+def _per_scenario(counted: DataFrame, told: DataFrame, **names: list[str]) -> Callable[[DataFrame], DataFrame]:
+    """Adds these counts to scenarios: 0 where none is counted, null where their cluster does not tell."""
+
+    def add(scenario: DataFrame) -> DataFrame:
+        whole = scenario.join(counted, on=_SCENARIO, how="left").join(told, on=_CLUSTER, how="left")
+        counts = {name: F.when(F.col(sign), F.coalesce(name, F.lit(0))) for sign, those in names.items() for name in those}
+        return whole.withColumns(counts).drop(*names)
+
+    return add
 
 
 def _state(leader: Column) -> Column:
     return F.when(leader.isNull(), "OfflinePartition").otherwise("OnlinePartition")
-
-
-def _fail(state: Column, broker: Column) -> Column:
-    """One broker's failure, as kafka_model.failover has it: who leaves the ISR, who enters the ELR, who is elected."""
-    none = F.array().cast("array<int>")
-    replicas, kept, zookeeper = F.col("replicas"), F.col("elr_kept"), F.col("controller") == "zookeeper"
-    enough = F.least("min_insync_replicas", "replication_factor")
-
-    def leaves(live: Column) -> Column:
-        return F.struct(
-            live.alias("live"),
-            F.array_remove(state["isr"], broker).alias("isr"),
-            F.filter(replicas, lambda id: F.array_contains(live, id)).alias("standing"),
-        )
-
-    def becomes_eligible(now: Column) -> Column:
-        others = F.array_except(F.array_union(state["elr"], state["isr"]), now["isr"])
-        eligible = F.when(kept & (F.size(now["isr"]) < enough), others).otherwise(none)
-        valid = F.when(F.size(now["isr"]) > 0, now["isr"]).otherwise(eligible)
-        return now.withField("elr", eligible).withField("valid", valid)
-
-    def stands(now: Column) -> Column:
-        leads = F.coalesce(F.array_contains(now["live"], state["leader"]), F.lit(False))
-        stays = leads & (zookeeper | F.coalesce(F.array_contains(now["valid"], state["leader"]), F.lit(False)))
-        known = F.when(kept & (F.size(now["valid"]) == 0) & (F.size(state["last_known_elr"]) == 1), _first(F.array_intersect(state["last_known_elr"], now["live"])))
-        clean = _first(F.filter(now["standing"], lambda id: F.array_contains(now["valid"], id)))
-        return now.withField("stays", stays).withField("clean", clean).withField(
-            "loose", F.coalesce(known, F.when(F.col("unclean_allowed"), _first(now["standing"])))
-        )
-
-    def elects(now: Column) -> Column:
-        handed = zookeeper & F.col("controlled_shutdown") & (F.size(replicas) > 1) & state["leader"].eqNullSafe(broker) & now["clean"].isNotNull()
-        elected = F.when(~now["stays"], F.coalesce(now["clean"], now["loose"]))
-        # The ZooKeeper controller leaves a leader that it cannot replace, unless that is in the ISR which it takes it out of.
-        nobody = F.when(zookeeper & ~(state["leader"].eqNullSafe(broker) & F.array_contains(state["isr"], broker)), state["leader"])
-        leader = F.when(now["stays"], state["leader"]).otherwise(F.coalesce(elected, nobody))
-        alone = elected.isNotNull() & (now["clean"].isNull() | (F.size(now["isr"]) == 0))  # by the ELR, or uncleanly
-        return now.withField("handed", handed).withField("elected", elected).withField("leader", leader).withField("alone", alone)
-
-    def ends(now: Column) -> Column:
-        # At an election ZooKeeper's controller drops all that do not live; without the ELR, the last member stays in for its return.
-        dropped = zookeeper & ~now["handed"] & now["elected"].isNotNull()
-        shrunk = F.when(dropped, F.array_intersect(state["isr"], now["live"])).when(kept | (F.size(now["isr"]) > 0), now["isr"]).otherwise(state["isr"])
-        isr = F.when(now["alone"], F.array(now["leader"])).otherwise(shrunk)
-        unclean = now["elected"].isNotNull() & now["clean"].isNull()
-        # A leader lost is noted, if none is noted yet; a new one clears the note.
-        noted = ~kept | now["leader"].eqNullSafe(state["leader"]) | (now["leader"].isNull() & (F.size(state["last_known_elr"]) > 0))
-        known = F.when(noted, state["last_known_elr"]).when(now["leader"].isNull(), F.array(state["leader"])).otherwise(none)
-        lossy = unclean & ~F.array_contains(F.array_union(state["isr"], state["elr"]), now["leader"])
-        fell = F.when(state["leader"].isNull(), "OfflinePartition -> OfflinePartition").otherwise("OnlinePartition -> OfflinePartition")
-        rose = F.when(now["elected"].isNotNull(), "OfflinePartition -> OnlinePartition")
-        steps = F.when(now["handed"], F.array(F.lit("OnlinePartition -> OnlinePartition"))).otherwise(F.array_compact(F.array(fell, rose)))
-        election = F.when(now["handed"], "controlled-shutdown").when(lossy, "unclean").otherwise("offline")
-        return F.struct(
-            now["leader"].alias("leader"),
-            isr.alias("isr"),
-            F.when(unclean, none).when(now["alone"], F.array_remove(now["elr"], now["leader"])).otherwise(now["elr"]).alias("elr"),
-            known.alias("last_known_elr"),
-            now["live"].alias("live"),
-            F.when(now["stays"], state["transitions"]).otherwise(F.concat(state["transitions"], steps)).alias("transitions"),
-            F.when(now["stays"], state["election"]).otherwise(election).alias("election"),
-            (state["unclean"] | lossy).alias("unclean"),
-        ).cast(_STATE)
-
-    now = F.array_remove(state["live"], broker)
-    for step in (leaves, becomes_eligible, stands, elects, ends):
-        now = _let(now, step)
-    # KRaft changes nothing for a broker outside the ISR.
-    return F.when(zookeeper | F.array_contains(state["isr"], broker), now).otherwise(
-        state.withField("live", F.array_remove(state["live"], broker))
-    ).cast(_STATE)
-
-
-def _first(ids: Column) -> Column:
-    return F.get(ids, F.lit(0))
 
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
@@ -285,35 +248,59 @@ def _let(value: Column, body: Callable[[Column], Column]) -> Column:
     return F.transform(F.array(value), body)[0]
 
 
-def _load(failover: DataFrame, led: DataFrame, sample: DataFrame) -> DataFrame:
-    """What each survivor takes over: by leaders, and by the sampled load of the partitions that it gains."""
-    moved = failover.where("leader IS NOT NULL AND NOT leader <=> leader_before")
+def _load(played: DataFrame, rules: DataFrame, of: Mapping[Table, DataFrame], sample: DataFrame) -> DataFrame:
+    """What each survivor takes over: leaders, sampled load, and the bytes that it sends then, beside the capacity of its network.
+
+    A leader sends what producers write to each follower that lives, and to each group that reads it. What it stores does not change: it
+    was a follower before.
+    """
+    moved = played.where("leader IS NOT NULL AND NOT leader <=> leader_before")
+    rate = of[PRODUCER_LOAD].where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, F.col("observed_size_bytes_per_s").alias("rate"))
     gained = (
         moved.join(sample, on=_PARTITION, how="left")
+        .join(rate, on=_PARTITION, how="left")
         .groupBy(*_SCENARIO, F.col("leader").alias("broker_id"))
-        .agg(F.count("*").alias("gained_leaders"), F.sum("records").alias("gained_records"), F.sum("size_bytes").alias("gained_size_bytes"))
-    )
-    all_moved = moved.groupBy(_SCENARIO).agg(F.count("*").alias("moved"))
-    return (
-        gained.join(all_moved, on=_SCENARIO, how="inner")
-        .join(led, on=[*_CLUSTER, "broker_id"], how="left")
-        .select(
-            *_SCENARIO,
-            "broker_id",
-            F.coalesce("leaders_before", F.lit(0)).alias("leaders_before"),
-            "gained_leaders",
-            "gained_records",
-            "gained_size_bytes",
-            (F.col("gained_leaders") / F.col("moved")).alias("gained_share"),
+        .agg(
+            F.count("*").alias("gained_leaders"),
+            F.sum("records").alias("gained_records"),
+            F.sum("size_bytes").alias("gained_size_bytes"),
+            F.sum("rate").alias("gained_size_bytes_per_s"),
         )
     )
+    all_moved = moved.groupBy(_SCENARIO).agg(F.count("*").alias("moved"))
+    leads = of[PARTITION].where("leader IS NOT NULL").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.count("*").alias("leaders_before"))
+    groups = of[OBSERVED_ASSIGNMENT].groupBy(_PARTITION).agg(F.count_distinct("group_id").alias("groups"))
+    sent = rate.join(groups, on=_PARTITION, how="left").select(*_PARTITION, "rate", F.coalesce("groups", F.lit(0)).alias("groups"))
+
+    def sends(live: str) -> Column:
+        return F.col("rate") * (F.col("groups") + F.size(live) - 1)
+
+    now = rules.join(sent, on=_PARTITION, how="inner").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.sum(sends("live")).alias("sends_now"))
+    changes = played.join(sent, on=_PARTITION, how="inner")
+    more = changes.select(*_SCENARIO, F.col("leader").alias("broker_id"), sends("live_after").alias("more"))
+    less = changes.select(*_SCENARIO, F.col("leader_before").alias("broker_id"), (-sends("live_before")).alias("more"))
+    change = more.unionByName(less).groupBy(*_SCENARIO, "broker_id").agg(F.sum("more").alias("sends_more"))
+    capacity = of[BROKER].select(*_CLUSTER, "broker_id", F.col("network_out_capacity_bytes_per_s").alias("capacity"))
+    return (
+        gained.join(all_moved, on=_SCENARIO, how="inner")
+        .join(leads, on=[*_CLUSTER, "broker_id"], how="left")
+        .join(now, on=[*_CLUSTER, "broker_id"], how="left")
+        .join(change, on=[*_SCENARIO, "broker_id"], how="left")
+        .join(capacity, on=[*_CLUSTER, "broker_id"], how="left")
+        .withColumn("leaders_before", F.coalesce("leaders_before", F.lit(0)))
+        .withColumn("gained_share", F.col("gained_leaders") / F.col("moved"))
+        .withColumn("network_out_bytes_per_s", F.coalesce("sends_now", F.lit(0.0)) + F.col("sends_more"))
+        .withColumn("network_out_share", F.when(F.col("capacity") > 0, F.col("network_out_bytes_per_s") / F.col("capacity")))
+    )
 
 
-def _summary(asked: DataFrame, failover: DataFrame, load: DataFrame, sample: DataFrame, coordination: DataFrame) -> DataFrame:
+def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[Table, DataFrame], sample: DataFrame) -> DataFrame:
     leaderless = F.col("leader").isNull()
+    moved = ~leaderless & ~F.col("leader").eqNullSafe(F.col("leader_before"))
+    lost = F.col("leader_before").isNotNull() & ~F.col("leader").eqNullSafe(F.col("leader_before"))
     counts = {
         "partitions": F.count("*"),
-        "moved_leaders": F.count_if(~leaderless & ~F.col("leader").eqNullSafe(F.col("leader_before"))),
+        "moved_leaders": F.count_if(moved),
         "leaderless": F.count_if(leaderless),
         "newly_leaderless": F.count_if(leaderless & F.col("leader_before").isNotNull()),
         "under_min_isr": F.count_if("under_min_isr"),
@@ -323,25 +310,106 @@ def _summary(asked: DataFrame, failover: DataFrame, load: DataFrame, sample: Dat
         "no_replica_left": F.count_if(F.col("live_replicas") == 0),
         "newly_lost": F.count_if(F.expr("safe_replicas = 0 AND safe_replicas_before > 0")),
         "changed_partitions": F.count_if(~F.col("leader").eqNullSafe(F.col("leader_before")) | (F.col("isr") != F.sort_array("isr_before"))),
-        "homeless_records": F.sum(F.when(leaderless, F.col("bound_records"))),
-        "homeless_size_bytes": F.sum(F.when(leaderless, F.col("bound_bytes"))),
+        "transitions": F.sum(F.size("transitions")),
+        "at_risk_size_bytes": F.sum("at_risk_size_bytes"),
+        "at_risk_records": F.sum("at_risk_records"),
+        "at_risk_untold": F.count_if(lost & F.col("at_risk_size_bytes").isNull()),
     }
-    counted = failover.join(sample, on=_PARTITION, how="left").groupBy(_SCENARIO).agg(*(count.alias(name) for name, count in counts.items()))
-    busiest = load.groupBy(_SCENARIO).agg(F.max(F.struct("gained_leaders", (-F.col("broker_id")).alias("id"))).alias("busiest"))
-    sampled = sample.select(*_CLUSTER).distinct().withColumn("sampled", F.lit(True))
-    whole = [name for name in counts if not name.startswith("homeless")]
-    return (
+    counted = played.groupBy(_SCENARIO).agg(
+        *(count.alias(name) for name, count in counts.items()), F.sum("metadata_records").alias("changes"), *_told_by_zookeeper_controller(moved)
+    )
+    best = load.groupBy(_SCENARIO).agg(
+        F.max(F.struct("gained_leaders", (-F.col("broker_id")).alias("id"))).alias("busiest"),
+        F.max(F.when(F.col("network_out_share").isNotNull(), F.struct("network_out_share", (-F.col("broker_id")).alias("id")))).alias("fullest"),
+    )
+    whole = (
         asked.join(counted, on=_SCENARIO, how="left")
-        .join(busiest, on=_SCENARIO, how="left")
-        .join(sampled, on=_CLUSTER, how="left")
-        .join(coordination, on=_SCENARIO, how="left")
-        .select(
-            *_ASKED,
-            *(F.coalesce(name, F.lit(0)).alias(name) for name in whole),
-            *(F.when(F.col("sampled"), F.coalesce(name, F.lit(0))).alias(name) for name in ("homeless_records", "homeless_size_bytes")),
-            "moved_coordinators",
-            "lost_coordinators",
-            (-F.col("busiest.id")).alias("busiest_survivor"),
-            F.coalesce("busiest.gained_leaders", F.lit(0)).alias("busiest_gained_leaders"),
+        .fillna(0)
+        .join(best, on=_SCENARIO, how="left")
+        .join(F.broadcast(rules_of(of[CLUSTER], of[BROKER])), on=_CLUSTER, how="inner")
+    )
+    for with_more in (_coordination(played, of), _consumption(played, of), _homeless(played, of, sample)):
+        whole = with_more(whole)
+    survivors = F.size(F.array_except("live_brokers", "brokers"))
+    gained = F.coalesce("busiest.gained_leaders", F.lit(0))
+    more = {
+        "busiest_survivor": -F.col("busiest.id"),
+        "busiest_gained_leaders": gained,
+        "concentration": F.when(F.col("moved_leaders") > 0, gained * survivors / F.col("moved_leaders")),
+        "fullest_survivor": -F.col("fullest.id"),
+        "fullest_survivor_share": F.col("fullest.network_out_share"),
+        "homeless_share": F.when(F.col("sampled") > 0, F.col("homeless_records") / F.col("sampled")),
+        "controller_moves": F.array_contains("brokers", F.col("controller_id")),
+        "quorum_lost": F.when(F.col("voters_left").isNotNull(), quorum_lost(F.col("brokers"))),
+        **_controller_work(survivors),
+    }
+    return whole.select(*(more[name].alias(name) if name in more else name for name in SCENARIO.schema.names))
+
+
+def _told_by_zookeeper_controller(moved: Column) -> list[Column]:
+    """Of a scenario in which one broker fails, the partitions of each batch of requests, and how many brokers they concern."""
+    handed = F.col("election") == "controlled-shutdown"
+    batches = {
+        "handed": handed,  # in order: what the broker leads goes to another
+        "followed": ~F.col("alone") & ~F.col("leader_before").eqNullSafe(F.col("brokers")[0]),  # in order: it leaves the ISR of the rest
+        "elected": moved & ~handed,
+        "left": F.lit(True),
+    }
+    zookeeper = F.col("metadata_records").isNull()
+    counts = [F.count_if(zookeeper & batch).alias(name) for name, batch in batches.items()]
+    reached = [F.size(F.array_distinct(F.flatten(F.collect_set(F.when(zookeeper & batch, F.col("live_after")))))) for batch in batches.values()]
+    return counts + [size.alias(f"{name}_reaches") for name, size in zip(batches, reached, strict=True)]
+
+
+def _controller_work(survivors: Column) -> dict[str, Column]:
+    """What the controller writes or sends: the columnar twin of kafka_model.zookeeper_controller's requests for one broker.
+
+    KRaft fences a killed broker with one record of its registration; of one that stops in order it notes first that it is stopping. A
+    broker whose log dirs fail tells all of them in one.
+    """
+    kraft, in_order = F.col("controller") == "kraft", F.col("controlled_shutdown")
+    one = ~kraft & (F.size("brokers") == 1) & (F.size("log_dirs") == 0) & ~F.coalesce(F.array_contains("brokers", F.col("controller_id")), F.lit(False))
+    on_dirs = F.array_distinct(F.transform("log_dirs", lambda place: F.substring_index(place, ":", 1).cast("int")))
+    registrations = F.size(heard(F.col("brokers"))) * F.when(in_order, 2).otherwise(1) + F.size(F.array_except(on_dirs, F.col("brokers")))
+
+    def some(batch: str, requests: Column) -> Column:
+        return F.when(F.col(batch) > 0, requests).otherwise(0)
+
+    stopping = {
+        "leader_and_isr_requests": some("handed", F.col("handed_reaches") + 1) + F.col("followed_reaches"),
+        "update_metadata_requests": some("handed", survivors + 1) + some("followed", survivors + 1),
+        "stop_replica_requests": some("followed", F.lit(2)),
+    }
+    dying = {
+        "leader_and_isr_requests": F.col("elected_reaches") + F.col("left_reaches"),
+        "update_metadata_requests": some("elected", survivors) + survivors,
+        "stop_replica_requests": F.lit(0),
+    }
+    requests = {name: F.when(one, dying[name] + F.when(in_order, stopping[name]).otherwise(0)).cast("bigint") for name in dying}
+    return {"metadata_records": F.when(kraft, F.col("changes") + registrations), **requests}
+
+
+def _homeless(played: DataFrame, of: Mapping[Table, DataFrame], sample: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Of each scenario, the sampled records that have nowhere to go, since they are bound to a partition without a leader by a key or by
+    name, or their topic has no leader left; and those without a key that go to the topic's other partitions instead.
+    """
+    gone = played.where("leader IS NULL").select(*_SCENARIO, "topic", "partition", "leader_before")
+    silent = (
+        gone.groupBy(*_SCENARIO, "topic").agg(F.count("*").alias("gone"))
+        .join(of[TOPIC].select(*_CLUSTER, "topic", "partitions"), on=[*_CLUSTER, "topic"], how="inner")
+        .where("gone = partitions").select(*_SCENARIO, "topic", F.lit(True).alias("silent"))
+    )  # fmt: skip
+    silenced = F.coalesce("silent", F.lit(False))
+    nowhere = F.col("explicit_records") + F.col("keyed_records") + F.when(silenced, F.col("unkeyed_records")).otherwise(0)
+    counted = (
+        gone.join(sample, on=_PARTITION, how="inner")
+        .join(silent, on=[*_SCENARIO, "topic"], how="left")
+        .groupBy(_SCENARIO)
+        .agg(
+            F.sum(nowhere).alias("homeless_records"),
+            F.sum(F.when(F.col("records") > 0, F.round(F.col("size_bytes") * (nowhere / F.col("records"))).cast("bigint"))).alias("homeless_size_bytes"),
+            F.sum(F.when(~silenced & F.col("leader_before").isNotNull(), F.col("unkeyed_records")).otherwise(0)).alias("redirected_records"),
         )
     )
+    told = sample.groupBy(_CLUSTER).agg(F.sum("records").alias("sampled"), F.lit(True).alias("sample_told"))
+    return _per_scenario(counted, told, sample_told=["homeless_records", "homeless_size_bytes", "redirected_records"])

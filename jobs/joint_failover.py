@@ -8,13 +8,15 @@ counted by kafka_model.joint_failure from the distinct replica sets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from math import comb
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.failover import after, before, ruled, safe
+from jobs.failover import touched_by_brokers
+from jobs.partition_state import accepts, after, led, patterned, quorum_lost, ruled, safe
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
 from kafka_model.joint_failure import fatal_to_writes, sets_that_fail
 
@@ -30,7 +32,7 @@ _HARM = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
 def transform(
     cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, scenario: DataFrame, *, parameters: Mapping[str, str]
 ) -> tuple[DataFrame, ...]:
-    rules = ruled(partition, cluster, broker, topic).withColumns({"unclean_allowed": F.col("topic_unclean"), "controlled_shutdown": F.lit(False)})
+    rules = patterned(ruled(partition, cluster, broker, topic)).withColumns({"unclean_allowed": F.col("topic_unclean"), "controlled_shutdown": F.lit(False)})
     return _pairs(rules, scenario), _joint_loss(rules, broker)
 
 
@@ -40,7 +42,6 @@ def _pairs(rules: DataFrame, scenario: DataFrame) -> DataFrame:
     one, other = F.col("pair.one"), F.col("pair.other")
     played = (
         rules.withColumn("pair", F.explode(both))
-        .withColumn("before", before())
         .withColumns({"of_both": after(F.array(one, other)), "of_one": after(F.array(one)), "of_other": after(F.array(other))})
     )
     shared = played.groupBy(*_CLUSTER, one.alias("broker_id"), other.alias("other_broker_id")).agg(
@@ -53,18 +54,33 @@ def _pairs(rules: DataFrame, scenario: DataFrame) -> DataFrame:
         shared = shared.join(of_side, on=[*_CLUSTER, side], how="inner").select(
             *_PAIR, "shared_partitions", *((F.col(name) + F.col(f"{name}_alone")).alias(name) for name in _HARM)
         )
-    return shared
+    silencing = _silencing(rules).persist()
+    return shared.join(silencing, on=_PAIR, how="left_anti").unionByName(silencing)
+
+
+def _silencing(rules: DataFrame) -> DataFrame:
+    """The pairs that lose the controllers' quorum: nobody acts on the second death, so that all partitions of both are played."""
+    live = F.sort_array("live_brokers")
+    pair = F.array("broker_id", "other_broker_id")
+    pairs = (
+        rules.select(*_CLUSTER, "controller", "live_brokers", "voters_left", "voters_needed").distinct()
+        .where(F.size("voters_left") > 0)
+        .withColumn("broker_id", F.explode(live)).withColumn("other_broker_id", F.explode(F.filter(live, lambda id: id > F.col("broker_id"))))
+        .where(quorum_lost(pair))
+        .select(*_PAIR, pair.alias("brokers"))
+    )  # fmt: skip
+    played = touched_by_brokers(rules, pairs).withColumn("of_both", after(F.col("brokers")))
+    return played.groupBy(F.col("snapshot_id"), F.col("cluster_id"), F.col("brokers")[0].alias("broker_id"), F.col("brokers")[1].alias("other_broker_id")).agg(
+        F.count_if(F.size(F.array_intersect("live", "brokers")) == 2).alias("shared_partitions"), *(F.sum(_harm(name, "of_both")).alias(name) for name in _HARM)
+    )
 
 
 def _harm(name: str, state: str) -> Column:
     """Whether a partition newly suffers it in that state: 1 or 0."""
     now, was = F.col(state), F.col("before")
-    led = F.coalesce(F.array_contains(now["live"], now["leader"]), F.lit(False))
     harm = {
-        "newly_leaderless": ~led & was["leader"].isNotNull(),
-        "newly_under_min_isr": (~led | (F.size(now["isr"]) < F.col("min_insync_replicas")))
-        & was["leader"].isNotNull()
-        & (F.size(was["isr"]) >= F.col("min_insync_replicas")),
+        "newly_leaderless": ~led(now) & led(was),
+        "newly_under_min_isr": ~accepts(now) & accepts(was),
         "newly_lost": (safe(now["live"]) == 0) & (safe(was["live"]) > 0),
     }
     return harm[name].cast("int")
@@ -79,9 +95,13 @@ def _joint_loss(rules: DataFrame, broker: DataFrame) -> DataFrame:
         F.sort_array(F.array_intersect("live", F.array_union("isr", F.coalesce("elr", F.array().cast("array<int>"))))).alias("safe"),
         F.when(F.array_contains("live", F.col("leader")), F.sort_array(F.array_intersect("isr", "live"))).alias("in_sync"),
         "min_insync_replicas",
+        "voters_left",
+        "voters_needed",
     ).distinct()
     per_cluster = sets.groupBy(_CLUSTER).agg(
-        F.collect_list(F.struct("replication_factor", "live", "safe", "in_sync", "min_insync_replicas")).alias("sets")
+        F.collect_list(F.struct("replication_factor", "live", "safe", "in_sync", "min_insync_replicas")).alias("sets"),
+        F.first("voters_left").alias("voters_left"),
+        F.first("voters_needed").alias("voters_needed"),
     )
     return per_cluster.join(live, on=_CLUSTER, how="inner").mapInArrow(_count, JOINT_LOSS.columns)
 
@@ -97,6 +117,9 @@ def _losses(cluster: dict) -> Iterator[dict[str, object]]:
     brokers, sets = cluster["brokers"], cluster["sets"]
     to_data = [each["safe"] for each in sets if each["safe"]]
     to_writes = {fatal for each in sets if each["in_sync"] for fatal in fatal_to_writes(each["in_sync"], each["min_insync_replicas"])}
+    if cluster["voters_left"] is not None:
+        spare = len(cluster["voters_left"]) - cluster["voters_needed"]
+        to_writes |= set(map(frozenset, combinations(sorted(set(brokers) & set(cluster["voters_left"])), max(spare + 1, 1))))
     factors = {each["replication_factor"] for each in sets} | {2}
     for deaths in sorted(factor for factor in factors if 2 <= factor <= min(len(brokers), MOST_DEATHS)):
         all_sets = comb(len(brokers), deaths)

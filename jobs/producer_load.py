@@ -14,24 +14,27 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.tables import HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
+from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from kafka_model.attribution import Found, attribute
 from kafka_model.partitioner import murmur2_batch
 
-READS = (TOPIC, PARTITION, REPLICA, KEY_SAMPLE)
-READS_PREVIOUS = (TOPIC, PARTITION, REPLICA)
+READS = (CLUSTER, TOPIC, PARTITION, REPLICA, KEY_SAMPLE)
+READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION, REPLICA)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 HOT_KEYS = 10
+LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _PARTITION = [*_TOPIC, "partition"]
 
 
 def transform(
+    cluster: DataFrame,
     topic: DataFrame,
     partition: DataFrame,
     replica: DataFrame,
     key_sample: DataFrame,
+    previous_cluster: DataFrame,
     previous_topic: DataFrame,
     previous_partition: DataFrame,
     previous_replica: DataFrame,
@@ -50,6 +53,9 @@ def transform(
     )
     sampled_topic = key_sample.select(*_TOPIC).distinct().withColumn("has_sample", F.lit(True))
     growth = _growth(topic, partition, replica, previous_topic, previous_partition, previous_replica)
+    then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
+    seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
+    between = cluster.join(then, on="cluster_id", how="inner").select(*_TOPIC[:2], F.when(seconds >= LEAST_SECONDS, seconds).alias("seconds"))
 
     turn = _turns(partition, counter=int(parameters.get("counter_start", "0")))
     load = (
@@ -57,6 +63,7 @@ def transform(
         .join(unkeyed, on=_TOPIC, how="left")
         .join(sampled, on=_PARTITION, how="left")
         .join(growth, on=_PARTITION, how="left")
+        .join(F.broadcast(between), on=_TOPIC[:2], how="left")
         .fillna(0, ["n", "b", "explicit_records", "keyed_records", "keyed_bytes", "keys"])
         .withColumn("before", _records_before(F.col("turn")))
         .withColumn("unkeyed_records", _records_before(F.col("turn") + 1) - F.col("before"))
@@ -76,7 +83,8 @@ def transform(
         .where("has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL")
         .persist()
     )
-    producer_load = load.select(*_PARTITION, *predicted, "observed_records", "observed_size_bytes", "observed_record_share")
+    producer_load = load.select(*_PARTITION, *predicted, "observed_records", "observed_size_bytes", "observed_record_share",
+                                (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"))  # fmt: skip
     hot_key = _hot_keys(keyed, producer_load)
     return producer_load, _topic_load(load, keyed), hot_key, _partitioners(key_sample, topic)
 

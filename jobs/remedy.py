@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.failover import after, before, ruled
+from jobs.partition_state import accepts, after, patterned, ruled
 from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, TOPIC
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, FAILOVER)
@@ -33,18 +33,18 @@ def transform(
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )
     sick = ruled(partition, cluster, broker, topic).join(harmed, on=_PARTITION, how="inner").join(_loads(broker, partition), on=_CLUSTER, how="inner")
-    tried = (
+    tried = patterned(
         sick.withColumn("change", F.explode(_changes()))
         .withColumns({name: F.col("change")[name] for name in ("replicas", "isr", "live")})
         .withColumns({"unclean_allowed": F.lit(False), "controlled_shutdown": F.lit(False)})
         .withColumn("replication_factor", F.size("replicas"))
         .withColumn("elr", F.when(F.col("elr").isNotNull(), F.array().cast("array<int>")))
-        .withColumn("before", before())
-        .withColumn("clears", F.forall("live", lambda id: _holds(after(F.array(id)))))
     )
+    said = [*_PARTITION, "scenario_ids", "goes_offline", "change"]
+    played = tried.withColumn("dies", F.explode("live")).withColumn("after", after(F.array("dies"))).groupBy(said).agg(F.every(accepts(F.col("after"))).alias("clears"))
     first = Window.partitionBy(*_PARTITION).orderBy(F.desc("clears"), "change.order")
     return (
-        tried.withColumn("choice", F.row_number().over(first))
+        played.withColumn("choice", F.row_number().over(first))
         .where("choice = 1")
         .select(
             *_PARTITION,
@@ -95,8 +95,3 @@ def _least_loaded(replicas: Column) -> Column:
     )
     return F.array_min(ranked)["broker_id"]
 
-
-def _holds(now: Column) -> Column:
-    """Led, and accepting acks=all."""
-    led = F.coalesce(F.array_contains(now["live"], now["leader"]), F.lit(False))
-    return led & (F.size(now["isr"]) >= F.col("min_insync_replicas"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
@@ -67,6 +67,19 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
         "-: not told by the dumps.\n",
         "dim",
     )
+    costs = _rows(
+        connection,
+        "If its worst broker dies",
+        {"cluster": "left", "broker": "right", "bytes\nat risk": "right", "records with\nnowhere to go": "right", "groups\naffected": "right",
+         "members\nstranded": "right", "fullest survivor,\nnetwork used": "right", "leaders gained,\nover the mean": "right"},
+        "SELECT s.cluster_id, s.brokers[1], CASE WHEN at_risk_untold = 0 THEN CAST(at_risk_size_bytes AS VARCHAR) ELSE '-' END, "
+        "coalesce(format('{:.1f}%', 100 * homeless_share), '-'), coalesce(CAST(affected_groups AS VARCHAR), '-'), "
+        "coalesce(CAST(stranded_members AS VARCHAR), '-'), coalesce(format('{}: {:.0f}%', fullest_survivor, 100 * fullest_survivor_share), '-'), "
+        "coalesce(format('{}: {:.1f}', busiest_survivor, concentration), '-') "
+        "FROM verdict v JOIN scenario s ON s.snapshot_id = v.snapshot_id AND s.cluster_id = v.cluster_id AND s.scenario_set = 'nightly' "
+        "AND s.scenario_id = v.worst_broker WHERE v.snapshot_id = ? ORDER BY 1",
+        [snapshot_id],
+    )
     changes = _rows(
         connection,
         "Since the night before",
@@ -91,7 +104,8 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
         "WHERE snapshot_id = ? AND result = 'broken' ORDER BY 1, broken_rows DESC, 3",
         [snapshot_id],
     )
-    return [table, balance, notes, *(rows for rows in (changes, differences) if rows.row_count), offences]
+    told = [rows for rows in (costs, changes, differences) if rows.row_count]
+    return [table, balance, notes, *told, offences]
 
 
 def pictures(connection: DuckDBPyConnection, snapshot_id: str) -> str:
@@ -162,19 +176,24 @@ def what_if(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[R
     """The outcome of a what-if: in a sentence, by partition, by survivor."""
     ask = [snapshot_id, id]
     where = "WHERE snapshot_id = ? AND scenario_set = ?"
-    names = ("cluster_id", "brokers", "racks", "unclean", "controlled_shutdown", "partitions", "moved_leaders", "newly_leaderless", "newly_under_min_isr",
-             "at_min_isr", "unclean_leaders", "no_replica_left", "homeless_records")  # fmt: skip
+    names = ("cluster_id", "brokers", "log_dirs", "unclean", "controlled_shutdown", "partitions", "moved_leaders", "newly_leaderless", "newly_under_min_isr",
+             "at_min_isr", "unclean_leaders", "no_replica_left", "quorum_lost", "at_risk_size_bytes", "at_risk_untold", "homeless_records", "homeless_share",
+             "redirected_records", "affected_groups", "stranded_members", "moved_coordinators", "lost_coordinators", "metadata_records",
+             "leader_and_isr_requests", "update_metadata_requests", "controller_moves")  # fmt: skip
     row = connection.execute(f"SELECT {', '.join(names)} FROM scenario {where}", ask).fetchone()
     said = dict(zip(names, row or (), strict=True))
     how = "stopped in order" if said["controlled_shutdown"] else "killed"
     election = {None: "as each topic's config says", True: "allowed", False: "forbidden"}[said["unclean"]]
-    question = Text(f"Cluster {said['cluster_id']} of {snapshot_id}: brokers {', '.join(map(str, said['brokers']))} {how}, unclean election {election}.\n", "bold")
+    who = [f"brokers {', '.join(map(str, said['brokers']))} {how}"] if said["brokers"] else []
+    who += [f"log dirs {', '.join(said['log_dirs'])} failed"] if said["log_dirs"] else []
+    question = Text(f"Cluster {said['cluster_id']} of {snapshot_id}: {', '.join(who)}, unclean election {election}.\n", "bold")
     bad = said["newly_leaderless"] or said["newly_under_min_isr"]
     outcome = Text(
         f"{said['partitions']} partitions have a replica there. {said['newly_leaderless']} lose their leader, {said['newly_under_min_isr']} more stop taking "
         f"acks=all, {said['at_min_isr']} are left at min ISR, {said['moved_leaders']} get another leader ({said['unclean_leaders']} uncleanly, losing records).\n",
         "red" if bad else "green",
     )
+    costs = Text(" ".join(_costs(said)) + "\n")
     partitions = _rows(
         connection,
         "Partitions that change leader or stop taking writes (the first 200)",
@@ -194,7 +213,29 @@ def what_if(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[R
         f"SELECT broker_id, leaders_before, gained_leaders, leaders_after, coalesce(CAST(gained_records AS VARCHAR), 'not told') FROM takeover {where} ORDER BY 1",
         ask,
     )
-    return [question, outcome, partitions, survivors]
+    return [question, outcome, costs, partitions, survivors]
+
+
+def _costs(said: Mapping[str, Any]) -> Iterator[str]:
+    """What else a failure does, a sentence each, as far as it is told."""
+    if said["quorum_lost"]:
+        yield "The controllers lose their quorum: from then on nobody is elected, and no dead replica leaves its ISR."
+    elif said["controller_moves"]:
+        yield "The active controller is among them: another takes over first."
+    untold = f", and of {said['at_risk_untold']} partitions it is not told" if said["at_risk_untold"] else ""
+    yield f"{said['at_risk_size_bytes']} bytes are on lost leaders alone{untold}."
+    if said["homeless_records"] is not None:
+        yield f"Of the sampled records {said['homeless_records']} ({100 * (said['homeless_share'] or 0):.1f}%) have nowhere to go, {said['redirected_records']} without a key go elsewhere."
+    if said["affected_groups"] is not None:
+        yield f"{said['affected_groups']} consumer groups read a partition that goes offline" + (
+            f", {said['stranded_members']} members read nothing any more." if said["stranded_members"] is not None else "."
+        )
+    if said["moved_coordinators"] is not None:
+        yield f"{said['moved_coordinators']} groups get another coordinator, {said['lost_coordinators']} have none."
+    if said["metadata_records"] is not None:
+        yield f"The controller writes {said['metadata_records']} records."
+    elif said["leader_and_isr_requests"] is not None:
+        yield f"The controller sends {said['leader_and_isr_requests']} LeaderAndIsr and {said['update_metadata_requests']} UpdateMetadata requests."
 
 
 def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[RenderableType]:

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from expectations.limits import Limits
 from jobs import (
     broker_balance,
+    broker_restart,
     change,
     consumer_assignment,
     failover,
@@ -48,6 +49,7 @@ JOBS: dict[str, ModuleType] = {
     "log_storage": log_storage,
     "failover": failover,
     "joint_failover": joint_failover,
+    "broker_restart": broker_restart,
     "remedy": remedy,
     "broker_balance": broker_balance,
     "goal": goal,
@@ -56,7 +58,7 @@ JOBS: dict[str, ModuleType] = {
 GATES: dict[str, tuple[Table, ...]] = {
     "ingest": ingest.WRITES,
     "computed": (*change.WRITES, *replica_assignment.WRITES, *producer_load.WRITES, *consumer_assignment.WRITES, *log_storage.WRITES),
-    "failover": (*failover.WRITES, *joint_failover.WRITES, *remedy.WRITES),
+    "failover": (*failover.WRITES, *joint_failover.WRITES, *broker_restart.WRITES, *remedy.WRITES),
     "balance": (*broker_balance.WRITES, *goal.WRITES),
 }
 NIGHT = (
@@ -70,6 +72,7 @@ NIGHT = (
     ("check", "computed"),
     ("step", "failover"),
     ("step", "joint_failover"),
+    ("step", "broker_restart"),
     ("step", "remedy"),
     ("check", "failover"),
     ("step", "broker_balance"),

@@ -78,7 +78,9 @@ CLUSTER = Table("cluster", "a cluster of the night", ("snapshot_id", "cluster_id
     elr         BOOLEAN       NOT NULL COMMENT 'eligible leader replicas (KIP-966) are kept',
     sources     ARRAY<STRING> NOT NULL COMMENT 'the formats found, sorted: what is not here is unknown, not healthy',
     captured_at TIMESTAMP              COMMENT 'when the newest of its files was last written, or its capture taken',
-    kafka_cluster_id STRING            COMMENT 'the id that Kafka itself knows it by; null: not told'
+    kafka_cluster_id STRING            COMMENT 'the id that Kafka itself knows it by; null: not told',
+    controller_id INT                  COMMENT 'the active controller: of KRaft the node that leads the quorum; null: not told',
+    voters      ARRAY<INT>             COMMENT 'the nodes of the KRaft quorum, sorted: an id that a broker has too is both in one process; null: not told'
 """)
 INPUT_FILE = Table("input_file", "a file that was read", ("snapshot_id", "cluster_id", "file"), f"""
     {_CLUSTER},
@@ -250,7 +252,8 @@ PRODUCER_LOAD = Table("producer_load", "what a partition gets of the producers' 
     byte_share   DOUBLE COMMENT 'of the topic''s sampled bytes; sums to 1 (0 where no bytes were sampled)',
     observed_records BIGINT COMMENT 'growth of the end offset since the previous published snapshot; null: not told in both',
     observed_size_bytes BIGINT COMMENT 'growth of the leader''s size since the previous published snapshot; null: not told in both',
-    observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: not told of every partition, or nothing grew'
+    observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: not told of every partition, or nothing grew',
+    observed_size_bytes_per_s DOUBLE COMMENT 'growth over the time between the two captures; null: not told in both, or these are less than ten minutes apart'
 """)
 TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written", ("snapshot_id", "cluster_id", "topic"), f"""
     {_TOPIC},
@@ -361,19 +364,39 @@ SCENARIO = Table("scenario", "a failure and its outcome", ("snapshot_id", "clust
     moved_leaders       BIGINT NOT NULL COMMENT 'that get another leader',
     leaderless          BIGINT NOT NULL COMMENT 'that end without a leader',
     newly_leaderless    BIGINT NOT NULL COMMENT 'of them, those that have a leader now',
-    under_min_isr       BIGINT NOT NULL COMMENT 'that refuse acks=all: no leader, or fewer in sync than min.insync.replicas',
+    under_min_isr       BIGINT NOT NULL COMMENT 'that refuse acks=all: no leader, or fewer in sync than min.insync.replicas, or a dead one in sync that no controller takes out',
     newly_under_min_isr BIGINT NOT NULL COMMENT 'of them, those that accept acks=all now',
     at_min_isr          BIGINT NOT NULL COMMENT 'led, with just min.insync.replicas in sync',
     unclean_leaders     BIGINT NOT NULL COMMENT 'led by a replica that was out of sync: records are lost',
     no_replica_left     BIGINT NOT NULL COMMENT 'all replicas are on failing or dead brokers',
-    homeless_records    BIGINT COMMENT 'sampled records bound by key or by name to a partition without a leader; null: no key sample',
+    homeless_records    BIGINT COMMENT 'sampled records bound by key or by name to a partition without a leader, or of a topic that has no leader at all; null: no key sample',
     busiest_survivor    INT    COMMENT 'who gains the most leaders; null: nobody gains',
     busiest_gained_leaders BIGINT NOT NULL,
     newly_lost         BIGINT NOT NULL COMMENT 'partitions of which every replica that was in sync or eligible is gone, and was not before: acknowledged records are lost unless one comes back',
     changed_partitions BIGINT NOT NULL COMMENT 'whose leader, ISR or ELR changes: a PartitionChangeRecord each to KRaft, a state node written to ZooKeeper',
     homeless_size_bytes BIGINT COMMENT 'sampled bytes of the homeless records; null: no key sample',
     moved_coordinators BIGINT  COMMENT 'consumer groups whose coordinator moves; null: no group or no __consumer_offsets is told',
-    lost_coordinators  BIGINT  COMMENT 'consumer groups that are left without a coordinator: their members stop; null likewise'
+    lost_coordinators  BIGINT  COMMENT 'consumer groups that are left without a coordinator: their members stop; null likewise',
+    log_dirs ARRAY<STRING>     COMMENT 'that were asked to fail, after brokers and racks: broker id, colon, path',
+    controller_moves BOOLEAN   COMMENT 'the active controller is among those that fail; null: not told which it is',
+    quorum_lost BOOLEAN        COMMENT 'too few controllers are left to elect anybody: nothing moves from then on, and an ISR keeps its dead; null: voters not told, or ZooKeeper',
+    transitions BIGINT         COMMENT 'of partition states that the controller makes',
+    metadata_records BIGINT    COMMENT 'that KRaft''s controller writes: a PartitionChangeRecord for each change of a partition, and those of the brokers'' registrations; null: ZooKeeper',
+    leader_and_isr_requests BIGINT  COMMENT 'that the ZooKeeper controller sends; null, as the next two: KRaft, or not one broker, or the controller itself',
+    update_metadata_requests BIGINT COMMENT 'that it sends',
+    stop_replica_requests BIGINT    COMMENT 'that it sends',
+    at_risk_size_bytes BIGINT  COMMENT 'of the partitions whose leader is lost, what it has and its successor has not, as far as told',
+    at_risk_records    BIGINT  COMMENT 'likewise, as far as told',
+    at_risk_untold     BIGINT  COMMENT 'partitions whose leader is lost, of which these bytes are not told',
+    moved_transaction_coordinators BIGINT COMMENT 'partitions of __transaction_state, each the coordinator of its share of transactional ids, that move; null: there is no such topic',
+    lost_transaction_coordinators  BIGINT COMMENT 'of them, those left without a leader: their producers can neither begin nor commit; null likewise',
+    affected_groups    BIGINT  COMMENT 'consumer groups that read a partition which loses its leader; null: no group is told',
+    stranded_members   BIGINT  COMMENT 'members all of whose partitions lose their leader: they read nothing; null: no member''s partitions are told',
+    redirected_records BIGINT  COMMENT 'sampled records without a key of partitions that lose their leader, which producers send evenly to the topic''s others instead; null: no key sample',
+    homeless_share     DOUBLE  COMMENT 'homeless records over all that are sampled of the cluster; null: no key sample',
+    concentration      DOUBLE  COMMENT 'leaders that the busiest survivor gains over the mean of all survivors: 1 is even; null: none moves',
+    fullest_survivor   INT     COMMENT 'who sends the greatest part of its network capacity then; null: not told',
+    fullest_survivor_share DOUBLE COMMENT 'that part'
 """, slice=("snapshot_id", "scenario_set"))
 FAILOVER = Table("failover", "what a failure does to a partition: only the partitions that it touches",
                  ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"), f"""
@@ -397,7 +420,11 @@ FAILOVER = Table("failover", "what a failure does to a partition: only the parti
     unclean       BOOLEAN NOT NULL COMMENT 'the new leader was not in sync',
     live_replicas INT NOT NULL COMMENT 'replicas on brokers that still live',
     safe_replicas_before INT NOT NULL COMMENT 'replicas on live brokers, in the ISR or ELR: they have every acknowledged record',
-    safe_replicas        INT NOT NULL COMMENT 'of them, those that still live'
+    safe_replicas        INT NOT NULL COMMENT 'of them, those that still live',
+    metadata_records INT   COMMENT 'PartitionChangeRecords that KRaft writes of it; null: ZooKeeper',
+    at_risk_size_bytes BIGINT COMMENT 'what the lost leader has on disk and its successor (without one, the largest replica left) has not: gone if the leader does not come back; 0: the leader stays; null: sizes not told',
+    at_risk_records    BIGINT COMMENT 'likewise, by the bytes that a record of the partition took since the previous snapshot; null: not told',
+    leader_epochs      INT    COMMENT 'by how many the leader epoch rises (KRaft: with metadata version 3.6 or later): at each, clients look for the leader anew'
 """, slice=("snapshot_id", "scenario_set"))
 FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivors that gain",
                       ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "broker_id"), f"""
@@ -407,7 +434,10 @@ FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivo
     gained_leaders BIGINT NOT NULL,
     gained_records BIGINT COMMENT 'sampled records of the partitions gained; null: no key sample',
     gained_size_bytes BIGINT COMMENT 'sampled bytes of the partitions gained; null: no key sample',
-    gained_share DOUBLE NOT NULL COMMENT 'of all leaders that move in the scenario'
+    gained_share DOUBLE NOT NULL COMMENT 'of all leaders that move in the scenario',
+    gained_size_bytes_per_s DOUBLE COMMENT 'that producers send to the partitions gained, as seen since the previous snapshot: the broker stored them before, as a follower; null: not told',
+    network_out_bytes_per_s DOUBLE COMMENT 'that it sends to followers and consumer groups of all that it leads then; null: not told',
+    network_out_share       DOUBLE COMMENT 'of its network capacity; null: either not told'
 """, slice=("snapshot_id", "scenario_set"))
 
 BROKER_PAIR = Table("broker_pair", "what two live brokers take with them if both are killed, the lower id first: pairs that share a partition",
@@ -427,9 +457,26 @@ JOINT_LOSS = Table("joint_loss", "how many sets of live brokers are fatal if the
     broker_sets  BIGINT NOT NULL COMMENT 'of so many brokers, in all',
     copysets     BIGINT NOT NULL COMMENT 'distinct replica sets of that size, all live, with a replica that has every acknowledged record',
     data_loss_sets    BIGINT COMMENT 'sets with all replicas that have every acknowledged record of some partition; null: too many to count',
-    write_outage_sets BIGINT COMMENT 'sets that leave fewer than min.insync.replicas in sync of some partition that has enough now; null likewise',
+    write_outage_sets BIGINT COMMENT 'sets that leave fewer than min.insync.replicas in sync of some partition that has enough now, or too few of the KRaft quorum''s controllers; null likewise',
     data_loss_probability    DOUBLE COMMENT 'that so many random deaths lose data',
     write_outage_probability DOUBLE COMMENT 'that so many random deaths stop acks=all somewhere'
+""")
+
+BROKER_RESTART = Table("broker_restart", "when a broker can be restarted, and what its return after a kill brings back and costs",
+                       ("snapshot_id", "cluster_id", "broker_id"), f"""
+    {_CLUSTER},
+    broker_id INT     NOT NULL,
+    live      BOOLEAN NOT NULL COMMENT 'false: it is gone already, and its return is that from where the snapshot stands',
+    restart_order INT COMMENT 'its turn in a rolling restart, each broker back in sync before the next, in which no partition falls under min ISR that need not; null: there is no such turn, or it is not live',
+    falling_partitions   BIGINT NOT NULL COMMENT 'that fall under min ISR whenever it stops: no more live replicas than min.insync.replicas',
+    rejoining_partitions BIGINT NOT NULL COMMENT 'whose ISR it must come back to',
+    revived_partitions   BIGINT NOT NULL COMMENT 'without a leader, that get one when it is back',
+    revived_uncleanly    BIGINT NOT NULL COMMENT 'of them, those in which records may be missing: by unclean election, or as the last known leader after an unclean shutdown',
+    preferred_partitions BIGINT NOT NULL COMMENT 'whose first replica it is',
+    regained_leaders     BIGINT NOT NULL COMMENT 'of them, those that others lead until a preferred election gives them back',
+    full_copy_bytes      BIGINT COMMENT 'to fetch from leaders if it comes back with empty disks; null: sizes not told',
+    catch_up_bytes_per_s DOUBLE COMMENT 'that each second of its absence adds to what it must fetch; null: not told',
+    truncated_size_bytes BIGINT COMMENT 'that it alone had where another was elected after its death: cut off when it follows; null: not told'
 """)
 
 REMEDY = Table("remedy", "the smallest change with which a partition lives through the loss of any one broker: only partitions that now do not",

@@ -120,23 +120,41 @@ ANSWERS: dict[str, tuple[str, str]] = {
                       CASE WHEN f.live_replicas = 0 THEN ' takes its last replica'
                            WHEN f.safe_replicas = 0 AND f.safe_replicas_before > 0 THEN ' takes the last of them'
                            ELSE concat(' leaves ', f.safe_replicas, ' of them') END, ': ',
-                      CASE WHEN f.leader IS NULL THEN 'no election finds a leader, it is offline'
+                      CASE WHEN f.leader IS NULL AND s.quorum_lost THEN 'no quorum of controllers is left to elect a leader, it is offline'
+                           WHEN f.leader IS NULL THEN 'no election finds a leader, it is offline'
                            WHEN f.unclean THEN concat(f.leader, ' is elected uncleanly, records are lost')
                            WHEN f.leader = f.leader_before THEN concat(f.leader, ' goes on leading')
                            ELSE concat(f.leader, ' is elected (', f.election, ')') END,
                       CASE WHEN f.leader IS NULL THEN ''
+                           WHEN f.under_min_isr AND s.quorum_lost THEN ', acks=all is refused: no quorum is left to take the dead out of its ISR'
                            WHEN f.under_min_isr THEN concat(', acks=all is refused: min.insync.replicas is ', f.min_insync_replicas)
                            WHEN f.at_min_isr THEN ', at min ISR'
-                           ELSE ', acks=all is accepted' END) AS sentence
+                           ELSE ', acks=all is accepted' END,
+                      CASE WHEN f.at_risk_size_bytes > 0 THEN concat('; ', f.at_risk_size_bytes, ' bytes are on the lost leader alone') ELSE '' END) AS sentence
         FROM failover f
+        JOIN scenario s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id AND s.scenario_set = f.scenario_set AND s.scenario_id = f.scenario_id
         """,
     ),
     "takeover": (
         "what each survivor takes over in each scenario, beside what it leads now",
         """
         SELECT l.snapshot_id, l.cluster_id, l.scenario_set, l.scenario_id, l.broker_id, l.leaders_before, l.gained_leaders,
-               l.leaders_before + l.gained_leaders AS leaders_after, l.gained_records, l.gained_size_bytes, l.gained_share, l.latest
+               l.leaders_before + l.gained_leaders AS leaders_after, l.gained_records, l.gained_size_bytes, l.gained_share,
+               l.gained_size_bytes_per_s, l.network_out_bytes_per_s, l.network_out_share, l.latest
         FROM failover_load l
+        """,
+    ),
+    "redirection": (
+        "the sampled records without a key that the leaderless partitions of a topic got, and the partitions that share them then: none, if no leader is left",
+        """
+        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.latest,
+               sum(p.unkeyed_records) AS unkeyed_records, max(t.partitions) - count(*) AS led_partitions,
+               CASE WHEN max(t.partitions) > count(*) THEN CAST(sum(p.unkeyed_records) AS DOUBLE) / (max(t.partitions) - count(*)) END AS records_each
+        FROM failover f
+        JOIN producer_load p ON p.snapshot_id = f.snapshot_id AND p.cluster_id = f.cluster_id AND p.topic = f.topic AND p.partition = f.partition
+        JOIN topic t ON t.snapshot_id = f.snapshot_id AND t.cluster_id = f.cluster_id AND t.topic = f.topic
+        WHERE f.leader IS NULL AND p.unkeyed_records IS NOT NULL
+        GROUP BY f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.latest
         """,
     ),
     "broken_rule": (
@@ -199,7 +217,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
                one.reads_survive AND coalesce(pair.reads_survive, true) AS any_two_reads,
                one.writes_survive AND coalesce(pair.writes_survive, true) AS any_two_writes,
                one.data_survives AND coalesce(pair.data_survives, true) AS any_two_data, pair.most_under_min_isr AS two_under_min_isr, pair.most_leaderless AS two_leaderless, pair.worst_scenario AS worst_two,
-               stop.reads_survive AS rolling_restart_reads, stop.writes_survive AS rolling_restart_writes,
+               r.restartable, stop.reads_survive AS rolling_restart_reads, stop.writes_survive AS rolling_restart_writes,
                stop.most_leaderless AS rolling_restart_leaderless, stop.worst_scenario AS worst_stop, stop.most_under_min_isr AS rolling_restart_under_min_isr,
                rack.data_survives AS any_rack_data,
                rack.reads_survive AS any_rack_reads, rack.writes_survive AS any_rack_writes, rack.worst_scenario AS worst_rack,
@@ -212,6 +230,9 @@ ANSWERS: dict[str, tuple[str, str]] = {
                           max(leader_ratio) AS leader_skew, max(byte_ratio) AS byte_skew
                    FROM broker_balance GROUP BY snapshot_id, cluster_id) b
                ON b.snapshot_id = s.snapshot_id AND b.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN live AND restart_order IS NULL THEN 1 ELSE 0 END) = 0 AS restartable
+                   FROM broker_restart GROUP BY snapshot_id, cluster_id) r
+               ON r.snapshot_id = s.snapshot_id AND r.cluster_id = s.cluster_id
         LEFT JOIN survival one ON one.snapshot_id = s.snapshot_id AND one.cluster_id = s.cluster_id AND one.kind = 'broker'
         LEFT JOIN survival stop ON stop.snapshot_id = s.snapshot_id AND stop.cluster_id = s.cluster_id AND stop.kind = 'stop'
         LEFT JOIN survival pair ON pair.snapshot_id = s.snapshot_id AND pair.cluster_id = s.cluster_id AND pair.kind = 'pair'

@@ -12,17 +12,20 @@ from jobs import failover
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import Night
-from jobs.tables import BROKER, SNAPSHOT
+from jobs.tables import BROKER, LOG_DIR, SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Brokers and racks of a cluster that fail: the brokers in this order, then each rack's others in the order of their ids."""
+    """Brokers, racks and log dirs of a cluster that fail: the brokers in this order, then each rack's others in the order of their ids,
+    then the log dirs, each a broker's id, a colon and a path.
+    """
 
     id: str
     cluster_id: str
     brokers: Sequence[int] = ()
     racks: Sequence[str] = ()
+    log_dirs: Sequence[str] = ()
     unclean: bool | None = None  # None: as each topic's config says
     controlled_shutdown: bool = False
 
@@ -32,8 +35,8 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     night = Night(lake, published(lake, snapshot_id, question.cluster_id))
     row = _scenario(night, question)
     spark = night.session()
-    of_cluster = (night.read(table).where(F.col("cluster_id") == question.cluster_id) for table in failover.READS)
-    results = failover.outcome(spark.createDataFrame([row], failover.ASKED), *of_cluster)
+    of_cluster = {table: night.read(table).where(F.col("cluster_id") == question.cluster_id) for table in failover.READS}
+    results = failover.outcome(spark.createDataFrame([row], failover.ASKED), of_cluster, log_dirs=bool(question.log_dirs))
     for table, df in zip(failover.WRITES, results, strict=True):
         night.replace(table, df, scenario_set=question.id)
     spark.catalog.clearCache()
@@ -61,11 +64,26 @@ def _scenario(night: Night, question: Question) -> tuple[Any, ...]:
         raise AuditError(f"cluster {question.cluster_id} has no live broker {_list(unknown)}: it has {_list(rack_of)}")
     if unknown := [rack for rack in question.racks if rack not in rack_of.values()]:
         raise AuditError(f"cluster {question.cluster_id} has no live broker on rack {_list(unknown)}: its racks are {_list(filter(None, rack_of.values()))}")
-    if not question.brokers and not question.racks:
-        raise AuditError("a what-if needs at least one broker or rack that fails")
+    if not question.brokers and not question.racks and not question.log_dirs:
+        raise AuditError("a what-if needs at least one broker, rack or log dir that fails")
     fail = [*question.brokers, *(id for rack in question.racks for id, of in rack_of.items() if of == rack)]
+    if question.log_dirs:
+        fail += _without_log_dirs(night, question, rack_of)
     row = (night.snapshot_id, question.cluster_id, question.id, question.id, "what-if", list(dict.fromkeys(fail)), list(question.racks))
-    return (*row, question.unclean, question.controlled_shutdown)
+    return (*row, question.unclean, question.controlled_shutdown, list(question.log_dirs))
+
+
+def _without_log_dirs(night: Night, question: Question, live: Collection[int]) -> list[int]:
+    """The brokers whose log dirs all fail: such a broker halts."""
+    if question.controlled_shutdown:
+        raise AuditError("a log dir fails, it is not stopped in order: ask without a controlled shutdown")
+    rows = [row for row in night.rows(LOG_DIR) if row["cluster_id"] == question.cluster_id and row["broker_id"] in live]
+    known: dict[int, set[str]] = {}
+    for row in rows:
+        known.setdefault(row["broker_id"], set()).add(f"{row['broker_id']}:{row['log_dir']}")
+    if unknown := set(question.log_dirs) - {place for places in known.values() for place in places}:
+        raise AuditError(f"cluster {question.cluster_id} has no live log dir {_list(unknown)}: it has {_list({p for places in known.values() for p in places})}")
+    return [broker for broker, places in sorted(known.items()) if places <= set(question.log_dirs)]
 
 
 def _list(names: Collection[object]) -> str:

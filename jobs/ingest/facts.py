@@ -96,6 +96,20 @@ class ControllerSign(NamedTuple):
     KEYED_BY = 1
 
 
+class ActiveController(NamedTuple):
+    """Who is the controller: the leader of KRaft's quorum, or the broker that ZooKeeper names."""
+
+    node_id: int
+    KEYED_BY = 0
+
+
+class QuorumVoters(NamedTuple):
+    """The controllers of a KRaft quorum that vote, sorted."""
+
+    node_ids: tuple[int, ...]
+    KEYED_BY = 0
+
+
 class FeatureLevel(NamedTuple):
     """A finalized feature of kafka-features describe; its level as printed."""
 
@@ -284,7 +298,8 @@ class KeySample(NamedTuple):
 
 
 Fact = (
-    TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | FeatureLevel
-    | BrokerCapacity | PartitionRates | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState | GroupListed | GroupRemark | ConfigTold
-    | Assigned | Reassigning | StartOffset | Captured | KafkaClusterId | MetadataRecord | MetadataFile | KeySample
+    TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | ActiveController
+    | QuorumVoters | FeatureLevel | BrokerCapacity | PartitionRates | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState
+    | GroupListed | GroupRemark | ConfigTold | Assigned | Reassigning | StartOffset | Captured | KafkaClusterId | MetadataRecord | MetadataFile
+    | KeySample
 )

@@ -33,6 +33,7 @@ from jobs.ingest import partition_lines, replica_logs
 from jobs.ingest.dump import Rejected
 from jobs.ingest.end_offsets import EndOffsets
 from jobs.ingest.facts import (
+    ActiveController,
     Assigned,
     BrokerCapacity,
     BrokerListed,
@@ -56,6 +57,7 @@ from jobs.ingest.facts import (
     MetadataRecord,
     PartitionLine,
     PartitionRates,
+    QuorumVoters,
     Reassigning,
     ReplicaOnDisk,
     StartOffset,
@@ -182,7 +184,7 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
     }
     rows["input_file"] = _input_files(evidence)
     captured_at = max((file.written_at for file in files), default=None)
-    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), captured_at, _cluster_id(evidence))]
+    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), captured_at, _cluster_id(evidence), *_quorum(evidence))]
     columns = {"key_sample": _key_sample(evidence.samples)}
     for name, made in (("partition", _partitions(evidence)), ("replica", _replicas(evidence))):
         if isinstance(made, pa.Table):
@@ -337,6 +339,12 @@ def _controller(evidence: _Evidence) -> tuple[str, bool]:
         or (bool(topics) and all("min.insync.replicas" in topic.configs for topic in topics))
     )
     return "kraft" if "kraft" in signs or (told and not signs) else "zookeeper", kept
+
+
+def _quorum(evidence: _Evidence) -> tuple[int | None, list[int] | None]:
+    """The active controller and the quorum's voters, as far as told."""
+    active, voters = evidence.of(ActiveController), evidence.of(QuorumVoters)
+    return active[0].node_id if active else None, list(voters[0].node_ids) if voters else None
 
 
 def _sources(input_files: Rows) -> list[str]:

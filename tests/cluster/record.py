@@ -38,7 +38,7 @@ KRAFT_DUMPS = {
 }
 
 
-def main(asked: Sequence[str]) -> None:
+def main(asked: Sequence[str], snapshots: Path = SNAPSHOTS) -> None:
     """Record the clusters that are asked for, or all."""
     for name in asked or STORIES:
         story = STORIES[name]
@@ -48,12 +48,12 @@ def main(asked: Sequence[str]) -> None:
             if story.nights is not None:
                 with workload(kafka) as applications:
                     nights = ("night-before", "bundled") if len(story.nights.days) == 2 else ("zookeeper",)
-                    live(kafka, story.nights, applications, [SNAPSHOTS / night / name for night in nights])
+                    live(kafka, story.nights, applications, [snapshots / night / name for night in nights])
                 restore(kafka, story.racks)
-            for old in (SNAPSHOTS / "killed").glob(f"{name}-*"):
+            for old in (snapshots / "killed").glob(f"{name}-*"):
                 shutil.rmtree(old)
             for title, steps in story.scenarios.items():
-                play(kafka, story.racks, f"{name}-{title}", steps)
+                play(kafka, story.racks, snapshots / "killed" / f"{name}-{title}", steps)
                 restore(kafka, story.racks)
 
 
@@ -108,12 +108,11 @@ def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> 
         partition = "" if row.partition is None else row.partition
         lines.append(f"{row.topic},{quoted(row.key)},{partition},{row.records},{row.size_bytes}")
     (folder / "key-sample.csv").write_text("\n".join(lines) + "\n")
-    say("dumped", folder.relative_to(SNAPSHOTS))
+    say("dumped", folder.parent.name, folder.name)
 
 
-def play(kafka: Cluster, racks: Mapping[int, str], title: str, steps: Sequence[str]) -> None:
+def play(kafka: Cluster, racks: Mapping[int, str], folder: Path, steps: Sequence[str]) -> None:
     """Take the steps of a scenario one after another, and write what kafka-topics tells before, between and after."""
-    folder = SNAPSHOTS / "killed" / title
     renew(folder)
     (folder / "0-before.txt").write_text(settled(kafka))
     told = []
@@ -127,7 +126,7 @@ def play(kafka: Cluster, racks: Mapping[int, str], title: str, steps: Sequence[s
             kafka.await_fenced(*brokers)
         out = kafka.fenced()[fenced:]
         if set(out) != (set(brokers) if verb != "start" else set()):
-            raise ToolFailed(f"{title}: at step {step} the controller took out {out}: the machine is too busy, record again")
+            raise ToolFailed(f"{folder.name}: at step {step} the controller took out {out}: the machine is too busy, record again")
         # With every broker down there is none to ask.
         file = f"{number}-{step.replace(' ', '-')}.txt" if kafka.bootstrap else None
         if file:
@@ -135,7 +134,7 @@ def play(kafka: Cluster, racks: Mapping[int, str], title: str, steps: Sequence[s
         told.append(json.dumps({"step": verb, "brokers": brokers, "file": file, "fenced": out}))
     head = json.dumps({"kafka": kafka.version, "racks": racks})
     (folder / "scenario.json").write_text(head[:-1] + ', "steps": [\n  ' + ",\n  ".join(told) + "\n]}\n")
-    say("played", folder.relative_to(SNAPSHOTS))
+    say("played", folder.name)
 
 
 def restore(kafka: Cluster, racks: Mapping[int, str]) -> None:

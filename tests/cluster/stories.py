@@ -205,6 +205,8 @@ STORIES = {
         ),
         nights=None,
         scenarios={
+            **{f"broker-{id}": (f"kill {id}", f"start {id}") for id in (11, 12, 21, 22, 31, 32)},
+            "broker-22-stopped": ("stop 22", "start 22"),
             "rack-a": ("kill 11 12", "start 11", "start 12"),
             "rack-b-stopped": ("stop 21", "stop 22", "start 22", "start 21"),
             "racks-a-c": ("kill 11 12 31 32", "start 31", "start 12", "start 32", "start 11"),

@@ -1,11 +1,14 @@
 """A live cluster of three brokers, held to what Kafka is known to do when one dies."""
 
 import re
+import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from tests.cluster import Cluster, ToolFailed, cluster
+from tests.cluster.record_formats import kafka_dump_log
 
 pytestmark = pytest.mark.kafka
 State = dict[str, tuple[str, set[str], set[str]]]
@@ -28,6 +31,14 @@ def partitions(kafka: Cluster) -> State:
     return {f"{topic}-{number}": (leader, brokers(isr), brokers(elr)) for topic, number, leader, isr, elr in told}
 
 
+def records(kafka: Cluster) -> Counter[str]:
+    """The records of each type in the metadata log as a controller that is up has it, but for those that tell the time."""
+    up = next(node for node in kafka.nodes.values() if node.id in kafka.processes and node.id != 2)
+    (log,) = up.folder.rglob("__cluster_metadata-0/00000000000000000000.log")
+    counted = Counter(re.findall(r'"type":"(\w+)"', kafka_dump_log(kafka, log)))
+    return counted - Counter({"NO_OP_RECORD": counted["NO_OP_RECORD"]})
+
+
 def brokers(listed: str) -> set[str]:
     return set(listed.split(",")) - {""}
 
@@ -37,8 +48,11 @@ def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligi
     healthy: State = {f"{topic}-{n}": (leader, everyone, set()) for topic in ("strict", "plain") for n, leader in ((0, "2"), (1, "1"))}
     assert partitions(kafka) == healthy | {"solo-0": ("2", {"2"}, set()), "solo-1": ("3", {"3"}, set())}
 
+    before = records(kafka)
     kafka.kill(2)
     kafka.await_fenced(2)
+    # A record for each of the five partitions whose ISR had it, and one that fences it.
+    assert records(kafka) - before == Counter(PARTITION_CHANGE_RECORD=5, BROKER_REGISTRATION_CHANGE_RECORD=1)
     left = {"1", "3"}
     assert partitions(kafka) == {
         "strict-0": ("3", left, {"2"}),
@@ -62,6 +76,23 @@ def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligi
 def test_a_tool_that_refuses_is_an_error_with_its_own_words(kafka: Cluster) -> None:
     with pytest.raises(ToolFailed, match="Topic 'plain' already exists"):
         kafka.tool("kafka-topics", "--create", "--topic", "plain")
+
+
+def test_a_broker_that_stops_in_order_is_told_so_and_then_fenced(kafka: Cluster) -> None:
+    before = records(kafka)
+    held = sum("2" in isr for _, isr, _ in partitions(kafka).values())
+    kafka.stop(2)
+    kafka.await_fenced(2)
+    assert records(kafka) - before == Counter(PARTITION_CHANGE_RECORD=held, BROKER_REGISTRATION_CHANGE_RECORD=2)
+
+
+def test_once_two_of_three_controllers_are_gone_nobody_is_elected_and_no_isr_shrinks(kafka: Cluster) -> None:
+    """Broker 2 is down, and was noticed. When 3 dies too, what it led stays led by it, and what it follows in keeps it in its ISR."""
+    before = partitions(kafka)
+    assert any(leader == "3" for leader, *_ in before.values())
+    kafka.kill(3)
+    time.sleep(15)  # a controller would have fenced it after six
+    assert partitions(kafka) == before
 
 
 def test_nothing_is_left_running_when_the_block_fails() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -53,7 +54,7 @@ def drop(table: str, where: Mapping[str, Any] | None = None) -> Edit:
 
 
 def add(table: str, *values: Any) -> Edit:
-    """Add a row to a table: its columns after snapshot and cluster."""
+    """Add a row to a table: its columns after snapshot and cluster; the last ones may be left out, and are null."""
     return lambda tables: tables[table].append(_row(table, values))
 
 
@@ -127,6 +128,7 @@ def sound() -> Tables:
         have("log_dir", broker, "/d", None, 10_000.0, None, None)
         have("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
         have("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
+        have("broker_restart", broker, True, broker + 1, 0, 6, 0, 0, 2, 2)
         _have_scenario(tables, f"broker {broker}", "broker", [broker], [])
         _have_scenario(tables, f"stop {broker}", "stop", [broker], [])
         _have_scenario(tables, f"rack {rack}", "rack", [broker], [rack])
@@ -163,7 +165,8 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
     heir, in_sync = (lost + 1) % 3, [id for id in range(3) if id != lost]
     counts = {"partitions": 6, "moved": 2, "leaderless": 0, "newly": 0, "under": 0, "newly_under": 0, "at": 6, "unclean": 0, "none left": 0}
     add("scenario", "nightly", name, kind, brokers, racks, None, kind == "stop", *counts.values(), 0, heir, 2, 0, 6, 0, 0, 0)(tables)
-    add("failover_load", "nightly", name, heir, 2, 2, 20, 200, 1.0)(tables)
+    tables["scenario"][-1] |= {"log_dirs": [], "transitions": 4, "at_risk_size_bytes": 0}
+    add("failover_load", "nightly", name, heir, 2, 2, 20, 200, 1.0, None, 5.0, 0.5)(tables)
     for partition, replicas in enumerate(REPLICAS):
         leader = heir if replicas[0] == lost else replicas[0]
         moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if replicas[0] == lost else []
@@ -198,7 +201,8 @@ def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, Dat
 
 def _row(table: str, values: tuple[Any, ...]) -> Row:
     names = BY_NAME[table].schema.names[2:]  # after snapshot and cluster
-    return dict(zip(names, values, strict=True))
+    assert len(values) <= len(names), f"{table} has {len(names)} columns"
+    return dict(zip_longest(names, values))
 
 
 def _has(row: Row, where: Mapping[str, Any]) -> bool:

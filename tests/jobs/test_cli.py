@@ -37,10 +37,10 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     [
         (["step", "failovr"], "no step failovr: there are ingest, change, replica_assignment"),
         (["check", "everything"], "no gate everything: there are ingest, computed"),
-        (["what-if", "--cluster", "c"], "needs at least one --broker or --rack"),
         (["plan", "--cluster", "c", "--add", "x"], "--add 'x' must be ID or ID:RACK"),
         (["plan", "--cluster", "c", "--replication-factor", "t=0"], "--replication-factor t=0: it must be a whole number, 1 or more"),
         (["plan", "--cluster", "c"], "no audit lies in lake"),
+        (["what-if", "--cluster", "c"], "needs at least one --broker, --rack or --log-dir"),
         (["query", "SELECT 1"], "no audit lies in lake"),
         (["report"], "no audit lies in lake"),
         (["nightly", "--snapshot", "../up"], "no name for one"),

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import failover, joint_failover
-from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, PARTITION, PRODUCER_LOAD, TOPIC
+from jobs.tables import BROKER, CLUSTER, PARTITION, TOPIC
 from tests.jobs.rows import table, told
 
 # Of six brokers: a partition on three racks, a thin one, one short of a replica, one on a pair, one whose last in-sync replica is alone.
@@ -23,13 +23,13 @@ PARTITIONS: list[dict[str, Any]] = [
 LIVE = [1, 2, 3, 4, 5, 6]
 
 
-def frames(spark: SparkSession, controller: str) -> list[DataFrame]:
+def frames(spark: SparkSession, controller: str, voters: list[int] | None = None) -> list[DataFrame]:
     """CLUSTER, BROKER, TOPIC, PARTITION: a topic each, min.insync.replicas 2 but for those of fewer replicas."""
     topics = [{"topic": f"t{i}", "partitions": 1, "replication_factor": len(p["replicas"]), "min_insync_replicas": min(2, len(p["replicas"]))}
               for i, p in enumerate(PARTITIONS)]  # fmt: skip
     elr = {"elr": [], "last_known_elr": []} if controller == "kraft" else {}
     return [
-        table(spark, CLUSTER, {"controller": controller, "elr": controller == "kraft"}),
+        table(spark, CLUSTER, {"controller": controller, "elr": controller == "kraft", "voters": voters}),
         table(spark, BROKER, *({"broker_id": id, "live": True} for id in LIVE)),
         table(spark, TOPIC, *topics),
         table(spark, PARTITION, *({"topic": f"t{i}", "partition": 0, **p, **elr} for i, p in enumerate(PARTITIONS))),
@@ -37,23 +37,24 @@ def frames(spark: SparkSession, controller: str) -> list[DataFrame]:
 
 
 def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> None:
-    for controller in ("kraft", "zookeeper"):
-        of = frames(spark, controller)
-        none = [table(spark, PRODUCER_LOAD), table(spark, CONSUMER_GROUP)]
+    for controller, voters in (("kraft", None), ("kraft", [1, 4, 6]), ("kraft", [2]), ("zookeeper", None)):
+        of = frames(spark, controller, voters)
+        none = [table(spark, other) for other in failover.READS[4:]]
         scenario, _, _ = failover.transform(*of, *none, parameters={})
         pair, _ = joint_failover.transform(*of, scenario, parameters={})
-        asked = [("s", "c", "pairs", f"{a} {b}", "what-if", [a, b], [], None, False) for a, b in combinations(LIVE, 2)]
-        played, _, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), *of, *none)
+        asked = [("s", "c", "pairs", f"{a} {b}", "what-if", [a, b], [], None, False, []) for a, b in combinations(LIVE, 2)]
+        played, _, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), dict(zip(failover.READS, [*of, *none], strict=True)))
         harm = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
         expected = {tuple(row["brokers"]): tuple(row[name] for name in harm) for row in played.collect()}
         found = {(a, b): tuple(rest) for a, b, *rest in told(pair, "broker_id", "other_broker_id", *harm)}
         together = {pair for p in PARTITIONS for pair in combinations(sorted(p["replicas"]), 2)}
-        assert found == {pair: expected[pair] for pair in together}
+        silencing = {pair for pair in combinations(LIVE, 2) if voters and 2 * len(set(voters) - set(pair)) <= len(voters)}
+        assert found == {pair: expected[pair] for pair in together | silencing}
         assert any(rest[2] for rest in found.values())
 
 
 def test_fatal_sets_are_counted_from_who_is_in_sync(spark: SparkSession) -> None:
-    _, loss = joint_failover.transform(*frames(spark, "kraft"), failover.transform(*frames(spark, "kraft"), table(spark, PRODUCER_LOAD), table(spark, CONSUMER_GROUP), parameters={})[0], parameters={})  # fmt: skip
+    _, loss = joint_failover.transform(*frames(spark, "kraft"), failover.transform(*frames(spark, "kraft"), *(table(spark, other) for other in failover.READS[4:]), parameters={})[0], parameters={})  # fmt: skip
     fatal = [set(p["isr"]) for p in PARTITIONS]
     halting = [set(some) for p in PARTITIONS for some in combinations(p["isr"], max(len(p["isr"]) - min(2, len(p["replicas"])) + 1, 1)) if len(p["isr"]) >= min(2, len(p["replicas"]))]
 

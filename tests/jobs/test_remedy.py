@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import failover, remedy
-from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, PARTITION, PRODUCER_LOAD, TOPIC, Table
+from jobs.tables import BROKER, CLUSTER, PARTITION, TOPIC, Table
 from tests.jobs.rows import table, told
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 9: "c"}
@@ -40,7 +40,7 @@ def offered(spark: SparkSession) -> dict[str, list[tuple[Any, ...]]]:
         rows[TOPIC].append({**of, "partitions": 1, "replication_factor": len(partition["replicas"]), "min_insync_replicas": min_isr})
         rows[PARTITION].append({**of, "partition": 0, **kept, **partition})
     frames = [table(spark, name, *these) for name, these in rows.items()]
-    _, failed, _ = failover.transform(*frames, table(spark, PRODUCER_LOAD), table(spark, CONSUMER_GROUP), parameters={})
+    _, failed, _ = failover.transform(*frames, *(table(spark, of) for of in failover.READS[4:]), parameters={})
     (found,) = remedy.transform(*frames, failed, parameters={})
     by_cluster: dict[str, list[tuple[Any, ...]]] = {id: [] for id in clusters}
     for id, *change in told(found, "cluster_id", "remedy", "added_replicas"):

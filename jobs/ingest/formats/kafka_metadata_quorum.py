@@ -1,5 +1,5 @@
 """kafka-metadata-quorum describe --status or --replication (org.apache.kafka.tools.MetadataQuorumCommand): the sign of a KRaft cluster,
-and its id.
+its id, its active controller, and the controllers that vote.
 
     ClusterId:              63eIrtAWRcG4BFVcy6dPyA          NodeId	DirectoryId           	LogEndOffset	Lag	...	Status
     LeaderId:               2                               2     	AAAAAAAAAAAAAAAAAAAAAA	152         	0  	...	Leader
@@ -7,19 +7,18 @@ and its id.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Rejected, Told
-from jobs.ingest.facts import ControllerSign, KafkaClusterId
+from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier
+from jobs.ingest.facts import ActiveController, ControllerSign, KafkaClusterId, QuorumVoters
 
 NAME = "kafka-metadata-quorum"
 
-_STATUS = re.compile(
-    r"(?:ClusterId|LeaderId|LeaderEpoch|HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs|CurrentVoters|CurrentObservers):.*"
-)
-_CLUSTER_ID = re.compile(r"ClusterId:\s{1,64}([A-Za-z0-9_-]{1,64})\s{0,64}")
-_REPLICATION = re.compile(r"[0-9]+\s.*\s(?:Leader|Follower|Observer)\s{0,64}")
+_STATUS = re.compile(r"(ClusterId|LeaderId|LeaderEpoch|HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs|CurrentVoters|CurrentObservers):\s{0,64}(.*?)\s{0,64}")
+_CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_REPLICATION = re.compile(r"([0-9]+)\s.*\s(Leader|Follower|Observer)\s{0,64}")
 _HEADER = re.compile(r"NodeId\s.*\bLogEndOffset\b.*")
 _KNOWN_BY = re.compile(r"^(?:MaxFollowerLagTimeMs:|NodeId\s.*\bLogEndOffset\b)", re.MULTILINE)
 
@@ -30,13 +29,46 @@ def recognises(dump: Dump) -> bool:
 
 
 def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """That there is a quorum, and of which cluster."""
-    sign: ControllerSign | None = ControllerSign("kraft")
+    """That there is a quorum, of which cluster, who leads it, and who votes."""
+    signed = False
+    voters: list[int] = []
     for number, line in dump.lines():
-        if _STATUS.fullmatch(line) or _REPLICATION.fullmatch(line):
-            yield Told(number, line, sign)
-            sign = None
-            if match := _CLUSTER_ID.fullmatch(line):
-                yield Told(number, line, KafkaClusterId(match[1]), entries=0)
-        elif not _HEADER.fullmatch(line):
-            yield Rejected(number, line, "neither of the quorum's status nor of its replication")
+        try:
+            if status := _STATUS.fullmatch(line):
+                fact = _told(*status.groups())
+            elif replication := _REPLICATION.fullmatch(line):
+                node_id, role = identifier(replication[1], "NodeId"), replication[2]
+                voters += [] if role == "Observer" else [node_id]
+                fact = ActiveController(node_id) if role == "Leader" else None
+            elif _HEADER.fullmatch(line):
+                continue
+            else:
+                raise Unreadable("neither of the quorum's status nor of its replication")
+        except Unreadable as e:
+            yield Rejected(number, line, str(e))
+            continue
+        yield Told(number, line, fact)
+        if not signed:
+            yield Told(number, line, ControllerSign("kraft"), entries=0)
+            signed = True
+    if voters:
+        yield Told(number, line, QuorumVoters(tuple(sorted(voters))), entries=0)
+
+
+def _told(name: str, value: str) -> KafkaClusterId | ActiveController | QuorumVoters | None:
+    if name == "ClusterId" and _CLUSTER_ID.fullmatch(value):
+        return KafkaClusterId(value)
+    if name == "LeaderId" and value != "-1":  # which is nobody, for the moment
+        return ActiveController(identifier(value, name))
+    if name == "CurrentVoters":
+        return QuorumVoters(_voters(value))
+    return None
+
+
+def _voters(value: str) -> tuple[int, ...]:
+    """A list of ids up to 3.8, of objects with an id since."""
+    try:
+        voters = json.loads(value)
+        return tuple(sorted(identifier(voter["id"] if isinstance(voter, dict) else voter, "a voter") for voter in voters))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Unreadable("CurrentVoters is no list of voters") from None

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name
-from jobs.ingest.facts import BrokerSeen, ConfigTold, ControllerSign, Fact, KafkaClusterId, PartitionLine, TopicLine
+from jobs.ingest.facts import ActiveController, BrokerSeen, ConfigTold, ControllerSign, Fact, KafkaClusterId, PartitionLine, TopicLine
 
 NAME = "zookeeper"
 
@@ -99,6 +99,8 @@ def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
         )
     elif path == "/cluster/id":
         yield KafkaClusterId(plain_text(_of(_object(data), "id"), "id"))
+    elif path == "/controller":
+        yield ActiveController(identifier(_of(_object(data), "brokerid"), "the controller's id"))
     elif match := _CONFIG.fullmatch(path):
         name = unquote(match[2])
         config = _of(_object(data), "config")

@@ -4,7 +4,17 @@ import json
 
 import pytest
 
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerSeen, ControllerSign, EndOffset, FeatureLevel, KafkaClusterId
+from jobs.ingest.facts import (
+    ActiveController,
+    BrokerCapacity,
+    BrokerListed,
+    BrokerSeen,
+    ControllerSign,
+    EndOffset,
+    FeatureLevel,
+    KafkaClusterId,
+    QuorumVoters,
+)
 from jobs.ingest.reading import read_dump
 
 
@@ -81,12 +91,18 @@ def test_features_are_told() -> None:
     )
 
 
-def test_quorum_is_a_sign_of_kraft() -> None:
+def test_a_quorum_is_a_sign_of_kraft_and_tells_who_leads_and_votes() -> None:
     status = "ClusterId:              x\nLeaderId:               2\nMaxFollowerLagTimeMs:   102\nCurrentVoters:          [1,2,3]\n"
     replication = "NodeId\tDirectoryId\tLogEndOffset\tLag\tStatus  \t\n2\tAAAA\t152\t0\tLeader  \t\noops\n"
-    assert read(status, "kafka-metadata-quorum") == ([ControllerSign("kraft"), KafkaClusterId("x")], [])
+    newer = status.replace("[1,2,3]", '[{"id": 3, "endpoints": ["CONTROLLER://h:1"]}, {"id": 2, "directoryId": null}]')
+    sign = ControllerSign("kraft")
+    assert read(status, "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2), QuorumVoters((1, 2, 3))], [])
+    assert read(newer, "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2), QuorumVoters((2, 3))], [])
+    assert read(status.replace("LeaderId:               2", "LeaderId:               -1"), "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, QuorumVoters((1, 2, 3))], [])
+    assert read(status.replace("[1,2,3]", "[1,x]"), "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2)], [(4, "CurrentVoters is no list of voters")])
+    replication += "3\tAAAA\t152\t0\tFollower  \t\n7\tAAAA\t152\t0\tObserver  \t\n"
     assert read(replication, "kafka-metadata-quorum") == (
-        [ControllerSign("kraft")], [(3, "neither of the quorum's status nor of its replication")]
+        [ActiveController(2), sign, QuorumVoters((2, 3))], [(3, "neither of the quorum's status nor of its replication")]
     )
 
 

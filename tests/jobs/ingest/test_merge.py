@@ -235,11 +235,11 @@ def test_where_keys_were_found_stands_beside_them() -> None:
 
 def test_sources_are_the_formats_of_which_something_was_accepted() -> None:
     found = merged(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="t:0:7\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
-    assert found.rows["cluster"] == [("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None)]
+    assert found.rows["cluster"] == [("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None)]
 
 
 def test_cluster_without_a_file_has_a_row_and_no_source() -> None:
-    assert merged().rows["cluster"] == [("zookeeper", False, [], None, None)]
+    assert merged().rows["cluster"] == [("zookeeper", False, [], None, None, None, None)]
 
 
 def test_two_rejects_of_one_line_are_told_apart() -> None:

@@ -12,7 +12,18 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs import ingest
 from jobs.lake import Lake, frame
 from jobs.session import set_for
-from jobs.tables import BROKER, CLUSTER, INPUT_FILE, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, PARTITION_LOAD, REJECTED_INPUT, REPLICA, TOPIC
+from jobs.tables import (
+    BROKER,
+    CLUSTER,
+    INPUT_FILE,
+    KEY_SAMPLE,
+    OBSERVED_ASSIGNMENT,
+    PARTITION,
+    PARTITION_LOAD,
+    REJECTED_INPUT,
+    REPLICA,
+    TOPIC,
+)
 
 BUNDLED = Path(__file__).parents[2] / "snapshots" / "bundled"
 PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
