@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
@@ -9,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import producer_load
-from jobs.tables import KEY_SAMPLE, PARTITION, REPLICA, TOPIC
+from jobs.tables import CLUSTER, KEY_SAMPLE, PARTITION, REPLICA, TOPIC
 from tests.jobs.rows import table, told
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2: keys with their hashes.
@@ -24,24 +25,27 @@ def run(
     before: list[dict[str, Any]] | None = None,
     now: list[dict[str, Any]] | None = None,
     topic_id: str = "then",
+    apart: timedelta = timedelta(hours=1),
     **parameters: str,
 ) -> tuple[DataFrame, ...]:
     """A topic t with these leaders; `before` and `now` are what is told of its partitions in two nights."""
 
-    def topology(seen: list[dict[str, Any]], id: str) -> tuple[DataFrame, ...]:
+    def topology(seen: list[dict[str, Any]], id: str, captured_at: datetime) -> tuple[DataFrame, ...]:
         partitions = [{"topic": "t", "partition": p, "leader": leader, **seen[p]} for p, leader in enumerate(leaders)] if seen else []
         replicas = [{"topic": "t", "partition": row["partition"], "broker_id": row["leader"], "size_bytes": row.get("size_bytes")} for row in partitions
                     if row["leader"] is not None]  # fmt: skip
         columns = PARTITION.schema.names
         return (
+            table(spark, CLUSTER, {"captured_at": captured_at}),
             table(spark, TOPIC, *([{"topic": "t", "topic_id": id, "partitions": len(leaders)}] if seen else [])),
             table(spark, PARTITION, *({name: row[name] for name in row if name in columns} for row in partitions)),
             table(spark, REPLICA, *replicas),
         )
 
+    noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
     keys = table(spark, KEY_SAMPLE, *({"topic": "t", "size_bytes": 10 * row["records"], **row} for row in sample))
     return producer_load.transform(
-        *topology(now or [{} for _ in leaders], "then"), keys, *topology(before or [], topic_id), parameters=parameters
+        *topology(now or [{} for _ in leaders], "then", noon), keys, *topology(before or [], topic_id, noon - apart), parameters=parameters
     )
 
 
@@ -120,3 +124,11 @@ def test_one_partition_or_no_place_tells_nobody(spark: SparkSession) -> None:
     sample = [{"key": f"{number}".encode(), "records": 1, "observed_partitions": [0], "observed_records": [1]} for number in range(20)]
     assert run(spark, sample, leaders=[1])[3].collect() == []
     assert run(spark, [{"key": b"k", "records": 1}], leaders=[1, 2])[3].collect() == []
+
+
+def test_growth_over_the_time_between_the_captures_is_a_rate(spark: SparkSession) -> None:
+    nights = {"before": [{"size_bytes": 100}, {"size_bytes": 50}], "now": [{"size_bytes": 3700}, {}]}
+    load, *_ = run(spark, [], leaders=[1, 2], **nights)
+    assert told(load, "partition", "observed_size_bytes_per_s") == [(0, 1.0)]
+    load, *_ = run(spark, [], leaders=[1, 2], apart=timedelta(seconds=599), **nights)
+    assert told(load, "partition", "observed_size_bytes", "observed_size_bytes_per_s") == [(0, 3600, None)]

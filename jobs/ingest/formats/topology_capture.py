@@ -30,6 +30,7 @@ from typing import Any
 
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name, whole_number
 from jobs.ingest.facts import (
+    ActiveController,
     BrokerSeen,
     Captured,
     ConfigTold,
@@ -44,6 +45,7 @@ from jobs.ingest.facts import (
     LogDirsAnswer,
     MemberLine,
     PartitionLine,
+    QuorumVoters,
     ReplicaOnDisk,
     StartOffset,
     TopicLine,
@@ -109,6 +111,10 @@ def _controller(told: dict[str, Any], line: int) -> Entries:
     if told["controller"] not in ("kraft", "zookeeper"):
         raise Unreadable("controller is neither kraft nor zookeeper")
     yield Told(line, told, ControllerSign(told["controller"]))
+    if told.get("leader_id", -1) != -1:
+        yield Told(line, told, ActiveController(_id(told, "leader_id")), entries=0)
+    if told.get("voters"):
+        yield Told(line, told, QuorumVoters(tuple(sorted(_id(voter, "id") for voter in told["voters"]))), entries=0)
 
 
 def _feature(told: dict[str, Any], line: int) -> Entries:

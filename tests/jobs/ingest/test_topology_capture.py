@@ -14,6 +14,7 @@ from expectations.limits import limits
 from jobs import ingest
 from jobs.check import InDuckdb, judge, rules_of
 from jobs.ingest.facts import (
+    ActiveController,
     BrokerSeen,
     Captured,
     ConfigTold,
@@ -28,6 +29,7 @@ from jobs.ingest.facts import (
     LogDirsAnswer,
     MemberLine,
     PartitionLine,
+    QuorumVoters,
     ReplicaOnDisk,
     StartOffset,
     TopicLine,
@@ -68,7 +70,9 @@ def test_a_capture_says_when_it_was_taken_and_of_which_cluster() -> None:
 
 def test_each_answer_is_the_fact_that_a_dump_of_kafka_s_tools_tells() -> None:
     assert facts({"broker": 1, "rack": None, "fenced": True}) == [BrokerSeen(1, None, True)]
-    assert facts({"controller": "kraft", "leader_id": 1, "voters": [], "observers": []}) == [ControllerSign("kraft")]
+    assert facts({"controller": "kraft", "leader_id": -1, "voters": [], "observers": []}) == [ControllerSign("kraft")]
+    quorum = {"controller": "kraft", "leader_id": 1, "voters": [{"id": 3}, {"id": 1}], "observers": [{"id": 7}]}
+    assert facts(quorum) == [ControllerSign("kraft"), ActiveController(1), QuorumVoters((1, 3))]
     assert facts({"feature": "metadata.version", "level": 30}) == [FeatureLevel("metadata.version", "30")]
     assert facts({"configs_of": "broker", "name": "", "configs": {"a": "1"}}) == [ConfigTold("broker", "", "a", "1")]
     assert facts(TOPIC) == [
