@@ -16,7 +16,7 @@ replaces its own rows, so nothing doubles.
 * **capture**: none of the live clusters could be asked. One that could not says so in `rejected_input`, and the log says it too.
 * **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
 * **change**, **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**,
-  **remedy**, **broker_balance**, **goal**: the job or Spark broke, three times, ten minutes apart.
+  **broker_restart**, **remedy**, **broker_balance**, **goal**: the job or Spark broke, three times, ten minutes apart.
 * **check_...**: the rules could not be judged. A rule that does not hold fails nothing here.
 * **publish**: the row that makes the night visible was not written. Safe to clear alone.
 * **report**: the night is published but for the clusters that it names: one of *our* tables contradicts itself there. That is a bug of this
@@ -66,7 +66,7 @@ with DAG(
         [step("change"), step("replica_assignment"), step("producer_load"), step("consumer_assignment"), step("log_storage")],
         check("computed"),
         step("failover"),
-        [step("joint_failover"), step("remedy")],
+        [step("joint_failover"), step("broker_restart"), step("remedy")],
         check("failover"),
         [step("broker_balance"), step("goal")],
         check("balance"),

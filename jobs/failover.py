@@ -22,6 +22,7 @@ from jobs.tables import (
     FAILOVER_LOAD,
     OBSERVED_ASSIGNMENT,
     PARTITION,
+    PARTITION_LOAD,
     PRODUCER_LOAD,
     REPLICA,
     SCENARIO,
@@ -29,7 +30,7 @@ from jobs.tables import (
     Table,
 )
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PRODUCER_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
 
 NIGHTLY = "nightly"
@@ -255,7 +256,9 @@ def _load(played: DataFrame, rules: DataFrame, of: Mapping[Table, DataFrame], sa
     was a follower before.
     """
     moved = played.where("leader IS NOT NULL AND NOT leader <=> leader_before")
-    rate = of[PRODUCER_LOAD].where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, F.col("observed_size_bytes_per_s").alias("rate"))
+    seen = of[PRODUCER_LOAD].where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, "observed_size_bytes_per_s")
+    measured = of[PARTITION_LOAD].select(*_PARTITION, "network_in_bytes_per_s")
+    rate = seen.join(measured, on=_PARTITION, how="full").select(*_PARTITION, F.coalesce("network_in_bytes_per_s", "observed_size_bytes_per_s").alias("rate"))
     gained = (
         moved.join(sample, on=_PARTITION, how="left")
         .join(rate, on=_PARTITION, how="left")

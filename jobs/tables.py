@@ -435,7 +435,7 @@ FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivo
     gained_records BIGINT COMMENT 'sampled records of the partitions gained; null: no key sample',
     gained_size_bytes BIGINT COMMENT 'sampled bytes of the partitions gained; null: no key sample',
     gained_share DOUBLE NOT NULL COMMENT 'of all leaders that move in the scenario',
-    gained_size_bytes_per_s DOUBLE COMMENT 'that producers send to the partitions gained, as seen since the previous snapshot: the broker stored them before, as a follower; null: not told',
+    gained_size_bytes_per_s DOUBLE COMMENT 'that producers send to the partitions gained, as Cruise Control measured or as seen since the previous snapshot: the broker stored them before, as a follower; null: not told',
     network_out_bytes_per_s DOUBLE COMMENT 'that it sends to followers and consumer groups of all that it leads then; null: not told',
     network_out_share       DOUBLE COMMENT 'of its network capacity; null: either not told'
 """, slice=("snapshot_id", "scenario_set"))

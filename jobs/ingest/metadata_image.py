@@ -70,7 +70,7 @@ class _Partition:
 @dataclass(slots=True)
 class _Broker:
     rack: str | None
-    fenced: bool
+    fenced: bool  # or shutting down in order: no leader to elect either way (ClusterControlManager.isActive)
     at: Place
 
 
@@ -173,7 +173,7 @@ def _contained(record: MetadataRecord, snapshot: MetadataFile) -> bool:
 
 
 def _register_broker(image: Image, fields: dict[str, Any], at: Place) -> None:
-    image.brokers[identifier(fields["brokerId"], "brokerId")] = _Broker(fields["rack"], fields["fenced"], at)
+    image.brokers[identifier(fields["brokerId"], "brokerId")] = _Broker(fields["rack"], fields["fenced"] or fields.get("inControlledShutdown", False), at)
 
 
 def _unregister_broker(image: Image, fields: dict[str, Any], at: Place) -> None:
@@ -269,7 +269,9 @@ _EFFECTS: dict[str, Callable[[Image, dict[str, Any], Place], None]] = {
     "UNREGISTER_BROKER_RECORD": _unregister_broker,
     "FENCE_BROKER_RECORD": _fence("id", lambda fields: True),
     "UNFENCE_BROKER_RECORD": _fence("id", lambda fields: False),
-    "BROKER_REGISTRATION_CHANGE_RECORD": _fence("brokerId", lambda fields: _CHANGES.get(fields["fenced"])),
+    "BROKER_REGISTRATION_CHANGE_RECORD": _fence(
+        "brokerId", lambda fields: True if fields.get("inControlledShutdown") == 1 else _CHANGES.get(fields["fenced"])
+    ),
     "TOPIC_RECORD": _topic,
     "REMOVE_TOPIC_RECORD": _remove_topic,
     "PARTITION_RECORD": _partition,

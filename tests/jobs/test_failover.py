@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import failover
-from jobs.tables import BROKER, CLUSTER, COMMITTED_OFFSET, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, Table
+from jobs.tables import BROKER, CLUSTER, COMMITTED_OFFSET, OBSERVED_ASSIGNMENT, PARTITION, PARTITION_LOAD, PRODUCER_LOAD, REPLICA, TOPIC, Table
 from kafka_model import zookeeper_controller
 from kafka_model.failover import Outcome, Partition, fail, outcome
 from kafka_model.java_hash import string_hash
@@ -189,9 +189,11 @@ def test_what_a_lost_leader_has_and_its_successor_has_not_is_at_risk(spark: Spar
 
 def test_a_survivor_sends_what_producers_write_to_each_follower_and_group(spark: SparkSession) -> None:
     of = three(spark, {"replicas": [1, 2]}, {"replicas": [2, 3]}, {"replicas": [3, 2]}, {"replicas": [2, 1]})
-    of[PRODUCER_LOAD] = table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": p, "observed_size_bytes_per_s": 10.0 * (p + 1)} for p in range(4)))
+    of[PRODUCER_LOAD] = table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": p, "observed_size_bytes_per_s": rate} for p, rate in enumerate((10.0, 20.0, 30.0, 99.0))))
     held = [(0, "g", "m"), (0, "h", "n"), (2, "g", "m")]
     of[OBSERVED_ASSIGNMENT] = table(spark, OBSERVED_ASSIGNMENT, *({"topic": "t", "partition": p, "group_id": g, "member_id": m} for p, g, m in held))
+    measured = {"topic": "t", "partition": 3, "network_in_bytes_per_s": 40.0}  # before what was seen
+    of[PARTITION_LOAD] = table(spark, PARTITION_LOAD, measured)
     scenario, _, load = play(spark, of, 1)
     # 2 led partition 1 (20 to one follower) and 3 (40 to one); now 0 too (10 to two groups, no follower), and 3 has lost its follower.
     assert told(load, "broker_id", "gained_size_bytes_per_s", "network_out_bytes_per_s", "network_out_share") == [(2, 10.0, 40.0, 0.4)]

@@ -323,3 +323,10 @@ def test_any_bytes_under_a_sound_checksum_are_accounted_for(key: int, version: i
     assert len([told for told in reading.told if told.entries]) + len(reading.rejected) == 3
     assert all(isinstance(entry, Rejected) for entry in reading.rejected)
     check_accounts(batch(0, [*STATE, value, LEADER_2]))
+
+
+def test_a_broker_that_is_shutting_down_is_live_no_more() -> None:
+    stopping = record(17, 1, struct.pack(">iq", 2, 1), {1: b"\1"})
+    found = merged({"00000000000000000000.log": batch(0, [*STATE, stopping])})
+    assert rejects(found) == []
+    assert [(row[0], row[2]) for row in found.rows["broker"]] == [(1, True), (2, False)]
