@@ -89,6 +89,7 @@ def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
         "check_computed": ["check", "computed", *night, *report],
         "failover": ["step", "failover", *night],
         "joint_failover": ["step", "joint_failover", *night],
+        "broker_restart": ["step", "broker_restart", *night],
         "remedy": ["step", "remedy", *night],
         "check_failover": ["check", "failover", *night, *report],
         "broker_balance": ["step", "broker_balance", *night],
