@@ -1,7 +1,7 @@
 """
 ### What if these brokers died?
 
-Fill in the form: which brokers or racks of a cluster fail, and how. The answer is in the **Topology report** tab of the run's page: which
+Fill in the form: which brokers, racks or log dirs of a cluster fail, and how. The answer is in the **Topology report** tab of the run's page: which
 partitions lose their leader, stop taking writes or lose records, and who takes the load. It is kept as rows of `scenario`, `failover` and
 `failover_load` too, under the run's id. It reads a published night and changes none of its rows.
 
@@ -35,7 +35,7 @@ def question(form: Mapping[str, Any]) -> list[str]:
 with DAG(
     dag_id="what_if",
     dag_display_name="What if these brokers died?",
-    description="Which partitions lose their leader, stop taking writes or lose records if these brokers or racks fail",
+    description="Which partitions lose their leader, stop taking writes or lose records if these brokers, racks or log dirs fail",
     doc_md=__doc__,
     schedule=None,
     start_date=datetime(2026, 1, 1),

@@ -110,6 +110,7 @@ def test_a_named_snapshot_takes_the_place_of_the_day(bag: DagBag) -> None:
         ({}, ["--unclean", "topic"]),
         ({"brokers": ["3", " 1", ""], "racks": [""], "unclean": "no"}, ["--broker", "3", "--broker", "1", "--unclean", "no"]),
         ({"racks": ["rack a", "[1]"], "brokers": None}, ["--rack", "rack a", "--rack", "[1]", "--unclean", "topic"]),
+        ({"log_dirs": [" 3:/d 1 ", ""]}, ["--log-dir", "3:/d 1", "--unclean", "topic"]),
         ({"snapshot": "a", "controlled_shutdown": True}, ["--snapshot", "a", "--unclean", "topic", "--controlled-shutdown"]),
     ],
 )

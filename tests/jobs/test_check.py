@@ -44,7 +44,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verdicts(lake: Lake, docs: Path) -> list:
-    return [row for suite in SUITES for row in check(lake, "s", [suite], limits=limits(), docs=str(docs)).to_pylist()]
+    return [row for suite in SUITES for row in check(lake, "s", [suite], earlier={}, limits=limits(), docs=str(docs)).to_pylist()]
 
 
 def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(verdicts: list, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_docs_of_a_night_gather_what_separate_checks_found(verdicts: list, d
 
 
 def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, docs: Path) -> None:
-    again = check(lake, "s", ["topic"], limits=limits(), docs=str(docs)).to_pylist()
+    again = check(lake, "s", ["topic"], earlier={}, limits=limits(), docs=str(docs)).to_pylist()
     assert again == [row for row in verdicts if row["suite"] == "topic"]
     assert len(list((docs / "validations").rglob("*.html"))) == len(SUITES)
     assert (docs / "index.html").read_text().count("validations/topic/s/") == 1
@@ -83,7 +83,7 @@ def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, 
 
 def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> None:
     with pytest.raises(AuditError, match="snapshot other has no cluster to judge"):
-        check(lake, "other", ["topic"], limits=limits(), docs=None)
+        check(lake, "other", ["topic"], earlier={}, limits=limits(), docs=None)
 
 
 @pytest.mark.parametrize(
