@@ -4,10 +4,11 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.cluster import Cluster, ToolFailed, cluster
+from tests.cluster import Cluster, ToolFailed, cluster, java
 from tests.cluster.record_formats import kafka_dump_log
 
 pytestmark = pytest.mark.kafka
@@ -25,9 +26,9 @@ def kafka() -> Iterator[Cluster]:
 
 
 def partitions(kafka: Cluster) -> State:
-    """Leader, ISR and ELR of every partition."""
+    """Leader, ISR and ELR of every partition, as a broker knows them."""
     line = re.compile(r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)\tElr: (\S*)\t")
-    told = line.findall(kafka.tool("kafka-topics", "--describe"))
+    told = line.findall(java(kafka.version, str(Path(__file__).with_name("Describe.java")), kafka.bootstrap, "strict", "plain", "solo"))
     return {f"{topic}-{number}": (leader, brokers(isr), brokers(elr)) for topic, number, leader, isr, elr in told}
 
 
