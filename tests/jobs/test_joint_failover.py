@@ -37,10 +37,10 @@ def frames(spark: SparkSession, controller: str, voters: list[int] | None = None
 
 
 def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> None:
-    for controller, voters in (("kraft", None), ("kraft", [1, 4, 6]), ("kraft", [2]), ("zookeeper", None)):
+    for controller, voters in (("kraft", [1, 4, 6]), ("zookeeper", None)):
         of = frames(spark, controller, voters)
         none = [table(spark, other) for other in failover.READS[4:]]
-        scenario, _, _ = failover.transform(*of, *none, parameters={})
+        scenario = failover.transform(*of, *none, parameters={})[0].localCheckpoint()  # as a job reads it: worked out
         pair, _ = joint_failover.transform(*of, scenario, parameters={})
         asked = [("s", "c", "pairs", f"{a} {b}", "what-if", [a, b], [], None, False, []) for a, b in combinations(LIVE, 2)]
         played, _, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), dict(zip(failover.READS, [*of, *none], strict=True)))
