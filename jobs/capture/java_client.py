@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
@@ -197,9 +198,12 @@ def java_client(login_jars: Sequence[str] = ()) -> Iterator[JavaClient]:
         enable_auth=True,
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+    # Once a process has had a Spark session, PySpark reads every exception of py4j's as if its own JVM had thrown it.
+    spark_reads, java_gateway.get_return_value = java_gateway.get_return_value, protocol.get_return_value
     try:
         yield JavaClient(gateway)
     finally:
+        java_gateway.get_return_value = spark_reads
         gateway.shutdown()
         process.stdin.close()
         process.wait()

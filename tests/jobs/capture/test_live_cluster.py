@@ -16,6 +16,7 @@ from zlib import crc32
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from jobs import ingest
 from jobs.capture import FILE, capture_clusters
@@ -271,7 +272,7 @@ def test_a_cluster_of_the_zookeeper_days_tells_what_it_can_be_asked(tmp_path: Pa
     assert by_capture["rejected_input"].num_rows == 0
 
 
-def test_a_cluster_that_does_not_answer_fails_alone(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_answer_fails_alone(tmp_path: Path, spark: SparkSession) -> None:  # beside Spark's own JVM
     nobody = {"bootstrap.servers": "127.0.0.1:1"} | IMPATIENT
     unread = capture_clusters(str(tmp_path), {"gone": lambda client: nobody, "odd": lambda client: {"bootstrap.servers": "no:port:here"}})
     assert unread["gone"].startswith("TimeoutException: ")
