@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk import Asset, Connection
+from airflow.sdk import Asset, Connection, Param
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from jobs.tables import BY_NAME
@@ -83,6 +84,39 @@ def publish() -> SparkSubmitOperator:
 def report() -> SparkSubmitOperator:
     """Write the run's page; fail if a cluster was withheld, which another try would not change."""
     return submit("report", ["report", *_NIGHT, "--report", REPORT], retries=0)
+
+
+def form(consequence: str) -> dict[str, Any]:
+    """What a DAG is that runs when someone asks; `consequence` of a failure is said in the log and the report's tab."""
+    return {
+        "start_date": datetime(2026, 1, 1),
+        "is_paused_upon_creation": False,  # it runs only when someone asks
+        "tags": ["topology"],
+        "default_args": {
+            "retries": 0,  # someone is waiting, and another try would know no more brokers
+            "execution_timeout": timedelta(hours=1),
+            "on_failure_callback": says(consequence),
+        },
+    }
+
+
+def fields(**more: Param) -> dict[str, Param]:
+    """The fields of a form: the cluster, these, and the night."""
+    cluster = Param(type="string", minLength=1, title="Cluster", description="Its name, as the nightly report lists it.")
+    about = {"title": "Snapshot", "description": "A published night. Empty: the cluster's newest."}
+    return {"cluster": cluster, **more, "snapshot": Param(None, type=["null", "string"], pattern=SNAPSHOT_PATTERN, **about)}
+
+
+def lines(title: str, description: str, pattern: str) -> Param:
+    """A field of lines, each of the pattern."""
+    return Param([], type=["array", "null"], items={"type": "string", "pattern": pattern}, title=title, description=description)
+
+
+def options(form: Mapping[str, Any], lines: Mapping[str, str]) -> list[str]:
+    """The cluster, the night and the fields of lines as options of the command; what was left empty is left out, as are empty lines."""
+    named = [("--cluster", form["cluster"]), ("--snapshot", form["snapshot"] or "")]
+    named += [(option, line.strip()) for field, option in lines.items() for line in form[field] or []]
+    return [word for option, value in named if value for word in (option, value)]
 
 
 def answer(command: str) -> SparkSubmitOperator:

@@ -13,23 +13,18 @@ does. Trigger a new run with what it does know.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from dags.tasks import SNAPSHOT_PATTERN, answer, says
+from dags.tasks import answer, fields, form, lines, options
+
+_LINES = {"brokers": "--broker", "racks": "--rack", "log_dirs": "--log-dir"}
 
 
 def question(form: Mapping[str, Any]) -> list[str]:
-    """The form as options of `topology-audit what-if`; what was left empty is left out, as are empty lines."""
-    options = ["--cluster", form["cluster"]]
-    options += ["--snapshot", form["snapshot"]] if form["snapshot"] else []
-    for option, lines in (("--broker", form["brokers"]), ("--rack", form["racks"]), ("--log-dir", form["log_dirs"])):
-        for line in lines or []:
-            options += [option, line.strip()] if line.strip() else []
-    options += ["--unclean", form["unclean"]]
-    return options + (["--controlled-shutdown"] if form["controlled_shutdown"] else [])
+    """The form as options of `topology-audit what-if`."""
+    return [*options(form, _LINES), "--unclean", form["unclean"], *(["--controlled-shutdown"] if form["controlled_shutdown"] else [])]
 
 
 with DAG(
@@ -38,34 +33,14 @@ with DAG(
     description="Which partitions lose their leader, stop taking writes or lose records if these brokers, racks or log dirs fail",
     doc_md=__doc__,
     schedule=None,
-    start_date=datetime(2026, 1, 1),
-    is_paused_upon_creation=False,  # it runs only when someone asks
-    tags=["topology"],
     user_defined_macros={"question": question},
-    params={
-        "cluster": Param(type="string", minLength=1, title="Cluster", description="Its name, as the nightly report lists it."),
-        "brokers": Param(
-            [],
-            type=["array", "null"],
-            items={"type": "string", "pattern": r"^\s*\d{0,9}\s*$"},
-            title="Brokers that fail",
-            description="Broker ids, one a line, in the order in which they fail.",
+    params=fields(
+        brokers=lines("Brokers that fail", "Broker ids, one a line, in the order in which they fail.", r"^\s*\d{0,9}\s*$"),
+        racks=lines("Racks that fail", "Racks, one a line: their brokers fail after those named above, in the order of their ids.", ".*"),
+        log_dirs=lines(
+            "Log dirs that fail", "Log dirs, one a line, as 3:/var/lib/kafka (broker id, colon, path): they fail last.", r"^\s*(\d{1,9}:.+)?$"
         ),
-        "racks": Param(
-            [],
-            type=["array", "null"],
-            items={"type": "string"},
-            title="Racks that fail",
-            description="Racks, one a line: their brokers fail after those named above, in the order of their ids.",
-        ),
-        "log_dirs": Param(
-            [],
-            type=["array", "null"],
-            items={"type": "string", "pattern": r"^\s*(\d{1,9}:.+)?$"},
-            title="Log dirs that fail",
-            description="Log dirs, one a line, as 3:/var/lib/kafka (broker id, colon, path): they fail last.",
-        ),
-        "unclean": Param(
+        unclean=Param(
             "topic",
             type="string",
             enum=["topic", "yes", "no"],
@@ -73,24 +48,13 @@ with DAG(
             title="Unclean leader election",
             description="Whether a replica that is out of sync may lead, at the cost of records (unclean.leader.election.enable).",
         ),
-        "controlled_shutdown": Param(
+        controlled_shutdown=Param(
             False,
             type="boolean",
             title="Controlled shutdown",
             description="The brokers are stopped in order, each handing its leaders over; else they are killed.",
         ),
-        "snapshot": Param(
-            None,
-            type=["null", "string"],
-            pattern=SNAPSHOT_PATTERN,
-            title="Snapshot",
-            description="A published night. Empty: the cluster's newest.",
-        ),
-    },
-    default_args={
-        "retries": 0,  # someone is waiting, and another try would know no more brokers
-        "execution_timeout": timedelta(hours=1),
-        "on_failure_callback": says("there is no answer; what is published stands as it was"),
-    },
+    ),
+    **form("there is no answer; what is published stands as it was"),
 ) as dag:
     answer("what-if")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.partition_state import led, patterned, ruled
+from jobs.partition_state import led, patterned, ruled, rules_of
 from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, REPLICA, SCENARIO, TOPIC
 from kafka_model.rolling_restart import Tight, plan
 
@@ -42,7 +42,7 @@ def transform(
     counts = ["falling_partitions", "rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders"]
     return (
         broker.select(*_BROKER, "live")
-        .join(_order(rules), on=_BROKER, how="left")
+        .join(_order(rules, rules_of(cluster, broker)), on=_BROKER, how="left")
         .join(back, on=_BROKER, how="left")
         .join(_fetched(partition, replica, producer_load), on=_BROKER, how="left")
         .join(_preferred(partition), on=_BROKER, how="left")
@@ -52,18 +52,18 @@ def transform(
     )
 
 
-def _order(rules: DataFrame) -> DataFrame:
+def _order(rules: DataFrame, clusters: DataFrame) -> DataFrame:
     """Of each live broker, its turn in a rolling restart, and the partitions that fall whenever it stops."""
     tight = rules.select(
-        *_CLUSTER, "live_brokers", "live", F.array_intersect("isr", "live").alias("in_sync"), F.greatest("min_insync_replicas", F.lit(1)).alias("least")
+        *_CLUSTER, "live", F.array_intersect("isr", "live").alias("in_sync"), F.greatest("min_insync_replicas", F.lit(1)).alias("least")
     ).where(F.size("in_sync") <= F.col("least"))
     falling = (
         tight.where(F.size("live") <= F.col("least")).withColumn("broker_id", F.explode("in_sync"))
         .groupBy(_BROKER).agg(F.count("*").alias("falling_partitions"))
     )  # fmt: skip
     bound = tight.where(F.size("live") > F.col("least")).groupBy(_CLUSTER).agg(F.collect_set(F.struct("live", "in_sync", "least")).alias("tight"))
-    clusters = rules.groupBy(_CLUSTER).agg(F.first("live_brokers").alias("brokers")).join(bound, on=_CLUSTER, how="left")
-    order = clusters.mapInArrow(_plans, "snapshot_id STRING, cluster_id STRING, broker_id INT, restart_order INT")
+    asked = clusters.select(*_CLUSTER, F.col("live_brokers").alias("brokers")).join(bound, on=_CLUSTER, how="left")
+    order = asked.mapInArrow(_plans, "snapshot_id STRING, cluster_id STRING, broker_id INT, restart_order INT")
     return order.join(falling, on=_BROKER, how="left")
 
 

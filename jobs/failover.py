@@ -72,7 +72,7 @@ def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, log_dirs: bool =
         *_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte")
     )
     sized = touched.join(_sizes(of[REPLICA]), on=_PARTITION, how="left").join(growth, on=_PARTITION, how="left")
-    played = live_through(sized).persist()
+    played = _live_through(sized).persist()
     sample = of[PRODUCER_LOAD].where("records IS NOT NULL").select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
     load = _load(played, rules, of, sample).persist()
     summary = _summary(asked, played, load, of, sample)
@@ -113,7 +113,7 @@ def _sizes(replica: DataFrame) -> DataFrame:
     return replica.where("size_bytes IS NOT NULL").groupBy(_PARTITION).agg(F.map_from_entries(F.collect_list(F.struct("broker_id", "size_bytes"))).alias("sizes"))
 
 
-def live_through(touched: DataFrame) -> DataFrame:
+def _live_through(touched: DataFrame) -> DataFrame:
     """What becomes of each partition in its scenario: the rows of `failover`, with the replicas that live before and after it."""
     state = (
         touched.withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.failover import touched_by_brokers
-from jobs.partition_state import accepts, after, led, patterned, quorum_lost, ruled, safe
+from jobs.partition_state import accepts, after, led, patterned, quorum_lost, ruled, rules_of, safe
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
 from kafka_model.joint_failure import fatal_to_writes, sets_that_fail
 
@@ -33,10 +33,11 @@ def transform(
     cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, scenario: DataFrame, *, parameters: Mapping[str, str]
 ) -> tuple[DataFrame, ...]:
     rules = patterned(ruled(partition, cluster, broker, topic)).withColumns({"unclean_allowed": F.col("topic_unclean"), "controlled_shutdown": F.lit(False)})
-    return _pairs(rules, scenario), _joint_loss(rules, broker)
+    clusters = rules_of(cluster, broker).withColumn("live_brokers", F.sort_array("live_brokers"))
+    return _pairs(rules, clusters, scenario), _joint_loss(rules, clusters)
 
 
-def _pairs(rules: DataFrame, scenario: DataFrame) -> DataFrame:
+def _pairs(rules: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFrame:
     live = F.sort_array("live")
     both = F.flatten(F.transform(live, lambda a: F.transform(F.filter(live, lambda b: b > a), lambda b: F.struct(a.alias("one"), b.alias("other")))))
     one, other = F.col("pair.one"), F.col("pair.other")
@@ -54,18 +55,17 @@ def _pairs(rules: DataFrame, scenario: DataFrame) -> DataFrame:
         shared = shared.join(of_side, on=[*_CLUSTER, side], how="inner").select(
             *_PAIR, "shared_partitions", *((F.col(name) + F.col(f"{name}_alone")).alias(name) for name in _HARM)
         )
-    silencing = _silencing(rules).persist()
+    silencing = _silencing(rules, clusters).persist()
     return shared.join(silencing, on=_PAIR, how="left_anti").unionByName(silencing)
 
 
-def _silencing(rules: DataFrame) -> DataFrame:
+def _silencing(rules: DataFrame, clusters: DataFrame) -> DataFrame:
     """The pairs that lose the controllers' quorum: nobody acts on the second death, so that all partitions of both are played."""
-    live = F.sort_array("live_brokers")
+    later = F.filter("live_brokers", lambda id: id > F.col("broker_id"))
     pair = F.array("broker_id", "other_broker_id")
     pairs = (
-        rules.select(*_CLUSTER, "controller", "live_brokers", "voters_left", "voters_needed").distinct()
-        .where(F.size("voters_left") > 0)
-        .withColumn("broker_id", F.explode(live)).withColumn("other_broker_id", F.explode(F.filter(live, lambda id: id > F.col("broker_id"))))
+        clusters.where(F.size("voters_left") > 0)
+        .withColumn("broker_id", F.explode("live_brokers")).withColumn("other_broker_id", F.explode(later))
         .where(quorum_lost(pair))
         .select(*_PAIR, pair.alias("brokers"))
     )  # fmt: skip
@@ -86,8 +86,7 @@ def _harm(name: str, state: str) -> Column:
     return harm[name].cast("int")
 
 
-def _joint_loss(rules: DataFrame, broker: DataFrame) -> DataFrame:
-    live = broker.where("live").groupBy(_CLUSTER).agg(F.sort_array(F.collect_list("broker_id")).alias("brokers"))
+def _joint_loss(rules: DataFrame, clusters: DataFrame) -> DataFrame:
     sets = rules.select(
         *_CLUSTER,
         F.size("replicas").alias("replication_factor"),
@@ -95,15 +94,12 @@ def _joint_loss(rules: DataFrame, broker: DataFrame) -> DataFrame:
         F.sort_array(F.array_intersect("live", F.array_union("isr", F.coalesce("elr", F.array().cast("array<int>"))))).alias("safe"),
         F.when(F.array_contains("live", F.col("leader")), F.sort_array(F.array_intersect("isr", "live"))).alias("in_sync"),
         "min_insync_replicas",
-        "voters_left",
-        "voters_needed",
     ).distinct()
     per_cluster = sets.groupBy(_CLUSTER).agg(
-        F.collect_list(F.struct("replication_factor", "live", "safe", "in_sync", "min_insync_replicas")).alias("sets"),
-        F.first("voters_left").alias("voters_left"),
-        F.first("voters_needed").alias("voters_needed"),
+        F.collect_list(F.struct("replication_factor", "live", "safe", "in_sync", "min_insync_replicas")).alias("sets")
     )
-    return per_cluster.join(live, on=_CLUSTER, how="inner").mapInArrow(_count, JOINT_LOSS.columns)
+    voters = clusters.select(*_CLUSTER, F.col("live_brokers").alias("brokers"), "voters_left", "voters_needed")
+    return per_cluster.join(voters, on=_CLUSTER, how="inner").mapInArrow(_count, JOINT_LOSS.columns)
 
 
 def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -106,8 +106,8 @@ def after(brokers: Column, offline_on: Column | None = None) -> Column:
     Those that die once the quorum is lost are gone, and nobody is there to act on it.
     """
     gone = brokers if offline_on is None else F.concat(brokers, offline_on)
-    acted_upon = F.when(quorum_lost(brokers), heard(brokers)).otherwise(gone)
-    asked = F.concat_ws(" ", "pattern", F.coalesce("unclean_allowed", F.lit(False)).cast("int"), F.col("controlled_shutdown").cast("int"), _places(acted_upon))
+    rules = (F.coalesce("unclean_allowed", F.lit(False)).cast("int"), F.col("controlled_shutdown").cast("int"))
+    asked = F.concat_ws(" ", "pattern", *rules, _places(heard(brokers, gone)))
     answer, live = _answer(asked), F.array_except("live", gone)
     isr = _ids(answer["isr"])
     return F.struct(
@@ -181,11 +181,11 @@ def quorum_lost(brokers: Column) -> Column:
     return F.coalesce((left < F.size("voters_left")) & (left < F.col("voters_needed")), F.lit(False))
 
 
-def heard(brokers: Column) -> Column:
-    """Of these, whose deaths are acted upon: those before the voter whose death loses the quorum."""
+def heard(brokers: Column, gone: Column | None = None) -> Column:
+    """Of these, whose deaths are acted upon: those before the voter whose death loses the quorum; all that are gone, if none does."""
     straw = F.get(F.filter(brokers, lambda id: F.array_contains("voters_left", id)), F.size("voters_left") - F.col("voters_needed"))
     before = F.slice(brokers, F.lit(1), F.array_position(brokers, straw).cast("int") - 1)
-    return F.when(quorum_lost(brokers), F.coalesce(before, F.array().cast("array<int>"))).otherwise(brokers)
+    return F.when(quorum_lost(brokers), F.coalesce(before, F.array().cast(_NONE))).otherwise(brokers if gone is None else gone)
 
 
 def led(state: Column) -> Column:

@@ -178,11 +178,24 @@ def test_what_if_of_a_broker_is_what_the_night_says_of_it(night: Night) -> None:
     assert asked.count() > 0
 
 
+def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
+    for id, question in (("halted", {"log_dirs": ["12:/var/lib/kafka/data1", "12:/var/lib/kafka/data2"]}), ("killed", {"brokers": [12]})):
+        answer(night.lake, None, Question(id, "payments-us", **question))
+    asked = "SELECT topic, partition, leader, isr, elr FROM failover WHERE scenario_set = '{}' ORDER BY ALL"
+    halted, killed = (ask(night.lake, asked.format(id)) for id in ("halted", "killed"))
+    assert halted == killed
+    assert halted
+
+
 @pytest.mark.parametrize(
     ("question", "said"),
     [
         (Question("x", "payments-us", brokers=[11]), "cluster payments-us has no live broker 11: it has 12, 13"),
         (Question("x", "payments-us", racks=["rack-z"]), "cluster payments-us has no live broker on rack rack-z: its racks are rack-b, rack-c"),
+        (Question("x", "payments-us", log_dirs=["12:/nowhere"]), "cluster payments-us has no live log dir 12:/nowhere: it has 12:/var/lib/kafka/data1"),
+        (Question("x", "payments-us", log_dirs=["11:/var/lib/kafka/data1"]), "no live log dir 11:/var/lib/kafka/data1"),
+        (Question("x", "payments-us", log_dirs=["12:/var/lib/kafka/data1"], controlled_shutdown=True), "a log dir fails, it is not stopped in order"),
+        (Question("x", "payments-us"), "at least one broker, rack or log dir"),
         (Question("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
     ],
 )
