@@ -68,6 +68,7 @@ def nightly(
     parameters: Parameters = None,
     limits: LimitsFile = None,
     report: Report = None,
+    ingested: Annotated[bool, typer.Option("--ingested", help="Take what the lake has of the snapshot's dumps; read none.")] = False,
 ) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
     from jobs.jars import java
@@ -80,7 +81,7 @@ def nightly(
         # Spark starts while the dumps are read.
         night = Night(replace(place, spark=starting.submit(_spark).result), _snapshot_id(snapshot))
         folder = _pages(place, night.snapshot_id, report)
-        withheld, broken = night.run(source, asked, allowed, _docs(folder), _telling)
+        withheld, broken = night.run(None if ingested else source, asked, allowed, _docs(folder), _telling)
     for line in broken:
         _say(f"[red]withheld[/] {escape(line)}")
     _conclude(place, night.snapshot_id, folder, withheld)
@@ -292,20 +293,34 @@ def capture(
 
 @app.command()
 def generate(
-    folder: Annotated[Path, typer.Argument(help="Where the dumps go, a folder per cluster; it must not hold any yet.")],
+    folder: Annotated[Path | None, typer.Argument(help="Where the dumps go, a folder per cluster; it must not hold any yet.")] = None,
+    lake: Annotated[str | None, typer.Option(help="Write into this lake what ingest would make of the dumps; for fleets of any size.")] = None,
+    snapshot: Snapshot = None,
     clusters: Annotated[int, typer.Option(min=1)] = 2,
     brokers: Annotated[int, typer.Option(min=1, help="In each cluster.")] = 6,
     racks: Annotated[int, typer.Option(min=0, help="0: none.")] = 3,
     topics: Annotated[int, typer.Option(min=1, help="In each cluster.")] = 20,
     partitions: Annotated[int, typer.Option(min=1, help="On average, in each topic.")] = 6,
     groups: Annotated[int, typer.Option(min=0, help="Consumer groups in each cluster.")] = 5,
+    keys: Annotated[int, typer.Option(min=1, help="Sampled, of each topic.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed gives the same fleet.")] = 0,
 ) -> None:
-    """Write the dumps of a made-up fleet, to try the audit on."""
-    from jobs.generate import Fleet, write
+    """Make up a fleet, to try the audit on: as dumps, or as tables."""
+    from jobs.generate import Fleet, dumps, tables
+    from jobs.session import set_for
 
-    write(folder, Fleet(clusters, brokers, racks, topics, partitions, groups, seed))
-    _say(f"Next: [bold]topology-audit nightly {folder}[/]")
+    fleet = Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed)
+    if (folder is None) == (lake is None):
+        raise AuditError("generate needs a folder for dumps or a --lake for tables, and not both")
+    if folder is not None:
+        dumps.write(folder, fleet)
+        _say(f"Next: [bold]topology-audit nightly {folder}[/]")
+        return
+    night = _night(lake, snapshot)
+    with night.lake.sole_writer(), _telling("generate"):
+        set_for(spark := night.lake.spark(), small=False)
+        night.begin([*tables.tables(spark, fleet, night.snapshot_id).values()], {})
+    _say(f"Next: [bold]topology-audit nightly --ingested --lake {lake} --snapshot {night.snapshot_id}[/]")
 
 
 @app.command()

@@ -85,7 +85,7 @@ def touched_by_brokers(rules: DataFrame, asked: DataFrame) -> DataFrame:
         rules.withColumn("broker_id", F.explode("replicas"))
         .join(F.broadcast(asked.withColumn("broker_id", F.explode("brokers"))), on=[*_CLUSTER, "broker_id"], how="inner")
         # A partition with several failing replicas meets its scenario several times: the first of them stands for all.
-        .where(F.filter("replicas", lambda id: F.array_contains("brokers", id))[0] == F.col("broker_id"))
+        .where(F.array_intersect("replicas", "brokers")[0] == F.col("broker_id"))
         .withColumn("offline_on", F.array().cast("array<int>"))
     )
 

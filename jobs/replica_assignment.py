@@ -26,21 +26,9 @@ _PATTERN = "snapshot_id STRING, cluster_id STRING, replication_factor INT, first
 
 
 def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
-    cluster = broker.groupBy(_CLUSTER).agg(
-        F.sort_array(F.collect_list(F.struct("broker_id", "rack"))).alias("brokers"),
-        F.count("*").cast("int").alias("n"),
-        F.every(F.col("rack").isNotNull()).alias("rack_aware"),
-        F.some(F.col("rack").isNotNull()).alias("some_rack"),
-    )
+    cluster = _clusters(broker)
     observed = partition.select(*_TOPIC, "partition", F.col("replicas").alias("observed"), F.size("replicas").alias("replication_factor"))
-    factor = topic.select(*_CLUSTER, "replication_factor").distinct()
-    pattern = (
-        factor.join(cluster, on=_CLUSTER, how="inner")
-        .where("replication_factor BETWEEN 1 AND n")
-        .select(*_CLUSTER, "brokers", "rack_aware", "replication_factor")
-        .mapInArrow(_patterns, _PATTERN)
-        .persist()
-    )
+    pattern = patterns(broker, topic).persist()
     placeable = topic.join(F.broadcast(cluster.drop("brokers")), on=_CLUSTER, how="inner")
     if "start_index" in parameters:  # AdminUtils takes a fixed start index for the shift too
         start, shift = int(parameters["start_index"]), int(parameters.get("shift", parameters["start_index"]))
@@ -86,6 +74,27 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
         )
     )
     return assignment, placement
+
+
+def _clusters(broker: DataFrame) -> DataFrame:
+    """Of each cluster, what AdminUtils knows of its brokers."""
+    return broker.groupBy(_CLUSTER).agg(
+        F.sort_array(F.collect_list(F.struct("broker_id", "rack"))).alias("brokers"),
+        F.count("*").cast("int").alias("n"),
+        F.every(F.col("rack").isNotNull()).alias("rack_aware"),
+        F.some(F.col("rack").isNotNull()).alias("some_rack"),
+    )
+
+
+def patterns(broker: DataFrame, topic: DataFrame) -> DataFrame:
+    """Of each cluster and replication factor of its topics, where each first index and shift put the replicas."""
+    factor = topic.select(*_CLUSTER, "replication_factor").distinct()
+    return (
+        factor.join(_clusters(broker), on=_CLUSTER, how="inner")
+        .where("replication_factor BETWEEN 1 AND n")
+        .select(*_CLUSTER, "brokers", "rack_aware", "replication_factor")
+        .mapInArrow(_patterns, _PATTERN)
+    )
 
 
 def _best_start(observed: DataFrame, placeable: DataFrame, pattern: DataFrame) -> DataFrame:

@@ -107,7 +107,7 @@ class Night:
 
     def run(
         self,
-        source: str,
+        source: str | None,
         parameters: Mapping[str, str],
         limits: Limits,
         docs: str | None,
@@ -116,7 +116,7 @@ class Night:
         """The whole night in this process; returns the clusters withheld, and a line for each hard rule that one of them broke.
 
         Of a small night, steps run side by side as soon as the tables that they read are written, and gates beside the steps after
-        them, since they bind at publishing alone. `telling` is entered for each.
+        them, since they bind at publishing alone. `telling` is entered for each. Without a source, what was ingested is taken as it is.
         """
 
         def do(kind: str, name: str, after: Sequence[Future[list[str]]]) -> list[str]:
@@ -128,8 +128,9 @@ class Night:
                 self.step(name, limits)
                 return []
 
-        with telling("step ingest"):
-            self.ingest(source, parameters)
+        if source is not None:
+            with telling("step ingest"):
+                self.ingest(source, parameters)
         begun: dict[tuple[str, str], Future[list[str]]] = {}
         with ThreadPoolExecutor(_SIDE_BY_SIDE if self.small else 1) as pool:
             for kind, name in NIGHT[1:-1]:
@@ -145,9 +146,13 @@ class Night:
             return self.publish(), broken
 
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
-        """Read the dumps of every cluster; what was published or judged of this snapshot before is withdrawn first."""
+        """Read the dumps of every cluster."""
+        _known(parameters)
+        self.begin(ingest.read(self.lake.spark, source, self.snapshot_id), parameters)
+
+    def begin(self, tables: Sequence[pa.Table] | Sequence[DataFrame], parameters: Mapping[str, str]) -> None:
+        """Make these, in the order of ingest.WRITES, the night's own; what was published or judged of it before is withdrawn first."""
         asked = list(_known(parameters).items())
-        tables = ingest.read(self.lake.spark, source, self.snapshot_id)
         _together(self.lake.create, TABLES)
         for table in (SNAPSHOT, VALIDATION):
             self.lake.replace(table, table.schema.empty_table(), few=True, snapshot_id=self.snapshot_id)

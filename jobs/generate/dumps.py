@@ -1,8 +1,4 @@
-"""The dumps of a made-up fleet, in the words of Kafka's own tools: to try the audit on, or to see it find what was planted.
-
-Topics are placed as AdminUtils places them; then a seeded few are skewed by hand, as old reassignments leave them, and in every
-third cluster a broker is lost: it answers no tool, leads nothing and is in no ISR.
-"""
+"""A made-up fleet as the dumps of its clusters, in the words of Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -13,25 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.errors import AuditError
+from jobs.generate import FACTORS, Fleet, racks_of
 from kafka_model.assignor import Member, round_robin
 from kafka_model.assignor import range as range_assignor
 from kafka_model.placement import place_rack_aware, place_rack_unaware
-
-_FACTORS = ((3, 2), (3, 2), (3, 1), (2, 1), (1, 1), (3, 3))  # replication factor and min.insync.replicas, the common ones twice
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """How large, and by what chance."""
-
-    clusters: int
-    brokers: int
-    racks: int
-    topics: int
-    partitions: int
-    groups: int
-    seed: int
-
 
 @dataclass(frozen=True, slots=True)
 class _Topic:
@@ -56,7 +37,7 @@ def write(folder: Path, fleet: Fleet) -> None:
 
 
 def _write_cluster(place: Path, fleet: Fleet, number: int, chance: random.Random) -> None:
-    racks = {id: f"rack-{chr(97 + id % fleet.racks)}" for id in range(fleet.brokers)} if fleet.racks else {}
+    racks = racks_of(fleet)
     lost = chance.randrange(fleet.brokers) if number % 3 == 2 and fleet.brokers > 1 else None
     live = [id for id in range(fleet.brokers) if id != lost]
     topics = [_topic(f"topic-{index:04}", fleet, racks, chance) for index in range(fleet.topics)]
@@ -68,14 +49,14 @@ def _write_cluster(place: Path, fleet: Fleet, number: int, chance: random.Random
     capacity = {"DISK": str(1 << 20), "CPU": "400", "NW_IN": "100000", "NW_OUT": "100000"}
     (place / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": capacity}]}))
     with (place / "key-sample.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, chance))])
+        csv.writer(file).writerows([("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, fleet, chance))])
     described, members = zip(*(_group(f"group-{index:04}", topics, chance) for index in range(fleet.groups)), strict=True) if fleet.groups else ((), ())
     (place / "kafka-consumer-groups.txt").write_text("".join(described))
     (place / "kafka-consumer-groups-members.txt").write_text("".join(members))
 
 
 def _topic(name: str, fleet: Fleet, racks: dict[int, str], chance: random.Random) -> _Topic:
-    factor, min_isr = chance.choice(_FACTORS)
+    factor, min_isr = chance.choice(FACTORS)
     factor = min(factor, fleet.brokers)
     count = min(max(1, int(chance.paretovariate(1.2) * fleet.partitions / 3)), fleet.partitions * 20)
     start = {"start_index": chance.randrange(fleet.brokers), "shift": chance.randrange(fleet.brokers)}
@@ -113,10 +94,10 @@ def _log_dirs(topics: list[_Topic], live: list[int]) -> str:
     return f"Querying brokers for log directories information\nReceived log directory information from brokers {ids}\n{said}\n"
 
 
-def _keys(topic: _Topic, chance: random.Random) -> list[tuple[str, str, str, int, int]]:
+def _keys(topic: _Topic, fleet: Fleet, chance: random.Random) -> list[tuple[str, str, str, int, int]]:
     """Keys by Zipf's law, and some records without one."""
     total = sum(topic.records) // 10
-    keys = [(topic.name, f"user-{chance.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank)) for rank in range(1, 21)]
+    keys = [(topic.name, f"user-{chance.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank)) for rank in range(1, fleet.keys + 1)]
     return [*keys, (topic.name, "", "", total, total * 100)]
 
 
