@@ -42,7 +42,7 @@ with DAG(
         add=lines("Brokers to come", "One a line, as 7 or 7:rack-a.", r"^\s*(\d{1,9}(:.+)?)?\s*$"),
         replication_factor=lines("Replication factors", "One a line, as orders=3.", r"^\s*([^=\s]+=[1-9]\d{0,3})?\s*$"),
         topics=lines("Only these topics", "One a line: they alone change, to be rack-safe and off dead brokers.", r"^[^=]*$"),
-        balance=Param(True, type="boolean", title="Balance", description="Mend the goals of counts, leaders and disks too."),
+        balance=Param(True, type="boolean", title="Balance", description="Mend the goals of counts, leaders, disks, network and cpu too."),
         wave_gib=Param(100, type="number", exclusiveMinimum=0, title="GiB a wave", description="What a wave may copy."),
         moves_per_broker=Param(100, type="integer", minimum=1, title="Moves a broker", description="Replicas that a wave may copy to or from one."),
         network_share=Param(

@@ -198,7 +198,7 @@ def plan(
     add: Annotated[list[str] | None, typer.Option(metavar="ID[:RACK]", help="A broker to come; may be repeated.")] = None,
     replication_factor: Annotated[list[str] | None, typer.Option(metavar="TOPIC=N", help="Replicas that a topic is to have; may be repeated.")] = None,
     topic: Annotated[list[str] | None, typer.Option(help="Change these topics alone, to have them rack-safe and off dead brokers.")] = None,
-    balance: Annotated[bool, typer.Option(help="Mend the goals of counts, leaders and disks too.")] = True,
+    balance: Annotated[bool, typer.Option(help="Mend the goals of counts, leaders, disks, network and cpu too.")] = True,
     wave_gib: Annotated[float, typer.Option(min=0.001, help="GiB that a wave may copy.")] = 100.0,
     moves_per_broker: Annotated[int, typer.Option(min=1, help="Replicas that a wave may copy to or from a broker.")] = 100,
     network_share: Annotated[float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that copying may take.")] = 0.5,

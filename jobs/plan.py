@@ -37,7 +37,7 @@ from jobs.tables import (
     Table,
 )
 from jobs.what_if import published
-from kafka_model import failover, goal, reassignment
+from kafka_model import failover, goal, goal_array, reassignment
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
 from kafka_model.partition import Partition
 from kafka_model.reassignment import Asked, Bounds
@@ -107,6 +107,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
     """The rows of WRITES, without snapshot, cluster and plan."""
     brokers = _brokers(rows, question)
     cluster = _cluster(rows, brokers)
+    cluster = replace(cluster, loads=_loads(rows, cluster), capacities=_capacities(brokers))
     if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
         raise AuditError(f"cluster {question.cluster_id} has no topic {', '.join(unknown)}")
     moving = sum(bool(row["adding_replicas"] or row["removing_replicas"]) for row in rows[PARTITION].to_pylist())
@@ -114,11 +115,10 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
         raise AuditError(f"cluster {question.cluster_id} is reassigning {moving} partitions: let it end, take a snapshot, and plan on that")
     asked = Asked(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
     plan = reassignment.plan(cluster, asked, thresholds)
-    loads, capacities = _loads(rows, cluster), _capacities(brokers)
-    before = reassignment.judged(cluster, cluster.replicas, cluster.leader, loads, capacities, thresholds)
+    before = goal_array.judged(cluster, cluster.replicas, cluster.leader, thresholds)
     first = plan.replicas[:, 0]
     leader = np.where(cluster.live[first], first, cluster.leader)
-    after = reassignment.judged(cluster, plan.replicas, leader, loads, capacities, thresholds)
+    after = goal_array.judged(cluster, plan.replicas, leader, thresholds)
     wave = reassignment.waves(plan, Bounds(question.wave_bytes, question.moves_per_broker))
     elected = np.flatnonzero((cluster.leader != leader) & (leader >= 0))
     # A partition that its first replica does not lead takes an election alone: it is a move of nothing.
@@ -184,7 +184,7 @@ def _brokers(rows: Mapping[Table, pa.Table], question: Question) -> list[dict[st
     return known + [{"broker_id": id, "rack": rack, "live": True, **least} for id, rack in sorted(question.add.items())]
 
 
-def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> reassignment.Cluster:
+def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> goal_array.Cluster:
     racks = {row["broker_id"]: row["rack"] or f"broker {row['broker_id']}" for row in brokers}
     partitions = rows[PARTITION].sort_by([("topic", "ascending"), ("partition", "ascending")])
     sizes = _leader_sizes(rows)
@@ -197,7 +197,7 @@ def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) 
     ]
     capacity = {row["broker_id"]: row["disk_capacity_bytes"] for row in brokers if row["disk_capacity_bytes"] is not None}
     dead = [row["broker_id"] for row in brokers if not row["live"]]
-    found = reassignment.Cluster.of(racks, held, dead=dead, disk_capacity=capacity if sizes else {})
+    found = goal_array.Cluster.of(racks, held, dead=dead, disk_capacity=capacity if sizes else {})
     return replace(found, racks_told=any(row["rack"] for row in brokers if row["live"]))
 
 
@@ -215,7 +215,7 @@ def _leader_sizes(rows: Mapping[Table, pa.Table]) -> dict[tuple[str, int], float
     )
 
 
-def _told_sizes(rows: Mapping[Table, pa.Table], cluster: reassignment.Cluster) -> np.ndarray:
+def _told_sizes(rows: Mapping[Table, pa.Table], cluster: goal_array.Cluster) -> np.ndarray:
     """The size of each partition; nan: not told."""
     sizes = _leader_sizes(rows)
     return np.array(
@@ -226,7 +226,7 @@ def _told_sizes(rows: Mapping[Table, pa.Table], cluster: reassignment.Cluster) -
     )
 
 
-def _loads(rows: Mapping[Table, pa.Table], cluster: reassignment.Cluster) -> dict[str, np.ndarray]:
+def _loads(rows: Mapping[Table, pa.Table], cluster: goal_array.Cluster) -> dict[str, np.ndarray]:
     load = rows[PARTITION_LOAD]
     place = {
         (cluster.topics[topic], number): p
@@ -276,7 +276,7 @@ def _throttle(brokers: Sequence[dict[str, Any]], share: float) -> float | None:
     return None if not told or None in told else share * min(told)
 
 
-def _counts(cluster: reassignment.Cluster) -> list[int]:
+def _counts(cluster: goal_array.Cluster) -> list[int]:
     counts = np.bincount(cluster.replicas[cluster.replicas >= 0], minlength=len(cluster.broker_ids))
     return [int(count) for count in counts[cluster.live]] or [0]
 

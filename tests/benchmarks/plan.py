@@ -1,4 +1,4 @@
-"""What a plan moves beside its rivals, on made-up clusters, and how long it takes.
+"""What a plan moves beside its rivals, on made-up clusters, how long it takes, and the most memory that the process has had by then.
 
     python -m tests.benchmarks.plan [REPLICAS BROKERS RACKS SKEW]...     by default 200,000 on 40 and 2,800,000 on 215, five racks, skew 0.3
 
@@ -8,14 +8,17 @@ every topic anew), and a greedy that moves one replica from the fullest broker t
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 
 import numpy as np
 
-from kafka_model.goal import DISK, RESOURCES, Thresholds, count_limits
+from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
+from kafka_model.goal_array import Cluster, judged
+from kafka_model.load_balance import REASONS
 from kafka_model.placement import place_rack_aware
-from kafka_model.reassignment import Bounds, Cluster, Plan, judged, net_imbalance, plan, waves
+from kafka_model.reassignment import STEPS, Bounds, Plan, net_imbalance, plan, waves
 
 FACTOR, PARTITIONS = 3, 50  # of each topic
 LIMITS = Thresholds(max_replicas_per_broker=20_000)  # 2,800,000 on 215 brokers are 13,000 on each
@@ -40,6 +43,13 @@ def made_up(replicas: int, brokers: int, racks: int, skew: float) -> Cluster:
     numbers = np.arange(count)
     topics = tuple(f"t{number}" for number in range(-(-count // PARTITIONS)))
     capacity = np.full(brokers, size.sum() * FACTOR / brokers / 0.5)
+    # Some topics have a hundred times the rate of others, and up to three groups of readers beside the followers.
+    topic = numbers // PARTITIONS
+    into = rng.lognormal(0, 1, len(topics))[topic] * rng.exponential(1, count)
+    out = into * (FACTOR - 1 + rng.integers(0, 4, len(topics))[topic])
+    loads = {DISK: size / 2**20, NETWORK_IN: into, NETWORK_OUT: out, CPU: 0.7 * into + 0.15 * out}
+    used = {DISK: loads[DISK] * FACTOR, NETWORK_IN: into * FACTOR, NETWORK_OUT: out * FACTOR, CPU: loads[CPU] * 1.3}
+    capacities = {name: np.full(brokers, use.sum() / brokers / 0.5) for name, use in used.items()}
     return Cluster(
         np.arange(brokers),
         rack,
@@ -51,6 +61,8 @@ def made_up(replicas: int, brokers: int, racks: int, skew: float) -> Cluster:
         placed,
         placed[:, 0].copy(),
         size,
+        loads=loads,
+        capacities=capacities,
     )
 
 
@@ -87,11 +99,7 @@ def greedy(cluster: Cluster) -> Plan:
 
 def told(name: str, made: Plan, seconds: float) -> None:
     cluster = made.cluster
-    loads = {resource: cluster.size / 2**20 if resource == DISK else np.full(len(cluster.size), np.nan) for resource in RESOURCES}
-    capacities = {
-        resource: cluster.disk_capacity / 2**20 if resource == DISK else np.full(len(cluster.racks), np.nan) for resource in RESOURCES
-    }
-    verdicts = judged(cluster, made.replicas, made.replicas[:, 0], loads, capacities, LIMITS)
+    verdicts = judged(cluster, made.replicas, made.replicas[:, 0], LIMITS)
     broken = [goal.removesuffix("Goal") for goal, verdict in verdicts.items() if verdict.verdict in ("violated", "unfixable")]
     moved = (made.added * cluster.size).sum() / 1e12
     print(
@@ -111,6 +119,10 @@ def main() -> None:
         took = time.monotonic() - began
         told("plan", made, took)
         alone = int((made.added[made.changed] == 0).sum())
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        changed = {step: int((made.reason == step).sum()) for step in (*STEPS, *REASONS.values())}
+        steps = ", ".join(f"{step} {count:,}" for step, count in changed.items() if count)
+        print(f"{'':22} peak memory {peak:.2f} GiB; partitions by the step that changed them first: {steps}")
         began = time.monotonic()
         number = int(waves(made, Bounds(wave_bytes=1e12, moves_per_broker=500)).max())
         print(

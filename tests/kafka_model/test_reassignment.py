@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kafka_model import goal
+from kafka_model import goal, load_balance
 from kafka_model.goal import Thresholds, count_limits
-from kafka_model.reassignment import Asked, Bounds, Cluster, Plan, judged, net_imbalance, plan, waves
+from kafka_model.goal_array import Cluster, judged
+from kafka_model.reassignment import Asked, Bounds, Plan, net_imbalance, plan, waves
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
 RACKS = {1: "a", 2: "b", 3: "c"}
@@ -228,9 +229,137 @@ def test_the_plans_verdicts_are_those_of_the_goals(made_up: tuple[Cluster, list,
     loads = dict(zip(resources, columns, strict=True))
     ordered = sorted(case["brokers"])
     capacities = {name: np.array([row[4 + at] for row in ordered], dtype=np.float64) for at, name in enumerate(resources)}
-    ours = judged(cluster, cluster.replicas, cluster.leader, loads, capacities, thresholds)
+    told = replace(cluster, loads=loads, capacities=capacities)
+    ours = judged(told, told.replicas, told.leader, thresholds)
     for name, verdict in model.items():
         if not ours[name].close:
             count = len(ours[name].breaches) + (ours[name].count or 0)
             assert (name, ours[name].verdict, count) == (name, verdict.verdict, len(verdict.breaches))
     assert not math.isnan(sum(loads[goal.DISK]))
+
+
+LAX = Thresholds(
+    replica_count_balance_threshold=99,
+    leader_replica_count_balance_threshold=99,
+    network_inbound_balance_threshold=99,
+    network_outbound_balance_threshold=99,
+    cpu_balance_threshold=99,
+)
+RESOURCES = (goal.DISK, goal.CPU, goal.NETWORK_IN, goal.NETWORK_OUT)
+
+
+def loaded(cluster: Cluster, capacity: float = 100.0, **loads: list[float]) -> Cluster:
+    """With the network and cpu that partitions' leaders take; what is not given is nought."""
+    none = np.zeros(len(cluster.size))
+    told = {name: np.array(loads[name], dtype=np.float64) if name in loads else none for name in RESOURCES}
+    return replace(cluster, loads=told, capacities={name: np.full(len(cluster.broker_ids), capacity) for name in RESOURCES})
+
+
+def rates(made: Plan, name: str) -> dict[int, float]:
+    """What the leaders of each broker send, or what its replicas take in."""
+    found: Counter[int] = Counter()
+    for row, load in zip(held(made), made.cluster.loads[name].tolist(), strict=True):
+        for id in row if name == goal.NETWORK_IN else row[:1]:
+            found[id] += load
+    return dict(found)
+
+
+@pytest.mark.parametrize("name", [goal.NETWORK_OUT, goal.CPU])
+def test_what_leaders_alone_use_leaves_a_full_broker_with_leadership_alone(name: str) -> None:
+    # 80 of 100 may be sent, 70 of 100 computed: broker 1 has 95. The least that is enough is 30.
+    made = plan(loaded(Cluster.of(RACKS, of((1, 2), (1, 3), (1, 2), (3, 2))), **{name: [10.0, 30.0, 55.0, 5.0]}), thresholds=LAX)
+    assert (rates(made, name), made.added.sum()) == ({1: 65.0, 3: 35.0}, 0)
+    assert made.reason.tolist() == ["", "capacity", "", ""]
+
+
+def test_what_every_replica_takes_in_leaves_a_full_broker_with_data() -> None:
+    cluster = Cluster.of(RACKS | {4: "a"}, of((1, 2), (1, 3), (1, 2), (1, 3)))
+    made = plan(loaded(cluster, network_inbound=[10.0, 20.0, 30.0, 35.0]), thresholds=LAX)
+    assert (held(made), made.added.sum()) == ([[1, 2], [4, 3], [1, 2], [1, 3]], 1)
+
+
+def test_a_broker_that_would_send_too_much_if_it_led_all_gives_replicas_away() -> None:
+    cluster = Cluster.of(RACKS | {4: "b"}, of((1, 2), (3, 2), (1, 2)))
+    made = plan(loaded(cluster, network_outbound=[30.0, 30.0, 25.0]), thresholds=LAX)  # 85 where broker 2 can send 80
+    assert held(made) == [[1, 2], [3, 2], [1, 4]]
+    assert made.reason.tolist() == ["", "", "potential network out"]
+
+
+def test_leaders_are_exchanged_where_their_counts_must_stay() -> None:
+    strict = replace(LAX, leader_replica_count_balance_threshold=1.0, network_outbound_balance_threshold=1.3)
+    cluster = Cluster.of({1: "a", 2: "b"}, of((1, 2), (1, 2), (2, 1), (2, 1)))
+    made = plan(loaded(cluster, 1000.0, network_outbound=[50.0, 50.0, 10.0, 10.0]), thresholds=strict)
+    assert (rates(made, goal.NETWORK_OUT), made.added.sum()) == ({1: 60.0, 2: 60.0}, 0)
+    assert Counter(row[0] for row in held(made)) == {1: 2, 2: 2}
+
+
+def test_bytes_in_to_leaders_are_evened_by_leadership_and_never_by_data() -> None:
+    cluster = Cluster.of({1: "a", 2: "b", 3: "c"}, of((1, 2), (1, 2), (2, 1), (3, 1)))
+    cluster = loaded(cluster, 1000.0, network_inbound=[50.0, 40.0, 10.0, 50.0])
+    made = plan(cluster, thresholds=replace(LAX, network_inbound_balance_threshold=1.6))
+    # Leaders may take in 80 at most, the mean being 50; all replicas 46 to 154, the mean being 100.
+    assert ([row[0] for row in held(made)], made.added.sum()) == ([1, 2, 2, 3], 0)
+
+
+@pytest.mark.parametrize("lacking", ["loads", "capacities"])
+def test_loads_that_are_not_told_of_all_are_not_evened(lacking: str) -> None:
+    whole = loaded(Cluster.of(RACKS, of((1, 2), (1, 3), (1, 2), (3, 2))), network_outbound=[10.0, 30.0, 55.0, 5.0])
+    part = {name: values.copy() for name, values in getattr(whole, lacking).items()}
+    part[goal.NETWORK_OUT][1] = math.nan
+    assert plan(whole, thresholds=LAX).changed.tolist() == [1]
+    assert plan(replace(whole, **{lacking: part}), thresholds=LAX).changed.tolist() == []
+
+
+def test_no_topic_loses_the_leaders_that_it_asks_for() -> None:
+    partitions = [("t", 0, (1, 2), 1, 1.0), *(("u", n, row, row[0], 1.0) for n, row in enumerate([(1, 2), (2, 1), (3, 1)]))]
+    cluster = loaded(Cluster.of(RACKS, partitions), network_outbound=[50.0, 45.0, 1.0, 1.0])
+    assert plan(cluster, thresholds=LAX).changed.tolist() == [1]
+    assert plan(cluster, thresholds=replace(LAX, topics_with_min_leaders_per_broker="u")).changed.tolist() == [0]
+
+
+def measured(cluster: Cluster, replicas: np.ndarray) -> dict[int, dict[str, float]]:
+    """What each broker carries, added up here; a partition without a leader is nobody's load."""
+    found: dict[int, dict[str, float]] = {int(id): Counter() for id in cluster.broker_ids}
+    for p, row in enumerate(replicas):
+        if cluster.leader[p] < 0:
+            continue
+        load = {name: float(cluster.loads[name][p]) for name in RESOURCES}
+        for slot, b in enumerate(row[row >= 0].tolist()):
+            use = found[int(cluster.broker_ids[b])]
+            use[goal.NETWORK_IN] += load[goal.NETWORK_IN]
+            leads = slot == 0
+            use[goal.NETWORK_OUT] += load[goal.NETWORK_OUT] if leads else 0
+            use[goal.CPU] += load[goal.CPU] if leads else goal.follower_cpu(load[goal.CPU], load[goal.NETWORK_IN], load[goal.NETWORK_OUT])
+    return found
+
+
+def full(made_up: tuple[Cluster, list, dict]) -> Cluster:
+    """The made-up cluster with its loads."""
+    cluster, partitions, case = made_up
+    columns = np.array([row[4:] for row in partitions], dtype=np.float64).T
+    ordered = sorted(case["brokers"])
+    capacities = {name: np.array([row[4 + at] for row in ordered], dtype=np.float64) for at, name in enumerate(RESOURCES)}
+    return replace(cluster, loads=dict(zip(RESOURCES, columns, strict=True)), capacities=capacities)
+
+
+def test_no_step_for_loads_takes_a_broker_beyond_a_hard_limit_or_gives_up_what_counts_and_disks_have(
+    made_up: tuple[Cluster, list, dict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = full(made_up)
+    made = plan(cluster)
+    assert (plan(cluster).replicas == made.replicas).all()
+    with monkeypatch.context() as without:
+        without.setattr(load_balance, "even_loads", lambda state: None)
+        before = plan(cluster)
+    thresholds = Thresholds()
+    was, now = measured(cluster, before.replicas), measured(cluster, made.replicas)
+    for b, id in enumerate(cluster.broker_ids.tolist()):
+        for name in (goal.NETWORK_IN, goal.NETWORK_OUT, goal.CPU):
+            limit = float(cluster.capacities[name][b]) * thresholds.of(name, "capacity")
+            assert not cluster.live[b] or now[id][name] <= max(limit, was[id][name]) * (1 + 1e-9)
+    led = cluster.leader >= 0
+    verdicts = [judged(cluster, each.replicas, np.where(led, each.replicas[:, 0], -1), thresholds) for each in (before, made)]
+    for name in ("RackAwareGoal", "ReplicaDistributionGoal", "LeaderReplicaDistributionGoal", "TopicReplicaDistributionGoal",
+                 "DiskCapacityGoal", "DiskUsageDistributionGoal"):  # fmt: skip
+        one, other = (len(verdict[name].breaches) + (verdict[name].count or 0) for verdict in verdicts)
+        assert (name, other) <= (name, one)
