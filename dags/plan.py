@@ -3,8 +3,8 @@
 
 Fill in the form: the cluster, and what else is wanted, such as a broker to drain. The answer is in the **Topology report** tab of the run's
 page: what moves in which wave, and each goal of Cruise Control before and after. Beside the page lie the files for
-`kafka-reassign-partitions` (a wave each, and what undoes it) and `kafka-leader-election`. The plan is kept as rows of `plan`, `plan_move`,
-`plan_wave` and `plan_goal`, under the run's id. It reads a published night, changes none of its rows, and executes nothing.
+`kafka-reassign-partitions` (a wave each, and what undoes it) and `kafka-leader-election`, and `commands.txt`: what to run, throttled. The plan is kept as rows of `plan`, `plan_move`,
+`plan_wave`, `plan_goal` and `plan_scenario`, under the run's id. It reads a published night, changes none of its rows, and executes nothing.
 
 #### When the task is red
 The tab, and the last line of the log, say why: most often a cluster, broker or topic that the snapshot does not know. Trigger a new run
@@ -51,7 +51,7 @@ with DAG(
             exclusiveMinimum=0,
             maximum=1,
             title="Network share",
-            description="Part of a broker's network that copying may take.",
+            description="Part of a broker's network that may be in use while it copies: sets the throttle.",
         ),
     ),
     **form("there is no plan; what is published stands as it was"),

@@ -6,9 +6,10 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.tables import FAILOVER
+from jobs.harm import HARMED, ONE_BROKER_KILLED
+from jobs.tables import FAILOVER, SCENARIO
 
-READS = (FAILOVER,)
+READS = (FAILOVER, SCENARIO)
 
 
 def expectations(limits: Limits) -> list[Expectation]:
@@ -19,11 +20,12 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, topic, partition",
                 said="SELECT cluster_id, topic, partition, size(scenario_ids) AS said FROM {batch}",
-                found="""
+                found=f"""
                     SELECT cluster_id, topic, partition, CAST(count(*) AS INT) AS found
                     FROM failover
-                    WHERE scenario_set = 'nightly' AND scenario_id LIKE 'broker %'
-                      AND ((leader IS NULL AND leader_before IS NOT NULL) OR (under_min_isr AND NOT under_min_isr_before))
+                    SEMI JOIN (SELECT cluster_id, scenario_set, scenario_id FROM scenario WHERE {ONE_BROKER_KILLED})
+                    USING (cluster_id, scenario_set, scenario_id)
+                    WHERE {HARMED}
                     GROUP BY ALL
                 """,
             ),

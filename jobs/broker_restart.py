@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from jobs.harm import ONE_BROKER_KILLED
 from jobs.partition_state import led, patterned, ruled, rules_of
 from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, REPLICA, SCENARIO, TOPIC
 from kafka_model.rolling_restart import Tight, plan
@@ -81,7 +82,7 @@ def _plans(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _back(rules: DataFrame, broker: DataFrame, scenario: DataFrame, failover: DataFrame) -> DataFrame:
     """Of each broker, the ISRs that it comes back to, and the partitions without a leader that it gives one."""
-    killed = scenario.where("scenario_set = 'nightly' AND kind = 'broker'").select(*_CLUSTER, "scenario_set", "scenario_id", F.col("brokers")[0].alias("broker_id"))
+    killed = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, "scenario_set", "scenario_id", F.col("brokers")[0].alias("broker_id"))
     left = failover.join(F.broadcast(killed), on=[*_CLUSTER, "scenario_set", "scenario_id"], how="inner")
     states = left.select(
         *_BROKER, "topic", "partition", "leader", "isr", "elr", "last_known_elr", F.array_contains("isr_before", F.col("broker_id")).alias("rejoins"),

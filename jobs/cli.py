@@ -201,7 +201,7 @@ def plan(
     balance: Annotated[bool, typer.Option(help="Mend the goals of counts, leaders, disks, network and cpu too.")] = True,
     wave_gib: Annotated[float, typer.Option(min=0.001, help="GiB that a wave may copy.")] = 100.0,
     moves_per_broker: Annotated[int, typer.Option(min=1, help="Replicas that a wave may copy to or from a broker.")] = 100,
-    network_share: Annotated[float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that copying may take.")] = 0.5,
+    network_share: Annotated[float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that may be in use while it copies: sets the throttle.")] = 0.5,
     id: Annotated[str | None, typer.Option(help="The plan's id.", show_default="plan and the time")] = None,
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
@@ -228,7 +228,8 @@ def plan(
         pictures = pages.plan_pictures(connection, found, id)
         pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={}, pictures=pictures)
         written = files(place, found, id, folder)
-        _say(f"The page and {len(written)} files for kafka-reassign-partitions and kafka-leader-election lie in [bold]{folder}[/].")
+        _say(f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election lie in [bold]{folder}[/]. There:")
+        typer.echo(written[-1].read_text(), nl=False)
     _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{id}'\"[/]")
 
 

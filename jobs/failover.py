@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from jobs.harm import OFFLINE
 from jobs.partition_state import accepts, after, heard, led, patterned, quorum_lost, ruled, rules_of, safe
 from jobs.tables import (
     BROKER,
@@ -215,7 +216,7 @@ def _consumption(played: DataFrame, of: Mapping[Table, DataFrame]) -> Callable[[
     """Of each scenario, the groups that read a partition which loses its leader, and the members that then read nothing."""
     held = of[OBSERVED_ASSIGNMENT].select(*_PARTITION, "group_id", "member_id")
     read = of[COMMITTED_OFFSET].select(*_PARTITION, "group_id", F.lit(None).cast("string").alias("member_id")).unionByName(held)
-    gone = played.where("leader IS NULL AND leader_before IS NOT NULL").select(*_SCENARIO, "topic", "partition")
+    gone = played.where(OFFLINE).select(*_SCENARIO, "topic", "partition")
     holds = held.groupBy(*_CLUSTER, "group_id", "member_id").agg(F.count("*").alias("holds"))
     lost = (
         gone.join(read, on=_PARTITION, how="inner")

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.failover import touched_by_brokers
+from jobs.harm import ONE_BROKER_KILLED
 from jobs.partition_state import accepts, after, led, patterned, quorum_lost, ruled, rules_of, safe
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
 from kafka_model.joint_failure import fatal_to_writes, sets_that_fail
@@ -49,7 +50,7 @@ def _pairs(rules: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFr
         F.count("*").alias("shared_partitions"),
         *(F.sum(_harm(name, "of_both") - _harm(name, "of_one") - _harm(name, "of_other")).alias(name) for name in _HARM),
     )
-    alone = scenario.where("scenario_set = 'nightly' AND kind = 'broker'").select(*_CLUSTER, F.col("brokers")[0].alias("id"), *_HARM)
+    alone = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("id"), *_HARM)
     for side in ("broker_id", "other_broker_id"):
         of_side = alone.select(*_CLUSTER, F.col("id").alias(side), *(F.col(name).alias(f"{name}_alone") for name in _HARM))
         shared = shared.join(of_side, on=[*_CLUSTER, side], how="inner").select(

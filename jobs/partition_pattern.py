@@ -54,7 +54,7 @@ def answers(rules: Sequence[pa.Array], leader: pa.Array, named: Sequence[pa.Arra
     rows = np.ascontiguousarray(np.concatenate(parts).T)
     keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]).dictionary_encode()
     distinct = [np.split(np.frombuffer(key.as_py(), rows.dtype), ends) for key in keys.dictionary]
-    said = pa.array([_outcome(*(tuple(part.tolist()) for part in pattern)) for pattern in distinct], ANSWER).take(keys.indices)
+    said = pa.array([outcome_of(*(tuple(part.tolist()) for part in pattern)) for pattern in distinct], ANSWER).take(keys.indices)
     told = {name: said.field(name) for name in ANSWER.names}
     told["leader"] = _ids(told["leader"], members, np.arange(len(said)))
     for name in ("isr", "elr", "last_known_elr"):
@@ -116,7 +116,7 @@ def _ids(places: pa.Array, members: Matrix, columns: npt.NDArray[np.int64]) -> p
 
 
 @cache
-def _outcome(scalars: tuple[int, ...], *lists: tuple[int, ...]) -> dict[str, Any]:
+def outcome_of(scalars: tuple[int, ...], *lists: tuple[int, ...]) -> dict[str, Any]:
     """The model's answer to a pattern."""
     kraft, elr_kept, unclean, in_order, least, factor, replicas, leader = scalars
     isr, elr, last_known_elr, live, dying = (tuple(place for place in places if place) for places in lists)

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from jobs.errors import AuditError
 from jobs.lake import Lake
+from jobs.plan_failover import COUNTS, Failures, State
 from jobs.run import Night
 from jobs.tables import (
     BROKER,
@@ -31,19 +32,19 @@ from jobs.tables import (
     PLAN_BROKER,
     PLAN_GOAL,
     PLAN_MOVE,
+    PLAN_SCENARIO,
     PLAN_WAVE,
     REPLICA,
     TOPIC,
     Table,
 )
 from jobs.what_if import published
-from kafka_model import failover, goal, goal_array, reassignment
+from kafka_model import goal, goal_array, reassignment
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
-from kafka_model.partition import Partition
 from kafka_model.reassignment import Asked, Bounds
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
-WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER)
+WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO)
 
 _MIB, _KIB = float(2**20), float(2**10)
 
@@ -91,7 +92,30 @@ def files(lake: Lake, snapshot_id: str, plan_id: str, folder: Path) -> list[Path
     if led:
         entries = [{"topic": move["topic"], "partition": move["partition"]} for move in _sorted(led)]
         written.append(_write(folder / "preferred-election.json", {"partitions": entries}))
-    return written
+    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, plan_id=plan_id)
+    path = folder / "commands.txt"
+    path.write_text("".join(f"{line}\n" for line in commands(plan, moves)), encoding="utf-8")
+    return [*written, path]
+
+
+def commands(plan: Mapping[str, Any], moves: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What to run, in order, where the files lie: a wave at a time, throttled where the network's capacity is told."""
+    throttle, share = plan["throttle_bytes_per_s"], json.loads(plan["asked"])["network_share"]
+    lines = ["# A wave at a time: go on once --verify says that each reassignment is completed; it lifts the throttle too."]
+    if throttle is None:
+        lines.append("# Without a throttle: not all network capacities are told.")
+    elif throttle < 1:
+        lines.append(f"# Without a throttle: broker {plan['throttle_broker_id']} is over {share:g} of its network already, before anything is copied.")
+    tool = "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT"
+    for wave in sorted({move["wave"] for move in moves}):
+        copied = sum(len(move["added_replicas"]) for move in moves if move["wave"] == wave)
+        limit = f" --throttle {math.floor(throttle)}" if copied and throttle is not None and throttle >= 1 else ""
+        lines.append(f"# wave {wave}: {copied} replicas are copied" if copied else f"# wave {wave}: leadership alone")
+        lines += [f"{tool} --reassignment-json-file reassignment-{wave}.json {end}" for end in (f"--execute{limit}", "--verify")]
+    if any(move["leader_before"] != move["replicas"][0] for move in moves):
+        election = "kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type preferred"
+        lines.append(f"{election} --path-to-json-file preferred-election.json")
+    return lines
 
 
 def _write(path: Path, document: dict[str, Any]) -> Path:
@@ -126,7 +150,10 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
     wave_of = dict(zip(plan.changed.tolist(), wave.tolist(), strict=True))
     sizes = _told_sizes(rows, cluster)
     moves = [_move(plan, p, wave_of.get(p, 0), float(sizes[p])) for p in changed.tolist()]
-    waves = _waves(rows, plan, moves, changed)
+    failures, states = _failures(rows, brokers), _states(rows, cluster)
+    waves, settled = _waves(moves, changed.tolist(), states, failures)
+    scenarios = _scenarios(states, settled, failures)
+    throttle, slowest = _throttle(brokers, moves, question.network_share)
     harmed_before = waves.pop(0)["harmed"]
     stranded = (plan.replicas >= 0) & ~(cluster.live & ~np.isin(cluster.broker_ids, question.drain))[plan.replicas]
     summary = {
@@ -139,9 +166,10 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
         "waves": max((move["wave"] for move in moves), default=0),
         "least_moves": reassignment.net_imbalance(_counts(cluster)),
         "stranded_replicas": int(stranded.sum()),
-        "throttle_bytes_per_s": _throttle(brokers, question.network_share),
+        "throttle_bytes_per_s": throttle,
         "harmed_before": harmed_before,
         "harmed": waves[-1]["harmed"] if waves else harmed_before,
+        "throttle_broker_id": slowest,
     }
     goals = [
         {
@@ -154,9 +182,8 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
         }
         for name, hard in goal.GOALS.items()
     ]
-    return tuple(
-        _table(of, found) for of, found in zip(WRITES, ([summary], moves, waves, goals, _carried(plan, leader, sizes)), strict=True)
-    )
+    found = ([summary], moves, waves, goals, _carried(plan, leader, sizes), scenarios)
+    return tuple(_table(of, rows) for of, rows in zip(WRITES, found, strict=True))
 
 
 def _rows(night: Night, table: Table, cluster_id: str) -> pa.Table:
@@ -271,9 +298,23 @@ def _carried(plan: reassignment.Plan, leader: np.ndarray, sizes: np.ndarray) -> 
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _throttle(brokers: Sequence[dict[str, Any]], share: float) -> float | None:
-    told = [row[f"network_{way}_capacity_bytes_per_s"] for row in brokers if row["live"] for way in ("in", "out")]
-    return None if not told or None in told else share * min(told)
+def _throttle(brokers: Sequence[dict[str, Any]], moves: Sequence[dict[str, Any]], share: float) -> tuple[float | None, int | None]:
+    """What copying may take of each link so that it stays under its share, and the broker that allows the least; 0: it is over it already.
+
+    Leaders send and new replicas receive. What a link carries now counts where it is told.
+    """
+    copied = [move for move in moves if move["added_replicas"]]
+    busy = {"out": {move["leader_before"] for move in copied}, "in": {id for move in copied for id in move["added_replicas"]}}
+    room = []
+    for row in brokers:
+        for way, ids in busy.items():
+            if row["live"] and (row["broker_id"] in ids or not copied):
+                capacity = row[f"network_{way}_capacity_bytes_per_s"]
+                if capacity is None:
+                    return None, None
+                used = row.get(f"network_{way}_bytes_per_s") or 0.0
+                room.append((max(share * capacity - used, 0.0), row["broker_id"]))
+    return min(room, default=(None, None))
 
 
 def _counts(cluster: goal_array.Cluster) -> list[int]:
@@ -299,74 +340,91 @@ def _move(plan: reassignment.Plan, p: int, wave: int, size: float) -> dict[str, 
     }
 
 
-def _waves(
-    rows: Mapping[Table, pa.Table], plan: reassignment.Plan, moves: Sequence[dict[str, Any]], changed: np.ndarray
-) -> list[dict[str, Any]]:
-    """Each wave, after one that stands for the cluster as it is: what it moves, and how many partitions a single death then harms."""
+def _failures(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> Failures:
+    """Of the brokers there are and those to come; who is drained may still die."""
     (cluster,) = rows[CLUSTER].to_pylist()
-    live = {row["broker_id"] for row in rows[BROKER].to_pylist() if row["live"]} | {id for move in moves for id in move["added_replicas"]}
-    least = {row["topic"]: row["min_insync_replicas"] or 1 for row in rows[TOPIC].to_pylist()}
-    told = rows[PARTITION].to_pylist()
-    harm = _Harm(cluster["controller"], cluster["elr"])
-    harmed = {}
-    for row in told:
-        now = Partition(
-            tuple(row["replicas"]), row["leader"], tuple(row["isr"]), tuple(row["elr"] or ()), min_insync_replicas=least[row["topic"]]
-        )
-        harmed[row["topic"], row["partition"]] = harm.of(now, live)
-    count = sum(harmed.values())
+    live = {row["broker_id"]: row["rack"] for row in brokers if row["live"]}
+    dead = [row["broker_id"] for row in brokers if not row["live"]]
+    return Failures(cluster["controller"], live=live, dead=dead, voters=cluster["voters"])
+
+
+def _states(rows: Mapping[Table, pa.Table], cluster: goal_array.Cluster) -> list[State]:
+    """The partitions as they are, in the order of the cluster's."""
+    (told,) = rows[CLUSTER].to_pylist()
+    topics = {row["topic"]: row for row in rows[TOPIC].to_pylist()}
+    found = {}
+    for row in rows[PARTITION].to_pylist():
+        topic = topics.get(row["topic"], {"min_insync_replicas": None, "replication_factor": None, "configs": []})
+        kept = told["elr"] and row["elr"] is not None
+        found[row["topic"], row["partition"]] = State(
+            tuple(row["replicas"]), row["leader"], tuple(row["isr"]),
+            tuple(row["elr"]) if kept else None, tuple(row["last_known_elr"] or ()) if kept else None,
+            topic["min_insync_replicas"] or 1, topic["replication_factor"],
+            dict(topic["configs"]).get("unclean.leader.election.enable") == "true",
+        )  # fmt: skip
+    names = [cluster.topics[topic] for topic in cluster.topic.tolist()]
+    return [found[key] for key in zip(names, cluster.partition.tolist(), strict=True)]
+
+
+def _settled(state: State, replicas: Sequence[int], live: frozenset[int]) -> State:
+    """The partition once it has these replicas: all that live are in sync, and the first of them leads."""
+    in_sync = tuple(id for id in replicas if id in live)
+    return state._replace(
+        replicas=tuple(replicas),
+        leader=in_sync[0] if in_sync else None,
+        isr=in_sync,
+        elr=None if state.elr is None else (),
+        last_known_elr=None if state.last_known_elr is None else (),
+        replication_factor=len(replicas),
+    )
+
+
+def _waves(
+    moves: Sequence[dict[str, Any]], changed: Sequence[int], states: Sequence[State], failures: Failures
+) -> tuple[list[dict[str, Any]], dict[int, State]]:
+    """Each wave, after one that stands for the cluster as it is: what it moves, and how many partitions a single death then harms; and
+    the partitions as they are at the end.
+    """
+    harmed = [failures.harms(state) for state in states]
+    count = sum(harmed)
     found = [{"harmed": count}]
+    after = {p: _settled(states[p], move["replicas"], failures.live) for p, move in zip(changed, moves, strict=True)}
     for wave in sorted({move["wave"] for move in moves}):
-        of_wave = [move for move in moves if move["wave"] == wave]
+        of_wave = [(p, move) for p, move in zip(changed, moves, strict=True) if move["wave"] == wave]
         busy: dict[int, int] = {}
-        for move in of_wave:
-            replicas = tuple(move["replicas"])
-            in_sync = tuple(id for id in replicas if id in live)
-            after = Partition(replicas, in_sync[0] if in_sync else None, in_sync, min_insync_replicas=least[move["topic"]])
-            key = (move["topic"], move["partition"])
-            count += harm.of(after, live) - harmed[key]
-            harmed[key] = harm.of(after, live)
+        for p, move in of_wave:
+            count += failures.harms(after[p]) - harmed[p]
             for id in (*move["added_replicas"], *move["removed_replicas"]) if move["added_replicas"] else ():
                 busy[id] = busy.get(id, 0) + 1
+        bytes_of = [move["moved_bytes"] for _, move in of_wave]
         found.append(
             {
                 "wave": wave,
                 "partitions": len(of_wave),
-                "moved_replicas": sum(len(move["added_replicas"]) for move in of_wave),
-                "moved_bytes": None
-                if any(move["moved_bytes"] is None for move in of_wave)
-                else sum(move["moved_bytes"] for move in of_wave),
+                "moved_replicas": sum(len(move["added_replicas"]) for _, move in of_wave),
+                "moved_bytes": None if None in bytes_of else sum(bytes_of),
                 "moves_of_busiest_broker": max(busy.values(), default=0),
                 "harmed": count,
             }
         )
+    return found, after
+
+
+def _scenarios(states: Sequence[State], after: Mapping[int, State], failures: Failures) -> list[dict[str, Any]]:
+    """What each failure does before and after."""
+    then = failures.matrix(states)
+    before = {id: (kind, brokers, list(counts)) for id, (kind, brokers, counts) in then.rows().items()}
+    for p, state in after.items():
+        then.add(states[p], -1)
+        then.add(state)
+    none = [0] * len(COUNTS)
+    found = []
+    for id, (kind, brokers, counts) in then.rows().items():
+        was = before[id][2] if id in before else none
+        outcome = {name: (one, other) for name, one, other in zip(COUNTS, was, counts, strict=True)}
+        columns = {column: value for name, (one, other) in outcome.items() for column, value in ((f"{name}_before", one), (name, other))}
+        found.append({"scenario_id": id, "kind": kind, "brokers": brokers, **columns})
     return found
-
-
-class _Harm:
-    """Whether the death of one broker takes a partition offline or under min ISR; asked once for each pattern of replicas."""
-
-    def __init__(self, controller: failover.Controller, elr: bool) -> None:
-        self._rules = {"controller": controller, "elr": elr, "unclean": False}
-        self._known: dict[Any, bool] = {}
-
-    def of(self, partition: Partition, live: set[int]) -> bool:
-        place = {id: at for at, id in enumerate(partition.replicas)}
-        pattern = (
-            len(place), place.get(partition.leader, -1), *(frozenset(place.get(id, -1) for id in ids) for ids in (partition.isr, partition.elr)),
-            frozenset(place[id] for id in partition.replicas if id in live), partition.min_insync_replicas,
-        )  # fmt: skip
-        if pattern not in self._known:
-            self._known[pattern] = any(self._harms(partition, id, live) for id in partition.replicas if id in live)
-        return self._known[pattern]
-
-    def _harms(self, partition: Partition, broker: int, live: set[int]) -> bool:
-        led = partition.leader in live
-        left = live - {broker}
-        after = failover.fail(partition, broker, left, **self._rules)
-        accepted = led and len(partition.isr) >= partition.min_insync_replicas
-        leads = after.leader in left
-        return (led and not leads) or (accepted and not (leads and len(after.isr) >= partition.min_insync_replicas))
 
 
 def _breaches(verdict: goal.Verdict) -> int:

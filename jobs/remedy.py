@@ -13,22 +13,32 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.harm import HARMED, ONE_BROKER_KILLED
 from jobs.partition_state import accepts, after, patterned, ruled
-from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, TOPIC
+from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, FAILOVER)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
 WRITES = (REMEDY,)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
+_SCENARIO = [*_CLUSTER, "scenario_set", "scenario_id"]
 
 
 def transform(
-    cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, failover: DataFrame, *, parameters: Mapping[str, str]
+    cluster: DataFrame,
+    broker: DataFrame,
+    topic: DataFrame,
+    partition: DataFrame,
+    scenario: DataFrame,
+    failover: DataFrame,
+    *,
+    parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
+    deaths = scenario.where(ONE_BROKER_KILLED).select(*_SCENARIO)
     harmed = (
-        failover.where("scenario_set = 'nightly' AND scenario_id LIKE 'broker %'")
-        .where("(leader IS NULL AND leader_before IS NOT NULL) OR (under_min_isr AND NOT under_min_isr_before)")
+        failover.where(HARMED)
+        .join(F.broadcast(deaths), on=_SCENARIO, how="left_semi")
         .groupBy(_PARTITION)
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )

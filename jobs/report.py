@@ -242,7 +242,7 @@ def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[Rend
     """What a plan moves, in waves, and each goal before and after it."""
     ask, where = [snapshot_id, id], "WHERE snapshot_id = ? AND plan_id = ?"
     names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "least_moves",
-             "stranded_replicas", "throttle_bytes_per_s", "harmed_before", "harmed")  # fmt: skip
+             "stranded_replicas", "throttle_bytes_per_s", "harmed_before", "harmed", "throttle_broker_id")  # fmt: skip
     row = connection.execute(f"SELECT {', '.join(names)} FROM plan {where}", ask).fetchone()
     said = dict(zip(names, row or (), strict=True))
     moved = "" if said["moved_bytes"] is None else f" ({said['moved_bytes'] / 2**30:.2f} GiB)"
@@ -251,7 +251,11 @@ def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[Rend
         f"Cluster {said['cluster_id']} of {snapshot_id}: {said['moved_replicas']} replicas are copied{moved} in {said['waves']} waves, "
         f"{said['leadership_changes']} partitions change leadership alone, {said['elections']} need a preferred election. "
         f"To make counts equal to within one would take {said['least_moves']} moves. "
-        + (f"Throttle: {throttle:.0f} bytes/s. " if throttle else "No throttle: network capacities are not told. ")
+        + (
+            "No throttle: network capacities are not told. " if throttle is None
+            else f"Throttle: {throttle:.0f} bytes/s, for broker {said['throttle_broker_id']}. " if throttle >= 1
+            else f"No throttle keeps broker {said['throttle_broker_id']} under the share asked for: it is over it already. "
+        )
         + f"Partitions that one broker's death harms: {said['harmed_before']} now, {said['harmed']} then."
         + (f" {said['stranded_replicas']} replicas find no broker.\n" if said["stranded_replicas"] else "\n"),
         "bold",
@@ -273,6 +277,15 @@ def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[Rend
         f"FROM plan_wave {where} ORDER BY plan_wave.wave",
         ask,
     )
+    failures = _rows(
+        connection,
+        "What a failure takes, now and then: those that harm (the first 40)",
+        {"failure": "left", **dict.fromkeys(("offline", "offline then", "read-only", "read-only then", "lost", "lost then"), "right")},
+        "SELECT scenario_id, newly_leaderless_before, newly_leaderless, newly_under_min_isr_before, newly_under_min_isr, newly_lost_before, newly_lost "
+        f"FROM plan_scenario {where} AND greatest({', '.join(f'{name}_before, {name}' for name, _ in _HARMS)}) > 0 "
+        f"ORDER BY {_IN_ORDER} LIMIT 40",
+        ask,
+    )
     moves = _rows(
         connection,
         "What changes (the first 200)",
@@ -281,7 +294,7 @@ def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[Rend
         f"FROM plan_move {where} ORDER BY plan_move.wave, plan_move.topic, plan_move.partition LIMIT 200",
         ask,
     )
-    return [summary, goals, waves, moves]
+    return [summary, goals, waves, *([failures] if failures.row_count else []), moves]
 
 
 def plan_pictures(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> str:
@@ -299,7 +312,30 @@ def plan_pictures(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> 
             unit = 2**30 if name == "size_bytes" else 1
             lines = "".join(f"<tr><th>{broker}</th>{_bar(before, most, unit)}{_bar(after, most, unit)}</tr>" for broker, before, after in pairs)
             drawn.append(f"<h2>{title} of each broker</h2><table><tr><th>broker</th><th>now</th><th>then</th></tr>{lines}</table>")
-    return "".join(drawn)
+    return "".join([*drawn, _plan_matrix(connection, snapshot_id, id)])
+
+
+# What a failure takes, and the word for it; in this order, singles first and the worst of each kind.
+_HARMS = (("newly_leaderless", "offline"), ("newly_under_min_isr", "read-only"), ("newly_lost", "lost"))
+_IN_ORDER = "kind = 'pair', kind, newly_lost_before DESC, newly_leaderless_before DESC, newly_under_min_isr_before DESC, brokers, scenario_id"
+
+
+def _plan_matrix(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> str:
+    """Failures down, what each takes across, now and then: of many the worst; pairs only where they harm."""
+    columns = [name for name, _ in (*_HARMS, ("at_min_isr", "at min ISR"))]
+    rows = connection.execute(
+        f"SELECT scenario_id, {', '.join(f'{name}_before, {name}' for name in columns)} FROM plan_scenario WHERE snapshot_id = ? AND plan_id = ? "
+        f"AND (kind <> 'pair' OR greatest({', '.join(f'{name}_before, {name}' for name, _ in _HARMS)}) > 0) ORDER BY {_IN_ORDER} LIMIT 120",
+        [snapshot_id, id],
+    ).fetchall()
+    if not rows:
+        return ""
+    heads = "".join(f"<th>{word}</th><th>then</th>" for word in (*(word for _, word in _HARMS), "at min ISR"))
+    lines = []
+    for failure, *counts in rows:
+        harms = [f"<td class={'harm' if count else 'none'}>{count}</td>" for count in counts[: 2 * len(_HARMS)]]
+        lines.append(f"<tr><th>{escape(failure)}</th>{''.join(harms)}{''.join(f'<td>{count}</td>' for count in counts[2 * len(_HARMS) :])}</tr>")
+    return f"<h2>Partitions that a failure takes, now and then</h2><table><tr><th>failure</th>{heads}</tr>{''.join(lines)}</table>"
 
 
 def _bar(value: float | None, most: float, unit: int) -> str:

@@ -107,7 +107,10 @@ BROKER = Table("broker", "a broker, known from a list, a capacity, a log dir or 
     disk_capacity_bytes             DOUBLE COMMENT 'from capacity.json, as are the next three; null: not told',
     network_in_capacity_bytes_per_s  DOUBLE,
     network_out_capacity_bytes_per_s DOUBLE,
-    cpu_capacity_percent            DOUBLE COMMENT '100 is one core'
+    cpu_capacity_percent            DOUBLE COMMENT '100 is one core',
+    capacity_by_default BOOLEAN COMMENT 'its capacities are those of entry -1 of capacity.json, which stands for every broker not named; null: no capacity is told',
+    network_in_bytes_per_s  DOUBLE COMMENT 'that it takes in from producers and leaders, as Cruise Control''s load measured; null: not told',
+    network_out_bytes_per_s DOUBLE COMMENT 'that it sends to consumers and followers, likewise'
 """)
 LOG_DIR = Table("log_dir", "a log dir of a broker", ("snapshot_id", "cluster_id", "broker_id", "log_dir"), f"""
     {_CLUSTER},
@@ -592,9 +595,10 @@ PLAN = Table("plan", "a reassignment as it was asked for, and what it comes to",
     waves              INT    NOT NULL COMMENT 'that move data',
     least_moves        BIGINT NOT NULL COMMENT 'that would make the counts of live brokers equal to within one (net imbalance)',
     stranded_replicas  BIGINT NOT NULL COMMENT 'left on dead or drained brokers, no broker being free to take them',
-    throttle_bytes_per_s DOUBLE COMMENT 'that keeps each broker''s network under the share asked for; null: capacities not told',
+    throttle_bytes_per_s DOUBLE COMMENT 'that keeps each link which copying uses under the share asked for, with what it carries now as far as told; 0: one is over it already; null: capacities not told',
     harmed_before BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR',
-    harmed        BIGINT NOT NULL COMMENT 'after it'
+    harmed        BIGINT NOT NULL COMMENT 'after it',
+    throttle_broker_id INT COMMENT 'whose network allows the least; null: capacities not told'
 """, slice=("snapshot_id", "plan_id"))
 PLAN_MOVE = Table("plan_move", "a partition that a plan changes", ("snapshot_id", "cluster_id", "plan_id", "topic", "partition"), f"""
     {_PLAN},
@@ -627,6 +631,24 @@ PLAN_BROKER = Table("plan_broker", "what a broker carries before and after a pla
     leaders        BIGINT NOT NULL COMMENT 'once the preferred election is held',
     size_bytes_before DOUBLE COMMENT 'each replica with its partition''s size; null: not told of all',
     size_bytes        DOUBLE COMMENT 'likewise'
+""", slice=("snapshot_id", "plan_id"))
+PLAN_SCENARIO = Table("plan_scenario", "what a failure does before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "scenario_id"), f"""
+    {_PLAN},
+    scenario_id STRING NOT NULL COMMENT 'as in scenario, and brokers 1+2 of a pair that shares a partition, before or after',
+    kind        STRING NOT NULL COMMENT 'broker (killed), stop (in order), rack or pair',
+    brokers     ARRAY<INT> NOT NULL,
+    partitions_before BIGINT NOT NULL COMMENT 'with a replica on a failing broker; these columns are as those of scenario',
+    partitions        BIGINT NOT NULL,
+    moved_leaders_before BIGINT NOT NULL,
+    moved_leaders        BIGINT NOT NULL,
+    newly_leaderless_before BIGINT NOT NULL,
+    newly_leaderless        BIGINT NOT NULL,
+    newly_under_min_isr_before BIGINT NOT NULL,
+    newly_under_min_isr        BIGINT NOT NULL,
+    at_min_isr_before BIGINT NOT NULL,
+    at_min_isr        BIGINT NOT NULL,
+    newly_lost_before BIGINT NOT NULL,
+    newly_lost        BIGINT NOT NULL
 """, slice=("snapshot_id", "plan_id"))
 PLAN_GOAL = Table("plan_goal", "a goal of Cruise Control before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "goal"), f"""
     {_PLAN},

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
+from jobs.harm import HARMED, OFFLINE
 from jobs.tables import PARAMETER, SNAPSHOT, TABLES, Table
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ ANSWERS: dict[str, tuple[str, str]] = {
     ),
     "offender": (
         "the partitions that lose their leader, or fall under min ISR, in a scenario",
-        """
-        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.partition,
-               CASE WHEN f.leader IS NULL AND f.leader_before IS NOT NULL THEN 'no leader' ELSE 'under min ISR' END AS trouble,
-               f.live_replicas, f.min_insync_replicas, f.latest
-        FROM failover f
-        WHERE (f.leader IS NULL AND f.leader_before IS NOT NULL) OR (f.under_min_isr AND NOT f.under_min_isr_before)
+        f"""
+        SELECT snapshot_id, cluster_id, scenario_set, scenario_id, topic, partition,
+               CASE WHEN {OFFLINE} THEN 'no leader' ELSE 'under min ISR' END AS trouble,
+               live_replicas, min_insync_replicas, latest
+        FROM failover
+        WHERE {HARMED}
         """,
     ),
     "offender_cause": (

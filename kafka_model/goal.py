@@ -297,7 +297,7 @@ def _replica_capacity(scene: _Scene) -> Verdict:
     goal, most = "ReplicaCapacityGoal", scene.thresholds.max_replicas_per_broker
     formula = f"replicas <= {most} (max.replicas.per.broker)"
     over = tuple(
-        _count_breach(scene.use[b.broker_id].replicas, most, formula, "replicas", broker_id=b.broker_id)
+        count_breach(scene.use[b.broker_id].replicas, most, formula, "replicas", broker_id=b.broker_id)
         for b in scene.brokers
         if scene.use[b.broker_id].replicas > most
     )
@@ -317,9 +317,9 @@ def _count(scene: _Scene, goal: str, what: str, threshold: float, total: int) ->
     for broker in scene.live:
         count = getattr(scene.use[broker.broker_id], what)
         if count > upper:
-            breaches.append(_count_breach(count, upper, f"{what} <= ceil(mean x (1 + m)), {mean}", what, broker_id=broker.broker_id))
+            breaches.append(count_breach(count, upper, f"{what} <= ceil(mean x (1 + m)), {mean}", what, broker_id=broker.broker_id))
         elif count < lower:
-            breaches.append(_count_breach(count, lower, f"{what} >= floor(mean x (1 - m)), {mean}", what, broker_id=broker.broker_id))
+            breaches.append(count_breach(count, lower, f"{what} >= floor(mean x (1 - m)), {mean}", what, broker_id=broker.broker_id))
     provision = _over_replicas(scene) if what == "replicas" else Provision(UNDECIDED)
     return Verdict(goal, _verdict(breaches), lower, upper, tuple(breaches), provision=provision)
 
@@ -332,7 +332,8 @@ def _over_replicas(scene: _Scene) -> Provision:
     return Provision(RIGHT)
 
 
-def _count_breach(count: int, limit: int, formula: str, what: str, *, broker_id: int, topic: str | None = None) -> Breach:
+def count_breach(count: int, limit: int, formula: str, what: str, *, broker_id: int, topic: str | None = None) -> Breach:
+    """A broker that has more than its limit of what is counted, or fewer."""
     moves = abs(count - limit)
     noun = what if moves != 1 else what.removesuffix("s")
     of = f" of topic {topic}" if topic is not None else ""
@@ -596,7 +597,7 @@ def _topic_replicas(partitions: Sequence[Partition], live: Mapping[int, Broker],
         lower, upper = topic_limits(totals[topic], len(live), thresholds)
         if broker_id in live and not lower <= count <= upper:
             limit = upper if count > upper else lower
-            breaches.append(_count_breach(count, limit, topic_formula(over=count > upper), "replicas", broker_id=broker_id, topic=topic))
+            breaches.append(count_breach(count, limit, topic_formula(over=count > upper), "replicas", broker_id=broker_id, topic=topic))
     return breaches
 
 
@@ -619,7 +620,7 @@ def _topic_leaders(partitions: Sequence[Partition], live: Mapping[int, Broker], 
         for id in sorted(live):
             if led[topic, id] < least:
                 breaches.append(
-                    _count_breach(led[topic, id], least, f"leaders of the topic >= {least}", "leaders", broker_id=id, topic=topic)
+                    count_breach(led[topic, id], least, f"leaders of the topic >= {least}", "leaders", broker_id=id, topic=topic)
                 )
     return breaches, max(needed, default=None)
 

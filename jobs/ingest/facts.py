@@ -130,6 +130,15 @@ class BrokerCapacity(NamedTuple):
     KEYED_BY = 1
 
 
+class BrokerRates(NamedTuple):
+    """What Cruise Control's load says that goes over a broker's network."""
+
+    broker_id: int
+    network_in_bytes_per_s: float
+    network_out_bytes_per_s: float
+    KEYED_BY = 1
+
+
 class PartitionRates(NamedTuple):
     """What Cruise Control's partition_load says that a partition's leader carries."""
 
@@ -299,7 +308,7 @@ class KeySample(NamedTuple):
 
 Fact = (
     TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | ActiveController
-    | QuorumVoters | FeatureLevel | BrokerCapacity | PartitionRates | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState
+    | QuorumVoters | FeatureLevel | BrokerCapacity | BrokerRates | PartitionRates | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState
     | GroupListed | GroupRemark | ConfigTold | Assigned | Reassigning | StartOffset | Captured | KafkaClusterId | MetadataRecord | MetadataFile
     | KeySample
 )

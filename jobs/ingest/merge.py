@@ -36,6 +36,7 @@ from jobs.ingest.facts import (
     ActiveController,
     Assigned,
     BrokerCapacity,
+    BrokerRates,
     BrokerListed,
     BrokerSeen,
     Captured,
@@ -357,6 +358,7 @@ def _brokers(evidence: _Evidence) -> Rows:
     partitions = evidence.of(PartitionLine)
     capacity = {fact.broker_id: fact for fact in evidence.of(BrokerCapacity)}
     default = capacity.pop(-1, None)
+    rates = {fact.broker_id: fact for fact in evidence.of(BrokerRates)}
     for broker_id in seen.keys() & listed.keys():
         if seen[broker_id].rack is not None and listed[broker_id].rack not in (None, seen[broker_id].rack):
             evidence.reject(evidence.standing[BrokerListed][(broker_id,)], f"the cluster itself tells rack {seen[broker_id].rack}")
@@ -374,7 +376,9 @@ def _brokers(evidence: _Evidence) -> Rows:
         racks = [brokers[broker_id].rack for brokers in (seen, listed) if broker_id in brokers]
         told = capacity.get(broker_id, default)
         limits = (told.disk_bytes, told.network_in_bytes_per_s, told.network_out_bytes_per_s, told.cpu_percent) if told else (None,) * 4
-        rows.append((broker_id, next((rack for rack in racks if rack is not None), None), broker_id in live, *limits))
+        by_default = broker_id not in capacity if told else None
+        carried = rates[broker_id][1:] if broker_id in rates else (None, None)
+        rows.append((broker_id, next((rack for rack in racks if rack is not None), None), broker_id in live, *limits, by_default, *carried))
     return rows
 
 

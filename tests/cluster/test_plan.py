@@ -28,6 +28,7 @@ def dumped(kafka: Cluster, folder: Path) -> Path:
     (of_cluster / "topics.txt").write_text(kafka.tool("kafka-topics", "--describe"))
     (of_cluster / "brokers.txt").write_text(kafka.tool("kafka-broker-api-versions"))
     (of_cluster / "log-dirs.txt").write_text(kafka.tool("kafka-log-dirs", "--describe"))
+    (of_cluster / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": {"NW_IN": "9000", "NW_OUT": "8000"}}]}))
     return folder
 
 
@@ -53,12 +54,16 @@ def test_what_was_planned_is_what_kafka_makes_of_it(tmp_path: Path) -> None:
         assert summary["moved_replicas"] > 0
         assert summary["waves"] > 1
         written = {path.name: path for path in files(lake, "s", "p", tmp_path / "files")}
-        for wave in range(summary["waves"] + 1):
-            if (path := written.get(f"reassignment-{wave}.json")) is not None:
-                kafka.tool("kafka-reassign-partitions", "--reassignment-json-file", str(path), "--execute")
-                verified(kafka, path)
-        kafka.tool("kafka-leader-election", "--election-type", "preferred", "--path-to-json-file", str(written["preferred-election.json"]))
+        commands = [line.split() for line in written["commands.txt"].read_text().splitlines() if not line.startswith("#")]
+        assert sum("--throttle" in words for words in commands) == summary["waves"]
+        for tool, _, _, *options in commands:
+            named = [str(written.get(word, word)) for word in options]
+            if "--verify" in options:
+                verified(kafka, Path(named[named.index("--reassignment-json-file") + 1]))
+            else:
+                kafka.tool(tool.removesuffix(".sh"), *named)
         found = settled(kafka, tmp_path)
+        assert "throttled" not in kafka.tool("kafka-configs", "--describe", "--entity-type", "topics")  # lifted by --verify
     predicted = {row["goal"]: (row["verdict"], row["breaches"]) for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
     assert found == predicted
     assert (

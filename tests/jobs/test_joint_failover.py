@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import failover, joint_failover
+from jobs.plan_failover import COUNTS, Failures, State
 from jobs.tables import BROKER, CLUSTER, PARTITION, TOPIC
 from tests.jobs.rows import table, told
 
@@ -20,7 +21,8 @@ PARTITIONS: list[dict[str, Any]] = [
     {"replicas": [6, 2, 5], "leader": 6, "isr": [6]},
     {"replicas": [3], "leader": 3, "isr": [3]},
 ]
-LIVE = [1, 2, 3, 4, 5, 6]
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: None}
+LIVE = list(RACKS)
 
 
 def frames(spark: SparkSession, controller: str, voters: list[int] | None = None) -> list[DataFrame]:
@@ -30,7 +32,7 @@ def frames(spark: SparkSession, controller: str, voters: list[int] | None = None
     elr = {"elr": [], "last_known_elr": []} if controller == "kraft" else {}
     return [
         table(spark, CLUSTER, {"controller": controller, "elr": controller == "kraft", "voters": voters}),
-        table(spark, BROKER, *({"broker_id": id, "live": True} for id in LIVE)),
+        table(spark, BROKER, *({"broker_id": id, "live": True, "rack": rack} for id, rack in RACKS.items())),
         table(spark, TOPIC, *topics),
         table(spark, PARTITION, *({"topic": f"t{i}", "partition": 0, **p, **elr} for i, p in enumerate(PARTITIONS))),
     ]
@@ -51,6 +53,13 @@ def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> Non
         silencing = {pair for pair in combinations(LIVE, 2) if voters and 2 * len(set(voters) - set(pair)) <= len(voters)}
         assert found == {pair: expected[pair] for pair in together | silencing}
         assert any(rest[2] for rest in found.values())
+        # A plan's matrix says the same of the cluster as it is.
+        states = [State(tuple(p["replicas"]), p["leader"], tuple(p["isr"]), *(((), ()) if voters else (None, None)),
+                        min(2, len(p["replicas"])), len(p["replicas"])) for p in PARTITIONS]  # fmt: skip
+        rows = Failures(controller, live=RACKS, voters=voters).matrix(states).rows()
+        nightly = {id: tuple(rest) for id, *rest in told(scenario, "scenario_id", *COUNTS)}
+        assert {id: tuple(counts) for id, (kind, _, counts) in rows.items() if kind != "pair"} == nightly
+        assert {tuple(pair): tuple(counts[at] for at in (2, 3, 5)) for kind, pair, counts in rows.values() if kind == "pair"} == found
 
 
 def test_fatal_sets_are_counted_from_who_is_in_sync(spark: SparkSession) -> None:

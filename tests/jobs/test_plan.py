@@ -63,7 +63,7 @@ def made(told: dict[Table, pa.Table], **asked: Any) -> tuple[list[dict[str, Any]
 
 def test_a_dead_broker_and_a_shared_rack_are_left_and_nobody_is_harmed_more_on_the_way() -> None:
     told = cluster([([1, 2, 3], 1, [1, 2, 3]), ([1, 3, 4], 1, [1, 3])], dead=(4,))
-    (summary,), moves, waves, goals, _ = made(told, balance=False)
+    (summary,), moves, waves, goals, _, scenarios = made(told, balance=False)
     # Rack c died with broker 4: two racks are left, and three replicas are as even on them as can be.
     assert [(move["partition"], move["replicas_before"], move["replicas"], move["reason"]) for move in moves] == [
         (1, [1, 3, 4], [1, 3, 2], "dead or drained broker"),
@@ -73,11 +73,18 @@ def test_a_dead_broker_and_a_shared_rack_are_left_and_nobody_is_harmed_more_on_t
     assert (summary["harmed_before"], summary["harmed"]) == (1, 0)
     assert [(wave["wave"], wave["moved_replicas"], wave["moves_of_busiest_broker"], wave["harmed"]) for wave in waves] == [(1, 1, 1, 0)]
     assert {goal["goal"]: (goal["breaches_before"], goal["breaches"]) for goal in goals}["ReplicaDistributionGoal"] == (0, 0)
+    # Which of the two it was, and what each failure does now and then: no more than three brokers live, on two racks.
+    refusing = {row["scenario_id"]: (row["newly_under_min_isr_before"], row["newly_under_min_isr"]) for row in scenarios}
+    assert refusing == {
+        "broker 1": (1, 0), "broker 2": (0, 0), "broker 3": (1, 0), "stop 1": (1, 0), "stop 2": (0, 0), "stop 3": (1, 0),
+        "rack a": (2, 2), "rack b": (1, 0), "brokers 1+2": (2, 2), "brokers 1+3": (2, 2), "brokers 2+3": (2, 2),
+    }  # fmt: skip
+    assert {row["scenario_id"]: (row["partitions_before"], row["partitions"]) for row in scenarios}["broker 2"] == (1, 2)
 
 
 def test_leadership_alone_is_wave_nought_and_an_election_is_named() -> None:
     told = cluster([([1, 3], 3, [1, 3]), *[([1, 4], 1, [1, 4])] * 5])
-    (summary,), moves, waves, goals, _ = made(told)
+    (summary,), moves, waves, goals, *_ = made(told)
     assert [move["added_replicas"] for move in moves if move["wave"] == 0] == [[]] * sum(move["wave"] == 0 for move in moves)
     assert summary["elections"] == sum(move["leader_before"] != move["replicas"][0] for move in moves)
     verdicts = {goal["goal"]: (goal["verdict_before"], goal["verdict"]) for goal in goals}
@@ -90,7 +97,7 @@ def test_leadership_alone_is_wave_nought_and_an_election_is_named() -> None:
 
 def test_each_broker_is_told_with_what_it_carries_before_and_after() -> None:
     told = cluster([([1, 2], 2, [1, 2])])
-    *_, brokers = made(told, balance=False)
+    *_, brokers, _ = made(told, balance=False)
     assert [tuple(row.values()) for row in brokers] == [
         (1, 1, 1, 0, 1, 100.0, 100.0),
         (2, 1, 0, 1, 0, 100.0, 0.0),
@@ -99,9 +106,29 @@ def test_each_broker_is_told_with_what_it_carries_before_and_after() -> None:
     ]
 
 
-def test_the_throttle_is_the_share_of_the_slowest_network() -> None:
-    (summary,), *_ = made(cluster([([1, 3], 1, [1, 3])]), network_share=0.25)
-    assert summary["throttle_bytes_per_s"] == 250_000
+def carrying(told: dict[Table, pa.Table], **of: dict[str, float]) -> dict[Table, pa.Table]:
+    """With other network columns of these brokers."""
+    changed = [row | of.get(f"broker_{row['broker_id']}", {}) for row in told[BROKER].to_pylist()]
+    return told | {BROKER: pa.Table.from_pylist(changed, BROKER.schema)}
+
+
+def test_the_throttle_keeps_the_slowest_link_that_copies_under_its_share() -> None:
+    told = cluster([([1, 2], 1, [1, 2])])  # a replica leaves rack a for broker 3
+    slow = {"network_in_capacity_bytes_per_s": 8e5}
+    summaries = [
+        made(told, network_share=0.25, balance=False),
+        made(carrying(told, broker_3=slow), network_share=0.25, balance=False),
+        made(carrying(told, broker_2=slow), network_share=0.25, balance=False),  # which copies nothing
+        made(carrying(told, broker_1={"network_out_bytes_per_s": 240_000.0}), network_share=0.25, balance=False),
+        made(carrying(told, broker_1={"network_out_bytes_per_s": 260_000.0}), network_share=0.25, balance=False),
+        made(carrying(told, broker_3={"network_in_capacity_bytes_per_s": None}), network_share=0.25, balance=False),
+    ]
+    assert [(one["throttle_bytes_per_s"], one["throttle_broker_id"]) for (one,), *_ in summaries] == [
+        (250_000.0, 1), (200_000.0, 3), (250_000.0, 1), (10_000.0, 1), (0.0, 1), (None, None),
+    ]  # fmt: skip
+    executed = [next(line for line in job.commands(one, moves) if "--execute" in line) for (one,), moves, *_ in summaries]
+    assert [line.partition(" --throttle ")[2] for line in executed] == ["250000", "200000", "250000", "10000", "", ""]
+    assert any("broker 1 is over 0.25 of its network already" in line for line in job.commands(summaries[4][0][0], summaries[4][1]))
 
 
 def test_bytes_that_are_not_told_are_not_nought() -> None:
@@ -151,8 +178,14 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
     lake.replace(SNAPSHOT, published, few=True, snapshot_id="s")
     question = Question("p", "c")
     assert job.answer(lake, None, question, Thresholds()) == "s"
-    written = {path.name: json.loads(path.read_text()) for path in files(lake, "s", "p", tmp_path)}
+    made_files = files(lake, "s", "p", tmp_path)
+    written = {path.name: json.loads(path.read_text()) for path in made_files if path.suffix == ".json"}
     assert written.keys() == {"reassignment-1.json", "rollback-1.json", "preferred-election.json"}
+    assert [line for line in made_files[-1].read_text().splitlines() if not line.startswith("#")] == [
+        "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file reassignment-1.json --execute --throttle 500000",
+        "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file reassignment-1.json --verify",
+        "kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type preferred --path-to-json-file preferred-election.json",
+    ]
     (move,) = lake.rows(PLAN_MOVE, snapshot_id="s")
     assert written["reassignment-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": move["replicas"]}]}
     assert written["rollback-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
@@ -161,4 +194,4 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
     job.answer(lake, "s", question, Thresholds())
     job.answer(lake, "s", Question("q", "c"), Thresholds())
     assert sorted(row["plan_id"] for row in lake.rows(PLAN)) == ["p", "q"]
-    assert [table.name for table in WRITES] == ["plan", "plan_move", "plan_wave", "plan_goal", "plan_broker"]
+    assert [table.name for table in WRITES] == ["plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario"]

@@ -41,7 +41,7 @@ def offered(spark: SparkSession) -> dict[str, list[tuple[Any, ...]]]:
         rows[PARTITION].append({**of, "partition": 0, **kept, **partition})
     frames = [table(spark, name, *these) for name, these in rows.items()]
     _, failed, _ = failover.transform(*frames, *(table(spark, of) for of in failover.READS[4:]), parameters={})
-    (found,) = remedy.transform(*frames, failed, parameters={})
+    (found,) = remedy.transform(*frames, failover.nightly(frames[1]), failed, parameters={})
     by_cluster: dict[str, list[tuple[Any, ...]]] = {id: [] for id in clusters}
     for id, *change in told(found, "cluster_id", "remedy", "added_replicas"):
         by_cluster[id].append(tuple(change))

@@ -6,7 +6,7 @@ BrokerStats, PartitionLoadState).
      "KafkaBrokerState": {"LeaderCountByBrokerId": {"1": 7}, "OnlineLogDirsByBrokerId": {"1": ["/d"]}, ...}, "version": 1}
 
     {"brokers": [{"Broker": 1, "Host": "h", "Rack": "a", "BrokerState": "ALIVE", "DiskCapacityMB": 1000.0, "NetworkInCapacity": 100.0,
-       "NetworkOutCapacity": 100.0, "NumCore": 8, ...}], "hosts": [...], "version": 1}
+       "NetworkOutCapacity": 100.0, "NumCore": 8, "LeaderNwInRate": 5.0, "FollowerNwInRate": 5.0, "NwOutRate": 9.0, ...}], "hosts": [...], "version": 1}
 
     {"records": [{"topic": "t", "partition": 0, "leader": 1, "followers": [2], "cpu": 0.5, "disk": 120.0, "networkInbound": 8.0,
        "networkOutbound": 16.0, "msg_in": 10.0}], "version": 1}
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, Fact, LogDirLine, PartitionLine, PartitionRates
+from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerRates, Fact, LogDirLine, PartitionLine, PartitionRates
 
 NAME = "cruise-control"
 
@@ -102,6 +102,9 @@ def _broker(entry: Any) -> Iterator[Fact]:
         for name, unit in (("DiskCapacityMB", 2**20), ("NetworkInCapacity", 2**10), ("NetworkOutCapacity", 2**10), ("NumCore", 100))
     )
     yield BrokerCapacity(broker_id, disk, None, network_in, network_out, cores)
+    rates = [_number(entry.get(name), name, 2**10) for name in ("LeaderNwInRate", "FollowerNwInRate", "NwOutRate")]
+    if None not in rates:
+        yield BrokerRates(broker_id, rates[0] + rates[1], rates[2])
     if entry.get("BrokerState") not in _DOWN:
         yield BrokerListed(broker_id, None if rack == host else rack)
 

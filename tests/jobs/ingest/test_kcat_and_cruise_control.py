@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, LogDirLine, PartitionLine
+from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerRates, LogDirLine, PartitionLine
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest.test_merge import PARTITION, merged, rejects
 
@@ -76,9 +76,10 @@ def test_state_and_load_of_cruise_control_are_told() -> None:
         LogDirLine(1, "/d", None),
     ]
     dead = LOAD | {"Broker": 2, "BrokerState": "DEAD", "DiskCapacityMB": -1}
-    reading = read_dump(json.dumps({"brokers": [LOAD, dead, LOAD | {"Broker": 3, "Rack": "h"}], "hosts": []}).encode())
+    rates = {"LeaderNwInRate": 1.0, "FollowerNwInRate": 2.0, "NwOutRate": 5.0}
+    reading = read_dump(json.dumps({"brokers": [LOAD | rates, dead, LOAD | {"Broker": 3, "Rack": "h"}], "hosts": []}).encode())
     assert [told.fact for told in reading.told] == [
-        BrokerCapacity(1, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0), BrokerListed(1, "a"),
+        BrokerCapacity(1, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0), BrokerRates(1, 3.0 * 2**10, 5.0 * 2**10), BrokerListed(1, "a"),
         BrokerCapacity(2, None, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
         BrokerCapacity(3, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0), BrokerListed(3, None),
     ]
