@@ -88,7 +88,7 @@ def settled(kafka: Cluster, folder: Path) -> dict[str, tuple[str, int]]:
     """The verdicts on what the cluster has become, asked with a plan of nothing."""
     for attempt in range(20):
         rows = ingested(kafka, folder / f"after-{attempt}")
-        _, moves, _, goals, _ = planned({table: rows[table] for table in READS}, Question("q", "live"), Thresholds())
+        _, moves, _, goals, *_ = planned({table: rows[table] for table in READS}, Question("q", "live"), Thresholds())
         told = {row["goal"]: (row["verdict_before"], row["breaches_before"]) for row in goals.to_pylist()}
         if len(moves) == 0 and len(rows[BROKER]) == len(RACKS):
             return told
