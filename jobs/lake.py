@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Slice = str | Sequence[str]  # the value of a column, or its values
 FEW_BYTES = 16 << 20  # of Parquet: what one process reads in less time than Spark plans to
+_OF_ONE_PARTITION = 10_000  # rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +213,11 @@ class Lake:
 
 
 def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
-    """Rows in this process as a DataFrame, of one partition: few rows need no shuffle."""
+    """Rows in this process as a DataFrame: a few of one partition, which needs no shuffle."""
     # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
     whole = rows.combine_chunks() if len(rows) else table.schema.empty_table()
-    return spark.createDataFrame(whole, table.columns).coalesce(1)
+    df = spark.createDataFrame(whole, table.columns)
+    return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION else df
 
 
 def _values(value: Slice) -> Sequence[str]:

@@ -36,7 +36,7 @@ ANSWER = pa.struct(
         pa.field("epochs", pa.int32()),
     ]
 )
-_NOBODY, _FREE = -(1 << 40), -(1 << 41)  # where a list has ended, and a place that nobody has: neither is a broker's id, nor the other
+NOBODY, _FREE = -(1 << 40), -(1 << 41)  # where a list has ended, and a place that nobody has: neither is a broker's id, nor the other
 
 
 def answers(rules: Sequence[pa.Array], leader: pa.Array, named: Sequence[pa.Array], live: pa.Array, dying: pa.Array) -> pa.StructArray:
@@ -45,11 +45,11 @@ def answers(rules: Sequence[pa.Array], leader: pa.Array, named: Sequence[pa.Arra
     `rules`: kraft, ELR kept, unclean election allowed, shutdown controlled, min.insync.replicas, replication factor. `named`: replicas, ISR,
     ELR, last known ELR. Of the dying, only replicas count.
     """
-    lists = [_by_place(column) for column in named]
-    members, places = _members(np.concatenate([*lists, _numbers(leader, _NOBODY)[np.newaxis]]))
+    lists = [by_place(column) for column in named]
+    members, places = _members(np.concatenate([*lists, _numbers(leader, NOBODY)[np.newaxis]]))
     replicas, *sets, led_by = np.split(places, np.cumsum([len(each) for each in lists]))
     scalars = np.stack([*(_numbers(column, 0) for column in rules), replicas.max(axis=0, initial=0), led_by[0]])
-    parts = [scalars, *sets, *(_packed(_places(_by_place(column), members)) for column in (live, dying))]
+    parts = [scalars, *sets, *(_packed(_places(by_place(column), members)) for column in (live, dying))]
     ends = np.cumsum([len(part) for part in parts])[:-1]
     rows = np.ascontiguousarray(np.concatenate(parts).T)
     keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]).dictionary_encode()
@@ -68,11 +68,11 @@ def _numbers(column: pa.Array, null: int) -> npt.NDArray[np.int64]:
     return column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
 
 
-def _by_place(lists: pa.ListArray) -> Matrix:
-    """Lists as columns of a matrix, each followed by _NOBODY."""
+def by_place(lists: pa.ListArray) -> Matrix:
+    """Lists as columns of a matrix, each followed by NOBODY."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     starts = np.cumsum(lengths) - lengths
-    matrix = np.full((lengths.max(initial=0), len(lists)), _NOBODY)
+    matrix = np.full((lengths.max(initial=0), len(lists)), NOBODY)
     columns = np.repeat(np.arange(len(lists)), lengths)
     matrix[np.arange(len(columns)) - np.repeat(starts, lengths), columns] = lists.flatten().to_numpy(zero_copy_only=False)
     return matrix
@@ -83,7 +83,7 @@ def _members(named: Matrix) -> tuple[Matrix, Matrix]:
     members, places, known = np.full(named.shape, _FREE), np.zeros_like(named), np.zeros(named.shape[1], np.int64)
     for nth, ids in enumerate(named):
         places[nth] = _places(ids[np.newaxis], members[: known.max(initial=0)])[0]
-        new = np.flatnonzero((places[nth] == 0) & (ids != _NOBODY))
+        new = np.flatnonzero((places[nth] == 0) & (ids != NOBODY))
         members[known[new], new] = ids[new]
         known[new] += 1
         places[nth, new] = known[new]

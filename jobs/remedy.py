@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, IntegerType
 
 from jobs.harm import HARMED, ONE_BROKER_KILLED
+from jobs.partition_pattern import NOBODY, by_place
 from jobs.partition_state import accepts, after, patterned, ruled
 from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 
@@ -42,7 +47,8 @@ def transform(
         .groupBy(_PARTITION)
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )
-    sick = ruled(partition, cluster, broker, topic).join(harmed, on=_PARTITION, how="inner").join(_loads(broker, partition), on=_CLUSTER, how="inner")
+    sick = ruled(partition, cluster, broker, topic).join(harmed, on=_PARTITION, how="inner").join(F.broadcast(_loads(broker, partition)), on=_CLUSTER, how="inner")
+    sick = sick.withColumn("free", _least_loaded("replicas", "brokers", "racks", "live_count"))
     tried = patterned(
         sick.withColumn("change", F.explode(_changes()))
         .withColumns({name: F.col("change")[name] for name in ("replicas", "isr", "live")})
@@ -67,18 +73,19 @@ def transform(
 
 
 def _loads(broker: DataFrame, partition: DataFrame) -> DataFrame:
-    """Of each cluster, its live brokers with their racks and how many replicas they hold."""
+    """Of each cluster, its brokers, the live ones first and of these those that hold the fewest replicas, and the number of each one's rack."""
     held = partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id")).groupBy(*_CLUSTER, "broker_id").agg(F.count("*").alias("held"))
-    live = broker.where("live").join(held, on=[*_CLUSTER, "broker_id"], how="left").fillna(0, ["held"])
-    racks = broker.groupBy(_CLUSTER).agg(F.map_from_entries(F.collect_list(F.struct("broker_id", F.coalesce("rack", F.lit("")).alias("rack")))).alias("rack_of"))
-    return live.groupBy(_CLUSTER).agg(F.collect_list(F.struct("held", "broker_id")).alias("loads")).join(racks, on=_CLUSTER, how="inner")
+    rack = F.dense_rank().over(Window.partitionBy(_CLUSTER).orderBy("rack"))
+    known = broker.join(held, on=[*_CLUSTER, "broker_id"], how="left").select(*_CLUSTER, ~F.col("live"), F.coalesce("held", F.lit(0)), "broker_id", rack)
+    each = F.sort_array(F.collect_list(F.struct(*(F.col(name).alias(to) for name, to in zip(known.columns[2:], ("dead", "held", "id", "rack"), strict=True)))))
+    ranked = known.groupBy(_CLUSTER).agg(each.alias("each"))
+    return ranked.select(*_CLUSTER, F.col("each.id").alias("brokers"), F.col("each.rack").alias("racks"), F.size(F.array_remove("each.dead", True)).alias("live_count"))
 
 
 def _changes() -> Column:
     """What may be changed, the smallest change first; what changes nothing is left out."""
-    replicas, live, none = F.col("replicas"), F.col("live"), F.array().cast("array<int>")
-    one = F.array_compact(F.array(_least_loaded(replicas)))
-    two = F.array_compact(F.concat(one, F.array(_least_loaded(F.concat(replicas, one)))))
+    replicas, live, two, none = F.col("replicas"), F.col("live"), F.col("free"), F.array().cast("array<int>")
+    one = F.slice(two, 1, 1)
 
     def change(order: int, remedy: str, of: Column, living: Column, added: Column, useful: Column) -> Column:
         fields = (F.lit(order).alias("order"), F.lit(remedy).alias("remedy"), of.alias("replicas"), living.alias("isr"), living.alias("live"),
@@ -96,12 +103,27 @@ def _changes() -> Column:
     )
 
 
-def _least_loaded(replicas: Column) -> Column:
-    """Of the live brokers that hold none of the replicas: on a rack without one if there is one, then the one that holds the fewest."""
-    racks = F.transform(replicas, lambda id: F.col("rack_of")[id])
-    free = F.filter("loads", lambda load: ~F.array_contains(replicas, load["broker_id"]))
-    ranked = F.transform(
-        free, lambda load: F.struct(F.array_contains(racks, F.col("rack_of")[load["broker_id"]]).alias("shared"), load["held"], load["broker_id"])
-    )
-    return F.array_min(ranked)["broker_id"]
+@F.arrow_udf(ArrayType(IntegerType()))
+def _least_loaded(replicas: pa.Array, brokers: pa.Array, racks: pa.Array, live_count: pa.Array) -> pa.Array:
+    """Of the live brokers that hold none of the replicas, two at most: on a rack without one if there is one, then the one that holds the
+    fewest; the second as if the first were a replica.
+    """
+    known, on, live = by_place(brokers), by_place(racks), live_count.to_numpy()
+    taken, shared = (np.zeros(known.shape, bool) for _ in range(2))
 
+    def take(broker: npt.NDArray[np.int64]) -> None:
+        it = known == broker
+        taken[:] |= it
+        shared[:] |= (on == np.where(it, on, 0).max(axis=0, initial=0)) & it.any(axis=0)
+
+    for each in by_place(replicas):
+        take(each)
+    columns = np.arange(len(replicas))
+    chosen = np.full((2, len(replicas)), NOBODY)
+    for nth in range(2):
+        free = ~taken & (np.arange(len(known))[:, np.newaxis] < live)
+        best = np.where((free & ~shared).any(axis=0), (free & ~shared).argmax(axis=0), free.argmax(axis=0))
+        chosen[nth] = np.where(free.any(axis=0), known[best, columns], NOBODY)
+        take(chosen[nth])
+    there = (chosen != NOBODY).sum(axis=0)
+    return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(there)]), pa.int32()), pa.array(chosen.T[chosen.T != NOBODY], pa.int32()))

@@ -80,6 +80,7 @@ NIGHT = (
     ("check", "balance"),
     ("publish", ""),
 )
+_SMALL_BYTES = 1 << 20  # of dumps: at twice that, the code that Spark makes for a step is worth its time
 _SIDE_BY_SIDE = 3  # steps and gates: a core each for two, and one that waits
 # What a run may be asked, each a whole number.
 PARAMETERS = {
@@ -196,7 +197,7 @@ class Night:
         files = self.rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
         if not files:
             raise AuditError(f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first")
-        return sum(file["size_bytes"] for file in files) <= ingest.FEW_BYTES
+        return sum(file["size_bytes"] for file in files) <= _SMALL_BYTES
 
     def session(self) -> SparkSession:
         """Spark, set for the size of what was ingested."""
