@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from jobs.session import kept
 from jobs.tables import CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_ASSIGNMENT, GROUP_MEMBER, OBSERVED_ASSIGNMENT, TOPIC
 from kafka_model.assignor import Member, range, round_robin
 
@@ -32,7 +33,7 @@ def transform(
         on=_GROUP,
         how="inner",
     )
-    assignment = group.mapInArrow(_assign, CONSUMER_ASSIGNMENT.columns).persist()
+    assignment = kept(group.mapInArrow(_assign, CONSUMER_ASSIGNMENT.columns))
 
     members = group_member.groupBy(_GROUP).agg(F.count("*").cast("int").alias("now"))
     held = assignment.groupBy(*_CASE, "member_id").agg(F.count("*").cast("int").alias("held"))

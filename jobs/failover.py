@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from jobs.harm import OFFLINE
 from jobs.partition_state import accepts, after, heard, led, patterned, quorum_lost, ruled, rules_of, safe
+from jobs.session import kept
 from jobs.tables import (
     BROKER,
     CLUSTER,
@@ -73,9 +74,9 @@ def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, log_dirs: bool =
         *_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte")
     )
     sized = touched.join(_sizes(of[REPLICA]), on=_PARTITION, how="left").join(growth, on=_PARTITION, how="left")
-    played = _live_through(sized).persist()
+    played = kept(_live_through(sized))
     sample = of[PRODUCER_LOAD].where("records IS NOT NULL").select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
-    load = _load(played, rules, of, sample).persist()
+    load = kept(_load(played, rules, of, sample))
     summary = _summary(asked, played, load, of, sample)
     return summary, played.select(*FAILOVER.schema.names), load.select(*FAILOVER_LOAD.schema.names)
 
@@ -320,7 +321,7 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
         "at_risk_untold": F.count_if(lost & F.col("at_risk_size_bytes").isNull()),
     }
     counted = played.groupBy(_SCENARIO).agg(
-        *(count.alias(name) for name, count in counts.items()), F.sum("metadata_records").alias("changes"), *_told_by_zookeeper_controller(moved)
+        *(count.alias(name) for name, count in counts.items()), F.sum("metadata_records").alias("changes")
     )
     best = load.groupBy(_SCENARIO).agg(
         F.max(F.struct("gained_leaders", (-F.col("broker_id")).alias("id"))).alias("busiest"),
@@ -328,6 +329,7 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
     )
     whole = (
         asked.join(counted, on=_SCENARIO, how="left")
+        .join(_told_by_zookeeper_controller(played, moved), on=_SCENARIO, how="left")
         .fillna(0)
         .join(best, on=_SCENARIO, how="left")
         .join(F.broadcast(rules_of(of[CLUSTER], of[BROKER])), on=_CLUSTER, how="inner")
@@ -350,7 +352,7 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
     return whole.select(*(more[name].alias(name) if name in more else name for name in SCENARIO.schema.names))
 
 
-def _told_by_zookeeper_controller(moved: Column) -> list[Column]:
+def _told_by_zookeeper_controller(played: DataFrame, moved: Column) -> DataFrame:
     """Of a scenario in which one broker fails, the partitions of each batch of requests, and how many brokers they concern."""
     handed = F.col("election") == "controlled-shutdown"
     batches = {
@@ -359,10 +361,16 @@ def _told_by_zookeeper_controller(moved: Column) -> list[Column]:
         "elected": moved & ~handed,
         "left": F.lit(True),
     }
-    zookeeper = F.col("metadata_records").isNull()
-    counts = [F.count_if(zookeeper & batch).alias(name) for name, batch in batches.items()]
-    reached = [F.size(F.array_distinct(F.flatten(F.collect_set(F.when(zookeeper & batch, F.col("live_after")))))) for batch in batches.values()]
-    return counts + [size.alias(f"{name}_reaches") for name, size in zip(batches, reached, strict=True)]
+    concerned = played.where("metadata_records IS NULL AND size(brokers) = 1")
+    first = F.col("place") == 0  # stands for its partition
+    by_survivor = (
+        concerned.select(*_SCENARIO, *(F.coalesce(of, F.lit(False)).alias(name) for name, of in batches.items()), F.posexplode_outer("live_after").alias("place", "survivor"))
+        .withColumn("place", F.coalesce("place", F.lit(0)))
+        .groupBy(*_SCENARIO, "survivor")
+        .agg(*(F.count_if(F.col(name) & first).alias(name) for name in batches), *(F.some(name).alias(f"{name}_reaches") for name in batches))
+    )
+    reached = (F.count_if(F.col(f"{name}_reaches") & F.col("survivor").isNotNull()).alias(f"{name}_reaches") for name in batches)
+    return by_survivor.groupBy(_SCENARIO).agg(*(F.sum(name).alias(name) for name in batches), *reached)
 
 
 def _controller_work(survivors: Column) -> dict[str, Column]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from jobs.session import kept
 from jobs.tables import BROKER, DISK_USAGE, LOG_DIR, LOG_STORAGE, REPLICA, TOPIC
 
 READS = (BROKER, LOG_DIR, TOPIC, REPLICA)
@@ -35,7 +36,7 @@ def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: 
     entries = F.expr("greatest(size_bytes - 1, 0) div (index_interval_bytes + 1)")
     segments = F.expr("greatest((size_bytes + segment_bytes - 1) div segment_bytes, 1)")
     excess = F.expr("(size_bytes - retention_bytes) div segment_bytes")  # whole segments that lie over the limit
-    storage = (
+    storage = kept(
         replica.where("size_bytes IS NOT NULL")
         .join(config, on=["snapshot_id", "cluster_id", "topic"], how="left")
         .fillna({"segment_bytes": SEGMENT_BYTES, "index_interval_bytes": INDEX_INTERVAL_BYTES})
@@ -58,7 +59,6 @@ def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: 
             .otherwise(0)
             .alias("deletable_bytes"),
         )
-        .persist()
     )
     used = storage.groupBy(_DIR).agg(
         F.count("*").alias("replicas"),

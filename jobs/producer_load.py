@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.session import kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from kafka_model.attribution import Found, attribute
 from kafka_model.partitioner import murmur2_batch
@@ -41,7 +42,7 @@ def transform(
     *,
     parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
-    keyed = _to_partitions(key_sample, topic).persist()
+    keyed = kept(_to_partitions(key_sample, topic))
     sampled = keyed.groupBy(_PARTITION).agg(
         F.sum(F.when(F.col("explicit"), F.col("records")).otherwise(0)).alias("explicit_records"),
         F.sum(F.when(F.col("explicit"), 0).otherwise(F.col("records"))).alias("keyed_records"),
@@ -75,13 +76,12 @@ def transform(
     grown = F.sum("observed_records").over(of_topic)
     all_told = F.count("observed_records").over(of_topic) == F.count("*").over(of_topic)
     predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys", "record_share", "byte_share"]
-    load = (
+    load = kept(
         load.withColumn("record_share", _share("records", of_topic))
         .withColumn("byte_share", _share("size_bytes", of_topic))
         .withColumn("observed_record_share", F.when(all_told & (grown > 0), F.col("observed_records") / grown))
         .withColumns({name: F.when(F.col("has_sample"), F.col(name)) for name in predicted})
         .where("has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL")
-        .persist()
     )
     producer_load = load.select(*_PARTITION, *predicted, "observed_records", "observed_size_bytes", "observed_record_share",
                                 (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"))  # fmt: skip

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from jobs.jars import CACHE, SPARK_JARS, fetch, java
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
@@ -48,7 +48,7 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
         "spark.driver.extraJavaOptions": options,
-        "spark.driver.memory": "2g",
+        "spark.driver.memory": "3g",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
@@ -107,6 +107,13 @@ def set_for(spark: SparkSession, *, small: bool) -> None:
     spark.conf.set("spark.sql.codegen.wholeStage", not small)
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
     spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
+
+
+def kept(df: DataFrame) -> DataFrame:
+    """Rows that several queries of a step read, worked out once; on disk, since in the heap they would leave no room for what is joined."""
+    from pyspark import StorageLevel
+
+    return df.persist(StorageLevel.DISK_ONLY)
 
 
 def _archive() -> Path:

@@ -80,7 +80,7 @@ def test_columns_fail_as_values_do(spark: SparkSession) -> None:
         was = case.partition
         config = {"unclean.leader.election.enable": "true"} if case.topic_unclean else {}
         rows["cluster"].append((*of, case.controller, case.elr, ["kafka-topics"], *[None] * (len(CLUSTER.schema) - 5)))
-        rows["broker"] += [(*of, broker, None, broker in case.live, None, None, None, None) for broker in range(1, 7)]
+        rows["broker"] += [(*of, broker, None, broker in case.live, *[None] * (len(BROKER.schema) - 5)) for broker in range(1, 7)]
         rows["topic"].append((*of, "t", None, 1, len(was.replicas), was.min_insync_replicas, config))
         told = [list(was.elr), list(was.last_known_elr)] if case.elr else [None, None]
         rows["partition"].append((*of, "t", 0, was.leader, list(was.replicas), list(was.isr), *told, *[None] * (len(PARTITION.schema) - 9)))
