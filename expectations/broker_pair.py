@@ -49,5 +49,9 @@ def expectations(limits: Limits) -> list[Expectation]:
             "data_survives_two_brokers",
             "Whichever two brokers are lost, every partition keeps a replica with all acknowledged records.",
             "SELECT cluster_id, broker_id, other_broker_id, newly_lost FROM {batch} WHERE newly_lost > 0",
+            measured="newly_lost",
+            limit=0,
+            formula="partitions that lose acknowledged records with both = 0",
+            change="concat('move a replica of ', newly_lost, ' partitions off broker ', broker_id, ' or ', other_broker_id, ', or add one')",
         ),
     ]

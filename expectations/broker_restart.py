@@ -41,5 +41,9 @@ def expectations(limits: Limits) -> list[Expectation]:
             "rolling_restart_has_an_order",
             "All live brokers can be restarted one after the other so that no partition falls under min ISR that need not.",
             "SELECT cluster_id, broker_id FROM {batch} WHERE live AND restart_order IS NULL",
+            measured="0",
+            limit=1,
+            formula="turns in a rolling restart = 1",
+            change="concat('see remedy for what falls under min ISR without broker ', broker_id)",
         ),
     ]

@@ -106,7 +106,16 @@ def expectations(limits: Limits) -> list[Expectation]:
 def _none(rule: str, sentence: str, condition: str) -> Expectation:
     columns = "cluster_id, kind, broker_id, topic, partition, group_id, name, value_before, value_after"
     found = f"SELECT {columns} FROM {{batch}} WHERE {condition}"
-    return soft(rule, sentence, found, told=_COMPARED)
+    return soft(
+        rule,
+        sentence,
+        found,
+        measured="1",
+        limit=0,
+        formula="such changes since the night before = 0",
+        change="concat('undo it, if nobody meant it: ', kind)",
+        told=_COMPARED,
+    )
 
 
 def _accounted_for(

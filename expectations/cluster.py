@@ -21,5 +21,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                 JOIN {batch} AS other ON one.kafka_cluster_id = other.kafka_cluster_id AND one.cluster_id <> other.cluster_id
             """,
             told="SELECT cluster_id FROM cluster WHERE kafka_cluster_id IS NOT NULL",
+            measured="2",
+            limit=1,
+            formula="folders of a Kafka cluster = 1",
+            change="concat('take out one of the folders ', cluster_id, ' and ', same_as)",
         ),
     ]

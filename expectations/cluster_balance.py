@@ -31,5 +31,12 @@ def expectations(limits: Limits) -> list[Expectation]:
                 SELECT cluster_id, brokers_to_add, racks_to_add, partitions_needed FROM {batch} WHERE provision = 'UNDER_PROVISIONED'
             """,
             told="SELECT cluster_id FROM cluster_balance WHERE provision <> 'UNDECIDED'",
+            measured="coalesce(brokers_to_add, racks_to_add, partitions_needed)",
+            limit=0,
+            formula="brokers, racks or partitions that goals ask for = 0",
+            change="""
+                concat('add', coalesce(' ' || brokers_to_add || ' brokers', ''), coalesce(' ' || racks_to_add || ' racks', ''),
+                    coalesce(' partitions up to ' || partitions_needed, ''))
+            """,
         ),
     ]

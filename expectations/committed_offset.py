@@ -20,5 +20,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE current_offset > log_end_offset
             """,
             told="SELECT cluster_id FROM committed_offset WHERE current_offset IS NOT NULL AND log_end_offset IS NOT NULL",
+            measured="current_offset",
+            limit="log_end_offset",
+            formula="committed offset <= log end offset",
+            change="concat('reset group ', group_id, ' on ', topic, '-', partition, ' to ', log_end_offset)",
         ),
     ]

@@ -38,5 +38,26 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE used_share > {limits.disk_used_share_most}
             """,
             told="SELECT cluster_id FROM disk_usage WHERE used_share IS NOT NULL",
+            measured="used_share",
+            limit=limits.disk_used_share_most,
+            formula="size / capacity of a log dir <= limit",
+            change=f"""
+                concat('move ', CAST(size_bytes - {limits.disk_used_share_most} * capacity_bytes AS BIGINT), ' bytes off ', log_dir,
+                    ' of broker ', broker_id)
+            """,
+        ),
+        soft(
+            "disks_alike",
+            f"No disk of a cluster uses {limits.disk_used_difference_most} of its capacity more than another.",
+            f"""
+                SELECT cluster_id, min(used_share) AS least, max(used_share) AS most FROM {{batch}}
+                WHERE used_share IS NOT NULL
+                GROUP BY cluster_id HAVING max(used_share) - min(used_share) > {limits.disk_used_difference_most}
+            """,
+            measured="most - least",
+            limit=limits.disk_used_difference_most,
+            formula="greatest part used - least <= limit",
+            change="'move replicas from the fullest log dir to the emptiest: see plan'",
+            told="SELECT cluster_id FROM disk_usage WHERE used_share IS NOT NULL",
         ),
     ]

@@ -12,6 +12,7 @@ READS = (SCENARIO,)
 
 
 def expectations(limits: Limits) -> list[Expectation]:
+    most = limits.cruise_control.network_outbound_capacity_threshold
     return [
         hard(
             "gains_are_moves",
@@ -56,5 +57,12 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE scenario_set = 'nightly' AND network_out_share > {limits.cruise_control.network_outbound_capacity_threshold}
             """,
             told="SELECT cluster_id FROM failover_load WHERE network_out_share IS NOT NULL",
+            measured="network_out_share",
+            limit=most,
+            formula="bytes out / capacity after the failure <= limit",
+            change=f"""
+                concat('move leaders or replicas that broker ', broker_id, ' takes over in ', scenario_id, ': ',
+                    CAST(network_out_bytes_per_s * (1 - {most} / network_out_share) AS BIGINT), ' bytes/s')
+            """,
         ),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
-from expectations.rule import hard, soft
+from expectations.rule import hard, soft_as_told
 from jobs.tables import GOAL_VERDICT
 
 READS = (GOAL_VERDICT,)
@@ -63,7 +63,7 @@ def expectations(limits: Limits) -> list[Expectation]:
             """,
         ),
         *(
-            soft(
+            soft_as_told(
                 rule,
                 f"{claim} (Cruise Control's {goal}).",
                 f"""

@@ -78,6 +78,10 @@ def expectations(limits: Limits) -> list[Expectation]:
                 FROM {{batch}} {_IN_FORCE} AND spread > {limits.consumer_spread_most}
             """,
             told=f"SELECT cluster_id FROM group_assignment {_IN_FORCE}",
+            measured="most_partitions - fewest_partitions",
+            limit=limits.consumer_spread_most,
+            formula="most partitions of a member - fewest <= limit",
+            change="concat('let group ', group_id, ' use another assignor, or as many members as divide its partitions')",
         ),
         soft(
             "no_idle_members",
@@ -87,6 +91,10 @@ def expectations(limits: Limits) -> list[Expectation]:
                 FROM {{batch}} {_IN_FORCE} AND idle_members > {limits.idle_members_most}
             """,
             told=f"SELECT cluster_id FROM group_assignment {_IN_FORCE}",
+            measured="idle_members",
+            limit=limits.idle_members_most,
+            formula="members without a partition <= limit",
+            change="concat('stop ', idle_members, ' members of group ', group_id, ', or add as many partitions')",
         ),
         soft(
             "assigned_as_predicted",
@@ -96,5 +104,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE observed_differences > 0
             """,
             told="SELECT cluster_id FROM group_assignment WHERE observed_differences IS NOT NULL",
+            measured="observed_differences",
+            limit=0,
+            formula="partitions at another member than the assignor gives = 0",
+            change="concat('let group ', group_id, ' rebalance, and ask again')",
         ),
     ]

@@ -39,5 +39,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE record_share > {limits.hot_key_share_most}
             """,
             told="SELECT cluster_id FROM key_sample",
+            measured="record_share",
+            limit=limits.hot_key_share_most,
+            formula="share of the records under one key <= limit",
+            change=f"concat('split the key: ', round(100 * (record_share - {limits.hot_key_share_most}), 1), ' % of the records are over')",
         ),
     ]

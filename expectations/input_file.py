@@ -31,5 +31,9 @@ def expectations(limits: Limits) -> list[Expectation]:
             "recognised_files",
             "Every file is of a format that is known by its content.",
             "SELECT cluster_id, file FROM {batch} WHERE format IS NULL",
+            measured="0",
+            limit="1",
+            formula="formats that the file is of = 1",
+            change="concat('save ', file, ' as its tool prints it, or take it out of the folder')",
         ),
     ]

@@ -23,5 +23,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE partitions IS NULL OR partition NOT BETWEEN 0 AND partitions - 1
             """,
             told="SELECT cluster_id FROM key_sample",
+            measured="records",
+            limit=0,
+            formula="sampled records for a partition that the topic has not = 0",
+            change="concat('take a sample of what ', topic, ' is now')",
         ),
     ]

@@ -29,6 +29,17 @@ class Limits:
     consumer_spread_most: int
     idle_members_most: int
     disk_used_share_most: float
+    consumer_ratio_most: float
+    avoidable_cross_rack_share_most: float
+    group_topics_most: int
+    disk_used_difference_most: float
+    replicas_per_broker_most: int
+    partitions_per_cluster_most: int
+    partition_size_bytes_most: int
+    record_skew_most: float
+    record_skew_mean_least: int
+    record_bytes_most: int
+    partitions_least: int
     replication_factor_least: int
     not_preferred_share_most: float
     cruise_control: Thresholds

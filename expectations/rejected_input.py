@@ -16,5 +16,9 @@ def expectations(limits: Limits) -> list[Expectation]:
             "nothing_rejected",
             "Every entry of the dumps could be read.",
             "SELECT cluster_id, file, line, text, reason FROM {batch}",
+            measured="1",
+            limit=0,
+            formula="entries that cannot be read = 0",
+            change="concat('mend line ', line, ' of ', file, ': ', reason)",
         ),
     ]

@@ -45,5 +45,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE replica_index IS NULL
             """,
             told="SELECT cluster_id FROM replica WHERE log_dir IS NOT NULL",
+            measured="1",
+            limit=0,
+            formula="replicas on disk that are not assigned = 0",
+            change="concat('delete ', topic, '-', partition, ' on broker ', broker_id, ' once no reassignment is under way')",
         ),
     ]

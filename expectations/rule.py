@@ -66,8 +66,20 @@ def hard(rule: str, sentence: str, query: str) -> Expectation:
     return ExpectNoBrokenRows(unexpected_rows_query=query, description=sentence, severity=HARD, meta={"rule": rule})
 
 
-def soft(rule: str, sentence: str, query: str, *, told: str | None = None) -> Expectation:
-    """A rule about the cluster: if it breaks, that is a finding. `told` queries the clusters that tell what it needs; none: all do."""
+def soft(
+    rule: str, sentence: str, query: str, *, measured: str, limit: object, formula: str, change: str, told: str | None = None
+) -> Expectation:
+    """A rule about the cluster: if it breaks, that is a finding. `told` queries the clusters that tell what it needs; none: all do.
+
+    Every broken row says what was measured, the limit, what must hold between them (a text without quotes), and the smallest change that
+    clears it: expressions over the columns of the query.
+    """
+    explained = f"{measured} AS measured, {limit} AS limit_value, '{formula}' AS formula, {change} AS smallest_change"
+    return soft_as_told(rule, sentence, f"SELECT offence.*, {explained} FROM ({query}) AS offence", told=told)
+
+
+def soft_as_told(rule: str, sentence: str, query: str, *, told: str | None = None) -> Expectation:
+    """The same of rows that explain themselves."""
     return ExpectNoBrokenRows(unexpected_rows_query=query, description=sentence, severity=SOFT, meta={"rule": rule, "told": told})
 
 

@@ -62,52 +62,51 @@ def expectations(limits: Limits) -> list[Expectation]:
                 """,
             ),
         ),
-        soft(
-            "reads_survive_a_broker",
-            "Whichever broker is lost, no partition loses its leader.",
-            _survives("broker", "newly_leaderless"),
+        _survives("reads_survive_a_broker", "Whichever broker is lost, no partition loses its leader.", "broker", "newly_leaderless"),
+        _survives(
+            "writes_survive_a_broker", "Whichever broker is lost, no partition stops to accept acks=all.", "broker", "newly_under_min_isr"
         ),
-        soft(
-            "writes_survive_a_broker",
-            "Whichever broker is lost, no partition stops to accept acks=all.",
-            _survives("broker", "newly_under_min_isr"),
-        ),
-        soft(
+        _survives(
             "data_survives_a_broker",
             "Whichever broker is lost, every partition keeps a replica with all acknowledged records.",
-            _survives("broker", "newly_lost"),
+            "broker",
+            "newly_lost",
         ),
-        soft(
+        _survives(
             "writes_survive_a_rolling_restart",
             "Whichever broker is stopped in order, no partition stops to accept acks=all.",
-            _survives("stop", "newly_under_min_isr"),
+            "stop",
+            "newly_under_min_isr",
         ),
-        soft(
-            "reads_survive_a_rack",
-            "Whichever rack is lost, no partition loses its leader.",
-            _survives("rack", "newly_leaderless"),
-            told=_RACKED,
-        ),
-        soft(
-            "writes_survive_a_rack",
-            "Whichever rack is lost, no partition stops to accept acks=all.",
-            _survives("rack", "newly_under_min_isr"),
-            told=_RACKED,
-        ),
-        soft(
+        _survives("reads_survive_a_rack", "Whichever rack is lost, no partition loses its leader.", "rack", "newly_leaderless"),
+        _survives("writes_survive_a_rack", "Whichever rack is lost, no partition stops to accept acks=all.", "rack", "newly_under_min_isr"),
+        _survives(
             "data_survives_a_rack",
             "Whichever rack is lost, every partition keeps a replica with all acknowledged records.",
-            _survives("rack", "newly_lost"),
-            told=_RACKED,
+            "rack",
+            "newly_lost",
         ),
         soft(
             "quorum_survives_a_broker",
             "Whichever broker is lost, enough controllers are left to elect leaders.",
             "SELECT cluster_id, scenario_id FROM {batch} WHERE scenario_set = 'nightly' AND kind = 'broker' AND quorum_lost",
             told="SELECT cluster_id FROM scenario WHERE quorum_lost IS NOT NULL UNION SELECT cluster_id FROM cluster WHERE controller = 'zookeeper'",
+            measured="1",
+            limit=0,
+            formula="brokers that take the quorum with them = 0",
+            change="concat('have a controller more, apart from ', scenario_id)",
         ),
     ]
 
 
-def _survives(kind: str, loss: str) -> str:
-    return f"SELECT cluster_id, scenario_id, {loss} FROM {{batch}} WHERE scenario_set = 'nightly' AND kind = '{kind}' AND {loss} > 0"
+def _survives(rule: str, sentence: str, kind: str, loss: str) -> Expectation:
+    return soft(
+        rule,
+        sentence,
+        f"SELECT cluster_id, scenario_id, {loss} FROM {{batch}} WHERE scenario_set = 'nightly' AND kind = '{kind}' AND {loss} > 0",
+        measured=loss,
+        limit=0,
+        formula=f"partitions {loss.replace('_', ' ')} in a failure = 0",
+        change=f"concat('see remedy for the change to each of the ', {loss}, ' partitions')",
+        told=_RACKED if kind == "rack" else None,
+    )

@@ -31,6 +31,10 @@ def expectations(limits: Limits) -> list[Expectation]:
                     GROUP BY ALL
                 """,
             ),
+            measured="found",
+            limit="said",
+            formula="partitions described = partitions told",
+            change="'describe the topic whole: kafka-topics --describe'",
         ),
         soft(
             "enough_replicas",
@@ -39,10 +43,18 @@ def expectations(limits: Limits) -> list[Expectation]:
                 SELECT cluster_id, topic, replication_factor FROM {{batch}}
                 WHERE replication_factor < {limits.replication_factor_least}
             """,
+            measured="replication_factor",
+            limit=limits.replication_factor_least,
+            formula="replication factor >= the least asked for",
+            change=f"concat('add ', {limits.replication_factor_least} - replication_factor, ' replicas to each partition of ', topic)",
         ),
         soft(
             "min_insync_replicas_told",
             "The dump tells the min.insync.replicas of every topic; where it does not, 1 is taken.",
             "SELECT cluster_id, topic FROM {batch} WHERE min_insync_replicas IS NULL",
+            measured="0",
+            limit="1",
+            formula="min.insync.replicas told = 1",
+            change="'describe the configs too: kafka-configs --describe --all'",
         ),
     ]

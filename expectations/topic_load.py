@@ -43,5 +43,12 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE skew > {limits.producer_skew_most}
             """,
             told="SELECT cluster_id FROM topic_load WHERE skew IS NOT NULL",
+            measured="skew",
+            limit=limits.producer_skew_most,
+            formula="records of the hottest partition / mean <= limit",
+            change=f"""
+                if(skew_floor > {limits.producer_skew_most}, 'split the hottest keys: no partitioner does better than they allow',
+                    'another partitioner, or another number of partitions')
+            """,
         ),
     ]

@@ -26,5 +26,12 @@ def expectations(limits: Limits) -> list[Expectation]:
             "A topic's keys are where one partitioner puts them, each in one partition: else two clients, or an added partition, break their order.",
             "SELECT * FROM {batch} WHERE second_partitioner IS NOT NULL OR split_keys > 0",
             told="SELECT cluster_id FROM topic_partitioner",
+            measured="records - explained_records + split_records",
+            limit=0,
+            formula="records that another partitioner placed, or of a key in two partitions = 0",
+            change="""
+                coalesce('let all clients use ' || partitioner || ', not ' || second_partitioner,
+                    'change the number of partitions no more, or write the topic anew')
+            """,
         ),
     ]

@@ -48,10 +48,18 @@ def expectations(limits: Limits) -> list[Expectation]:
                 WHERE NOT (explained OR asked)
             """,
             told=f"SELECT cluster_id FROM topic_placement SEMI JOIN ({_STARTED}) USING (cluster_id) WHERE NOT asked",
+            measured="matching_partitions",
+            limit="partitions",
+            formula="partitions where one start puts them = all",
+            change="concat('move back ', partitions - matching_partitions, ' partitions, if nobody meant them to be elsewhere')",
         ),
         soft(
             "placeable",
             "Kafka would not refuse to place a topic as it is.",
             "SELECT cluster_id, topic, refusal FROM {batch} WHERE refusal IS NOT NULL",
+            measured="1",
+            limit=0,
+            formula="reasons for Kafka to refuse the topic = 0",
+            change="refusal",
         ),
     ]

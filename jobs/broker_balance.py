@@ -1,4 +1,6 @@
-"""broker_balance: what each broker carries, idle ones too, and the partitions with something amiss: what the balance rules read."""
+"""broker_balance: what each broker carries, idle ones too, the partitions with something amiss, what topics store, and what members of groups
+have to read: what the balance rules read.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,24 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.tables import BROKER, BROKER_BALANCE, DISK_USAGE, PARTITION, PARTITION_HEALTH, PRODUCER_LOAD, TOPIC
+from jobs.group_load import group_load
+from jobs.tables import (
+    BROKER,
+    BROKER_BALANCE,
+    DISK_USAGE,
+    GROUP_LOAD,
+    GROUP_MEMBER,
+    OBSERVED_ASSIGNMENT,
+    PARTITION,
+    PARTITION_HEALTH,
+    PRODUCER_LOAD,
+    REPLICA,
+    TOPIC,
+    TOPIC_BALANCE,
+)
 
-READS = (BROKER, TOPIC, PARTITION, PRODUCER_LOAD, DISK_USAGE)
-WRITES = (BROKER_BALANCE, PARTITION_HEALTH)
+READS = (BROKER, TOPIC, PARTITION, REPLICA, PRODUCER_LOAD, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
+WRITES = (BROKER_BALANCE, PARTITION_HEALTH, TOPIC_BALANCE, GROUP_LOAD)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _BROKER = [*_CLUSTER, "broker_id"]
@@ -18,9 +34,56 @@ _PARTITION = [*_CLUSTER, "topic", "partition"]
 
 
 def transform(
-    broker: DataFrame, topic: DataFrame, partition: DataFrame, producer_load: DataFrame, disk_usage: DataFrame, *, parameters: Mapping[str, str]
+    broker: DataFrame,
+    topic: DataFrame,
+    partition: DataFrame,
+    replica: DataFrame,
+    producer_load: DataFrame,
+    disk_usage: DataFrame,
+    group_member: DataFrame,
+    observed_assignment: DataFrame,
+    *,
+    parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
-    return _balance(broker, partition, producer_load, disk_usage), _health(broker, topic, partition)
+    return (
+        _balance(broker, partition, producer_load, disk_usage),
+        _health(broker, topic, partition),
+        _topics(partition, replica),
+        group_load(broker, partition, producer_load, group_member, observed_assignment),
+    )
+
+
+def _topics(partition: DataFrame, replica: DataFrame) -> DataFrame:
+    """What each topic stores by its leaders, and between the two ends of its logs."""
+    size = replica.select(*_PARTITION, F.col("broker_id").alias("leader"), "size_bytes")
+    records = F.col("log_end_offset") - F.col("log_start_offset")
+
+    def whole(value: Column) -> Column:
+        """The sum; null, if one is not told."""
+        return F.when(F.count(value) == F.count("*"), F.sum(value))
+
+    return (
+        partition.join(size, on=[*_PARTITION, "leader"], how="left")
+        .groupBy(*_CLUSTER, "topic")
+        .agg(
+            F.count("*").alias("partitions"),
+            whole(records).alias("records"),
+            F.max(records).alias("most_records"),
+            whole(F.col("size_bytes")).alias("size_bytes"),
+            F.max(F.when(F.col("size_bytes").isNotNull(), F.struct("size_bytes", F.col("partition")))).alias("fullest"),
+        )
+        .select(
+            *_CLUSTER,
+            "topic",
+            "partitions",
+            "records",
+            F.when(F.col("records") > 0, F.col("most_records") * F.col("partitions") / F.col("records") - 1).alias("record_skew"),
+            "size_bytes",
+            F.col("fullest.partition").alias("fullest_partition"),
+            F.col("fullest.size_bytes").alias("fullest_size_bytes"),
+            F.when(F.col("records") > 0, F.col("size_bytes") / F.col("records")).alias("mean_record_bytes"),
+        )
+    )
 
 
 def _balance(broker: DataFrame, partition: DataFrame, producer_load: DataFrame, disk_usage: DataFrame) -> DataFrame:
@@ -95,6 +158,7 @@ def _health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFr
         "rack_unsafe": F.when(F.col("racked"), spread < F.least(replicas, F.col("racks"))),
         "no_tolerance": replicas <= min_isr,
         "odd_replication_factor": settled != F.col("replication_factor"),
+        "unwritable": replicas < min_isr,
     }
     amiss = F.lit(False)
     for sign in signs:
@@ -102,6 +166,16 @@ def _health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFr
     return (
         partition.join(topic.select(*_CLUSTER, "topic", "replication_factor", "min_insync_replicas"), on=[*_CLUSTER, "topic"], how="left")
         .join(F.broadcast(cluster), on=_CLUSTER, how="left")
-        .select(*_PARTITION, *(sign.alias(name) for name, sign in signs.items()))
+        .select(
+            *_PARTITION,
+            *(sign.alias(name) for name, sign in signs.items()),
+            F.col("replicas")[0].alias("preferred_leader"),
+            replicas.alias("assigned_replicas"),
+            settled.alias("settled_replicas"),
+            in_sync.alias("in_sync_replicas"),
+            min_isr.alias("min_insync_replicas"),
+            "replication_factor",
+            F.array_except("replicas", "isr").alias("lagging_replicas"),
+        )
         .where(amiss)
     )

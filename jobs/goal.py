@@ -180,7 +180,12 @@ def _net_imbalance(cluster: Cluster, led: Ints) -> Iterator[dict[str, Any]]:
     brokers = len(cluster.broker_ids)
     for level, of in (("replicas", rows[rows >= 0]), ("leaders", leader)):
         counts = np.bincount(of, minlength=brokers)[live][None, :]
-        yield _level(level, counts, len(live), variation=_variation(counts[0]))
+        fullest = int(counts.argmax())
+        yield _level(level, counts, len(live)) | {
+            "coefficient_of_variation": _variation(counts[0]),
+            "most": int(counts.max()),
+            "fullest_broker_id": int(cluster.broker_ids[live[fullest]]),
+        }
     topics = of_topics(cluster, rows, cluster.topic[led])[:, live]
     if len(topics := topics[topics.any(axis=1)]):
         yield _level("topic replicas", topics, len(live))
@@ -193,9 +198,9 @@ def _net_imbalance(cluster: Cluster, led: Ints) -> Iterator[dict[str, Any]]:
         yield _level("rack replicas", counts, len(np.unique(cluster.racks[live])))
 
 
-def _level(level: str, counts: Ints, places: int, *, variation: float | None = None) -> dict[str, Any]:
+def _level(level: str, counts: Ints, places: int) -> dict[str, Any]:
     moves = int(net_imbalance(counts, places).sum())
-    return {"level": level, "things": int(counts.sum()), "net_imbalance": moves, "coefficient_of_variation": variation}
+    return {"level": level, "things": int(counts.sum()), "net_imbalance": moves}
 
 
 def _variation(counts: Floats) -> float | None:

@@ -24,6 +24,7 @@ READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION, REPLICA)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 HOT_KEYS = 10
+_SHARING = 4  # keys that share a partition, up to which a floor is sought
 LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _PARTITION = [*_TOPIC, "partition"]
@@ -198,11 +199,20 @@ def _growth(topic: DataFrame, partition: DataFrame, replica: DataFrame, *previou
 def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
     """Each topic's skew beside the least that any partitioner could reach, which its hottest key sets."""
     elsewhere = F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition"))
-    hottest = keyed.where("NOT explicit").groupBy(_TOPIC).agg(
+    # Of the k x partitions + 1 hottest keys some k + 1 share a partition: it has no less than the k + 1 least of them have together.
+    by_records = Window.partitionBy(*_TOPIC).orderBy(F.desc("records"), "key")
+    k = (F.row_number().over(by_records) - 1) / F.col("partitions")
+    together = F.coalesce(*(F.when(k == n, F.sum("records").over(by_records.rowsBetween(-n, 0))) for n in range(_SHARING)))
+    hottest = keyed.where("NOT explicit").withColumn("together", together).groupBy(_TOPIC).agg(
         F.max("records").alias("hottest_key"),
+        F.max("together").alias("together"),
         F.count_if(elsewhere).alias("keys_elsewhere"),
         F.sum(F.when(elsewhere, F.col("records")).otherwise(0)).alias("records_elsewhere"),
     )
+    # With counts in rising order: the sum of (2 x place - partitions - 1) x count, over partitions x their sum.
+    places = F.sequence(F.lit(1), F.size("counts"))
+    weighed = F.zip_with("counts", places, lambda count, place: count * (2 * place - F.size("counts") - 1))
+    gini = F.aggregate(weighed, F.lit(0).cast("bigint"), lambda sum, each: sum + each) / (F.size("counts") * F.col("records"))
     return (
         load.groupBy(_TOPIC)
         .agg(
@@ -214,6 +224,8 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
             (-F.max(F.struct("records", (-F.col("partition")).alias("p")))["p"]).alias("hottest_partition"),
             F.max("records").alias("most"),
             F.stddev_pop("records").alias("deviation"),
+            F.max("explicit_records").alias("named"),
+            F.sort_array(F.collect_list("records")).alias("counts"),
             F.sum("observed_records").alias("observed_records"),
             F.max("observed_record_share").alias("observed_share"),
         )
@@ -230,11 +242,15 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
             (F.col("most") / F.col("mean")).alias("skew"),
             (F.col("deviation") / F.col("mean")).alias("record_cv"),
             (F.col("hottest_key") / F.col("records")).alias("hottest_key_share"),
-            F.when(F.col("mean").isNotNull(), F.greatest(F.lit(1.0), F.coalesce("hottest_key", F.lit(0)) / F.col("mean"))).alias("skew_floor"),
+            F.when(
+                F.col("mean").isNotNull(), F.greatest(F.lit(1.0), F.greatest(F.coalesce("together", F.lit(0)), "named") / F.col("mean"))
+            ).alias("skew_floor"),
             "observed_records",
             (F.col("observed_share") * F.col("partitions")).alias("observed_skew"),
             F.when(F.col("records").isNotNull(), F.coalesce("keys_elsewhere", F.lit(0))).alias("keys_elsewhere"),
             F.when(F.col("records").isNotNull(), F.coalesce("records_elsewhere", F.lit(0))).alias("records_elsewhere"),
+            F.when(F.col("records") > 0, F.col("most") / F.col("records")).alias("hottest_share"),
+            F.when(F.col("records") > 0, gini).alias("record_gini"),
         )
     )
 

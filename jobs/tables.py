@@ -269,11 +269,13 @@ TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written"
     skew        DOUBLE COMMENT 'records of the hottest partition over the mean; 1 is even',
     record_cv   DOUBLE COMMENT 'coefficient of variation of records over partitions',
     hottest_key_share DOUBLE COMMENT 'of all records; null also: no keyed record',
-    skew_floor  DOUBLE COMMENT 'no partitioner can go below it while a key stays in one partition',
+    skew_floor  DOUBLE COMMENT 'no partitioner can go below it while a key stays in one partition and named partitions stay named: by the hottest key, and by the two, three and four hottest that must share one, there being more such keys than partitions',
     observed_records BIGINT COMMENT 'growth of the end offsets since the previous published snapshot; null: not told',
     observed_skew    DOUBLE COMMENT 'growth of the fastest partition over the mean; null: not told, or nothing grew',
     keys_elsewhere    BIGINT COMMENT 'keys that the default of librdkafka (consistent_random: CRC-32) puts elsewhere than the Java client does',
-    records_elsewhere BIGINT COMMENT 'their records: what a second client of that kind would send out of order with the first'
+    records_elsewhere BIGINT COMMENT 'their records: what a second client of that kind would send out of order with the first',
+    hottest_share DOUBLE COMMENT 'of the records, those of the hottest partition; null: no key sample, or no record',
+    record_gini   DOUBLE COMMENT 'Gini coefficient of records over partitions: 0 even, towards 1 all in one; null likewise'
 """)
 TOPIC_PARTITIONER = Table("topic_partitioner", "which client's partitioner put a topic's keys where they were found: topics with more than one partition",
                           ("snapshot_id", "cluster_id", "topic"), f"""
@@ -523,7 +525,47 @@ PARTITION_HEALTH = Table("partition_health", "the partitions with something amis
     unknown_broker   BOOLEAN NOT NULL COMMENT 'a replica is on a broker that no list names live',
     rack_unsafe      BOOLEAN COMMENT 'fewer racks than replicas and racks allow; null: racks not told',
     no_tolerance     BOOLEAN NOT NULL COMMENT 'replicas <= min.insync.replicas: any loss refuses acks=all',
-    odd_replication_factor BOOLEAN NOT NULL COMMENT 'not as many replicas as the topic tells'
+    odd_replication_factor BOOLEAN NOT NULL COMMENT 'not as many replicas as the topic tells',
+    unwritable BOOLEAN COMMENT 'fewer replicas than min.insync.replicas: acks=all is refused whoever lives',
+    preferred_leader INT     COMMENT 'its first replica',
+    assigned_replicas INT    COMMENT 'in all',
+    settled_replicas INT     COMMENT 'those being added not counted',
+    in_sync_replicas INT     COMMENT 'in its ISR',
+    min_insync_replicas INT  COMMENT 'in force',
+    replication_factor INT   COMMENT 'as its topic tells',
+    lagging_replicas ARRAY<INT> COMMENT 'not in its ISR'
+""")
+TOPIC_BALANCE = Table("topic_balance", "what a topic stores, and how unevenly: what rules of thumb go by", ("snapshot_id", "cluster_id", "topic"), f"""
+    {_TOPIC},
+    partitions  BIGINT NOT NULL COMMENT 'described',
+    records     BIGINT COMMENT 'from the log''s start to its end, compacted ones too; null: not told of all partitions',
+    record_skew DOUBLE COMMENT 'records of the fullest partition over the mean, less 1; null likewise, or none',
+    size_bytes  BIGINT COMMENT 'of the leaders; null: not told of all',
+    fullest_partition  INT    COMMENT 'by the leader''s size; null: not told of any',
+    fullest_size_bytes BIGINT COMMENT 'its size',
+    mean_record_bytes  DOUBLE COMMENT 'size over records, as they lie compressed in the log; null: not told, or no record'
+""")
+GROUP_LOAD = Table("group_load", "how a group's members, or the hosts of all groups, share what they were seen to hold",
+                   ("snapshot_id", "cluster_id", "group_id"), f"""
+    {_CLUSTER},
+    group_id STRING COMMENT 'null: all groups of the cluster, what is said of members being said of hosts',
+    members      BIGINT NOT NULL,
+    idle_members BIGINT NOT NULL COMMENT 'that hold nothing',
+    topics       BIGINT NOT NULL COMMENT 'of which a partition is held',
+    partitions   BIGINT NOT NULL COMMENT 'held, one of two groups twice',
+    most_partitions   BIGINT NOT NULL COMMENT 'of any member',
+    fewest_partitions BIGINT NOT NULL COMMENT 'of any member',
+    partition_cv DOUBLE COMMENT 'coefficient of variation of partitions over members; null: nothing is held',
+    busiest      STRING NOT NULL COMMENT 'the member, or host, that has the most to read: bytes, else records, else partitions',
+    records      BIGINT COMMENT 'that producers sent to what is held: grown since the night before, else sampled; null: not told of all',
+    record_ratio DOUBLE COMMENT 'of the busiest member over the mean; null likewise, or nothing to read',
+    size_bytes   BIGINT COMMENT 'likewise',
+    byte_ratio   DOUBLE COMMENT 'likewise',
+    cross_rack_partitions BIGINT COMMENT 'held by a member on another rack than the leader; null: no member on a known rack, as in the next four',
+    cross_rack_size_bytes BIGINT COMMENT 'of the bytes, those of these partitions; null also: not told of all',
+    local_replica_size_bytes BIGINT COMMENT 'of these, those with an in-sync replica on the member''s rack, which RackAwareReplicaSelector would let it read',
+    cross_rack_share DOUBLE COMMENT 'cross-rack bytes over all bytes of members and leaders on known racks',
+    avoidable_share  DOUBLE COMMENT 'likewise those with an in-sync replica on the member''s rack'
 """)
 
 # ---------------------------------------------------------------- what Cruise Control's goals say
@@ -578,7 +620,9 @@ NET_IMBALANCE = Table("net_imbalance", "what must move until any two places have
     level  STRING NOT NULL COMMENT 'replicas or leaders of live brokers; topic replicas: a topic''s replicas, added up; rack replicas: a partition''s on its racks, added up',
     things BIGINT NOT NULL COMMENT 'that are shared out',
     net_imbalance BIGINT NOT NULL COMMENT 'that must move',
-    coefficient_of_variation DOUBLE COMMENT 'of what live brokers have; null: of each topic or partition apart, or nothing to share'
+    coefficient_of_variation DOUBLE COMMENT 'of what live brokers have; null: of each topic or partition apart, or nothing to share',
+    most             BIGINT COMMENT 'of them on one live broker; null: levels other than replicas and leaders',
+    fullest_broker_id INT   COMMENT 'that has these, the lowest of equals; null likewise'
 """)
 
 # ---------------------------------------------------------------- the way out (written when a plan is asked for)

@@ -122,9 +122,12 @@ def sound() -> Tables:
     have("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)
     have("consumer_group", "g", "classic", "range", "Stable", 0, 3)
     have("topic_partitioner", "t", 6, 6, 60, "murmur2", 60, 0.0, None, 0, 0, 0)
+    have("topic_balance", "t", 6, 600, 0.0, 600, 0, 100, 1.0)
+    for group, members, each in (("g", 3, 2), (None, 1, 6)):
+        have("group_load", group, members, 0, 1, 6, each, each, 0.0, "host", 60, 1.0, 600, 1.0, 2, 200, 0, 1 / 3, 0.0)
     have("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None, 0, 0)
     for broker, rack in enumerate(RACKS):
-        have("broker", broker, rack, True, 10_000.0, None, None, None)
+        have("broker", broker, rack, True, 10_000.0, None, None, None, False)
         have("log_dir", broker, "/d", None, 10_000.0, None, None)
         have("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
         have("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)

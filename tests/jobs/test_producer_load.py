@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 from zlib import crc32
 
@@ -90,6 +91,23 @@ def test_no_partitioner_can_spread_a_key(spark: SparkSession) -> None:
     assert told(topic, "hottest_key_share", "skew_floor") == [(0.6, 2.4)]
     ((skew,),) = told(topic, "skew")
     assert skew == pytest.approx((60 + 10) / 25)
+
+
+def test_keys_that_must_share_a_partition_set_the_floor(spark: SparkSession) -> None:
+    weights = [30, 24, 23, 21, 20, 19, 18, 5]
+    keys = [{"key": f"k{number}".encode(), "records": records} for number, records in enumerate(weights)]
+    load, topic, *_ = run(spark, [*keys, {"records": 10}], leaders=[1, 2, 3])
+    ((floor, share, gini),) = told(topic, "skew_floor", "hottest_share", "record_gini")
+    # Of the seven hottest keys some three share one of three partitions: 20 + 19 + 18 at the least; the two of 23 and 21 say less.
+    mean = (sum(weights) + 10) / 3
+    assert floor == pytest.approx(57 / mean)
+    least = min(max(sum(w for w, p in zip(weights, to, strict=True) if p == at) for at in range(3)) for to in product(range(3), repeat=len(weights)))
+    assert floor <= least / mean
+    counts = [records for (records,) in told(load, "records")]
+    assert share == max(counts) / sum(counts)
+    assert gini == pytest.approx(sum(abs(one - other) for one in counts for other in counts) / (2 * len(counts) * sum(counts)))
+    _, topic, *_ = run(spark, [*keys, {"partition": 1, "records": 200}], leaders=[1, 2, 3])  # named by the producer
+    assert told(topic, "skew_floor") == [(pytest.approx(200 / ((sum(weights) + 200) / 3)),)]
 
 
 def test_growth_is_told_of_both_nights_and_of_the_same_topic_alone(spark: SparkSession) -> None:
