@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.limits import limits
-from expectations.rule import soft
+from expectations.rule import soft_as_told
 from jobs.check import InDuckdb, InSpark, check, judge
 from jobs.errors import AuditError
 from jobs.lake import Lake
@@ -100,7 +100,7 @@ def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> 
 def test_a_rule_that_cannot_be_asked_is_an_error_and_no_verdict(
     spark: SparkSession, engine: str, query: str, told: str | None, said: str
 ) -> None:
-    rule, clusters = soft("odd", "A rule.", query, told=told), {"well": night()}
+    rule, clusters = soft_as_told("odd", "A rule.", query, told=told), {"well": night()}
     tables = InDuckdb(arrow(clusters)) if engine == "duckdb" else InSpark(frames(spark, clusters))
     with pytest.raises(AuditError, match=said) as refused:
         judge(tables, {"partition": [rule]}, "s", docs=None)
