@@ -68,7 +68,8 @@ def transform(
         .join(broker.select(*_CLUSTER, "broker_id", "rack", "live", *_CAPACITIES), on=_CLUSTER, how="left")
         .join(dead_disks, on=_CLUSTER, how="left")
     )
-    said = brokers.groupBy(*_CLUSTER).cogroup(loaded.groupBy(*_CLUSTER)).applyInArrow(_judging(thresholds), from_arrow_schema(_SAID)).cache()
+    together = brokers.groupBy(*_CLUSTER).cogroup(loaded.groupBy(*_CLUSTER))
+    said = together.applyInArrow(_judging(thresholds), from_arrow_schema(_SAID)).cache()
     return tuple(said.where(F.col(of.name).isNotNull()).select(*_CLUSTER, f"{of.name}.*") for of in WRITES)
 
 
@@ -96,7 +97,9 @@ def _judging(thresholds: Thresholds) -> Any:
     return judge
 
 
-def _judged(rows: list[dict[str, Any]], partitions: pa.Table, thresholds: Thresholds, *, dead_disk: bool) -> dict[Table, list[dict[str, Any]]]:
+def _judged(
+    rows: list[dict[str, Any]], partitions: pa.Table, thresholds: Thresholds, *, dead_disk: bool
+) -> dict[Table, list[dict[str, Any]]]:
     """What is said of a cluster."""
     whole = cluster_of(rows, partitions)
     # Cruise Control knows a dead broker by its replicas alone, and leaves out partitions without a leader.

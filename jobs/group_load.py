@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
 _MEMBER = [*_CLUSTER, "group_id", "member_id"]
-_SUMS = ("partitions", "records", "size_bytes", "racked_size_bytes", "cross_rack_size_bytes", "local_replica_size_bytes", "racked", "cross_rack_partitions")
+_BYTES = ("size_bytes", "racked_size_bytes", "cross_rack_size_bytes", "local_replica_size_bytes")
+_SUMS = ("partitions", "records", *_BYTES, "racked", "cross_rack_partitions")
 
 
 def group_load(
@@ -24,7 +25,8 @@ def group_load(
         F.coalesce("observed_records", "records").alias("sent_records"),
         F.coalesce("observed_size_bytes", "size_bytes").alias("sent_bytes"),
     )
-    racks = broker.where("rack IS NOT NULL").groupBy(_CLUSTER).agg(F.map_from_entries(F.collect_list(F.struct("broker_id", "rack"))).alias("rack_of"))
+    of_brokers = F.map_from_entries(F.collect_list(F.struct("broker_id", "rack")))
+    racks = broker.where("rack IS NOT NULL").groupBy(_CLUSTER).agg(of_brokers.alias("rack_of"))
     held = (
         observed_assignment.select(*_MEMBER, "topic", "partition")
         .join(sent, on=_PARTITION, how="left")
@@ -59,7 +61,7 @@ def group_load(
     readers = members.withColumnRenamed("member_id", "reader").select(*_CLUSTER, "group_id", "reader", *_SUMS, "topics").unionByName(
         hosts.withColumn("group_id", F.lit(None).cast("string"))
     )
-    told = F.col("all_racked") > 0
+    told, of_racked = F.col("all_racked") > 0, F.col("all_racked_size_bytes")
     return (
         readers.groupBy(*_CLUSTER, "group_id")
         .agg(
@@ -91,8 +93,8 @@ def group_load(
             F.when(told, F.col("all_cross_rack_partitions")).alias("cross_rack_partitions"),
             F.when(told, F.col("all_cross_rack_size_bytes")).alias("cross_rack_size_bytes"),
             F.when(told, F.col("all_local_replica_size_bytes")).alias("local_replica_size_bytes"),
-            F.when(told & (F.col("all_racked_size_bytes") > 0), F.col("all_cross_rack_size_bytes") / F.col("all_racked_size_bytes")).alias("cross_rack_share"),
-            F.when(told & (F.col("all_racked_size_bytes") > 0), F.col("all_local_replica_size_bytes") / F.col("all_racked_size_bytes")).alias("avoidable_share"),
+            F.when(told & (of_racked > 0), F.col("all_cross_rack_size_bytes") / of_racked).alias("cross_rack_share"),
+            F.when(told & (of_racked > 0), F.col("all_local_replica_size_bytes") / of_racked).alias("avoidable_share"),
         )
     )
 

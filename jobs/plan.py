@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from jobs.cluster_array import cluster_of
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.plan_failover import COUNTS, Failures, State
@@ -40,13 +41,11 @@ from jobs.tables import (
 )
 from jobs.what_if import published
 from kafka_model import goal, goal_array, reassignment
-from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
+from kafka_model.goal import DISK, Thresholds
 from kafka_model.reassignment import Asked, Bounds
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
 WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO)
-
-_MIB, _KIB = float(2**20), float(2**10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def commands(plan: Mapping[str, Any], moves: Sequence[Mapping[str, Any]]) -> lis
     if throttle is None:
         lines.append("# Without a throttle: not all network capacities are told.")
     elif throttle < 1:
-        lines.append(f"# Without a throttle: broker {plan['throttle_broker_id']} is over {share:g} of its network already, before anything is copied.")
+        lines.append(f"# Without a throttle: broker {plan['throttle_broker_id']} is over {share:g} of its network already.")
     tool = "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT"
     for wave in sorted({move["wave"] for move in moves}):
         copied = sum(len(move["added_replicas"]) for move in moves if move["wave"] == wave)
@@ -131,7 +130,6 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
     """The rows of WRITES, without snapshot, cluster and plan."""
     brokers = _brokers(rows, question)
     cluster = _cluster(rows, brokers)
-    cluster = replace(cluster, loads=_loads(rows, cluster), capacities=_capacities(brokers))
     if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
         raise AuditError(f"cluster {question.cluster_id} has no topic {', '.join(unknown)}")
     moving = sum(bool(row["adding_replicas"] or row["removing_replicas"]) for row in rows[PARTITION].to_pylist())
@@ -148,7 +146,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
     # A partition that its first replica does not lead takes an election alone: it is a move of nothing.
     changed = np.union1d(plan.changed, elected)
     wave_of = dict(zip(plan.changed.tolist(), wave.tolist(), strict=True))
-    sizes = _told_sizes(rows, cluster)
+    sizes = cluster.loads[DISK] * 2.0**20
     moves = [_move(plan, p, wave_of.get(p, 0), float(sizes[p])) for p in changed.tolist()]
     failures, states = _failures(rows, brokers), _states(rows, cluster)
     waves, settled = _waves(moves, changed.tolist(), states, failures)
@@ -212,76 +210,17 @@ def _brokers(rows: Mapping[Table, pa.Table], question: Question) -> list[dict[st
 
 
 def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> goal_array.Cluster:
-    racks = {row["broker_id"]: row["rack"] or f"broker {row['broker_id']}" for row in brokers}
-    partitions = rows[PARTITION].sort_by([("topic", "ascending"), ("partition", "ascending")])
-    sizes = _leader_sizes(rows)
-    keys = zip(partitions["topic"].to_pylist(), partitions["partition"].to_pylist(), strict=True)
-    held = [
-        (topic, number, replicas, leader, sizes.get((topic, number), 0.0))
-        for (topic, number), replicas, leader in zip(
-            keys, partitions["replicas"].to_pylist(), partitions["leader"].to_pylist(), strict=True
-        )
-    ]
-    capacity = {row["broker_id"]: row["disk_capacity_bytes"] for row in brokers if row["disk_capacity_bytes"] is not None}
-    dead = [row["broker_id"] for row in brokers if not row["live"]]
-    found = goal_array.Cluster.of(racks, held, dead=dead, disk_capacity=capacity if sizes else {})
-    return replace(found, racks_told=any(row["rack"] for row in brokers if row["live"]))
-
-
-def _leader_sizes(rows: Mapping[Table, pa.Table]) -> dict[tuple[str, int], float]:
-    """A partition's size: Cruise Control's, or its greatest replica's, which any copy comes to."""
-    replica = rows[REPLICA].group_by(["topic", "partition"]).aggregate([("size_bytes", "max")])
-    told = {
-        (topic, number): float(size)
-        for topic, number, size in zip(*(replica[name].to_pylist() for name in ("topic", "partition", "size_bytes_max")), strict=True)
-        if size is not None
-    }
-    load = rows[PARTITION_LOAD]
-    return told | dict(
-        zip(zip(load["topic"].to_pylist(), load["partition"].to_pylist(), strict=True), load["disk_bytes"].to_pylist(), strict=True)
-    )
-
-
-def _told_sizes(rows: Mapping[Table, pa.Table], cluster: goal_array.Cluster) -> np.ndarray:
-    """The size of each partition; nan: not told."""
-    sizes = _leader_sizes(rows)
-    return np.array(
-        [
-            sizes.get((cluster.topics[topic], number), math.nan)
-            for topic, number in zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True)
-        ]
-    )
-
-
-def _loads(rows: Mapping[Table, pa.Table], cluster: goal_array.Cluster) -> dict[str, np.ndarray]:
-    load = rows[PARTITION_LOAD]
-    place = {
-        (cluster.topics[topic], number): p
-        for p, (topic, number) in enumerate(zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True))
-    }
-    found = {name: np.full(len(cluster.size), math.nan) for name in goal.RESOURCES}
-    found[DISK] = _told_sizes(rows, cluster) / _MIB
-    units = {CPU: ("cpu_percent", 1.0), NETWORK_IN: ("network_in_bytes_per_s", _KIB), NETWORK_OUT: ("network_out_bytes_per_s", _KIB)}
-    keys = list(zip(load["topic"].to_pylist(), load["partition"].to_pylist(), strict=True))
-    for name, (column, unit) in units.items():
-        for key, value in zip(keys, load[column].to_pylist(), strict=True):
-            if key in place:
-                found[name][place[key]] = value / unit
-    return found
-
-
-def _capacities(brokers: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
-    columns = {
-        DISK: ("disk_capacity_bytes", _MIB),
-        NETWORK_IN: ("network_in_capacity_bytes_per_s", _KIB),
-        NETWORK_OUT: ("network_out_capacity_bytes_per_s", _KIB),
-        CPU: ("cpu_capacity_percent", 1.0),
-    }
-    ordered = sorted(brokers, key=lambda row: row["broker_id"])
-    return {
-        name: np.array([math.nan if row[column] is None else row[column] / unit for row in ordered])
-        for name, (column, unit) in columns.items()
-    }
+    """The cluster with what its partitions carry: as their size Cruise Control's, or the greatest replica's, which any copy comes to."""
+    key, partitions = ["topic", "partition"], rows[PARTITION].select(["topic", "partition", "leader", "replicas"])
+    largest = rows[REPLICA].group_by(key).aggregate([("size_bytes", "max")])
+    carried = rows[PARTITION_LOAD].drop_columns(["snapshot_id", "cluster_id"])
+    numbered = partitions.select(key).append_column("row", pa.array(range(len(partitions)), pa.int64()))
+    loads = numbered.join(largest, key, join_type="left outer").join(carried, key, join_type="left outer").sort_by("row")
+    size = pc.coalesce(loads["disk_bytes"], pc.cast(loads["size_bytes_max"], pa.float64()))
+    partitions = partitions.append_column("disk_bytes", size)
+    for name in ("network_in_bytes_per_s", "network_out_bytes_per_s", "cpu_percent"):
+        partitions = partitions.append_column(name, loads[name])
+    return cluster_of(brokers, partitions)
 
 
 def _carried(plan: reassignment.Plan, leader: np.ndarray, sizes: np.ndarray) -> list[dict[str, Any]]:

@@ -96,7 +96,8 @@ class Failures:
 
     def found(self, state: State) -> Found:
         """A partition as its pattern: what befalls it depends on places, not on who these brokers are."""
-        told = (*state.replicas, *state.isr, *(state.elr or ()), *(state.last_known_elr or ()), *(() if state.leader is None else (state.leader,)))
+        leader = () if state.leader is None else (state.leader,)
+        told = (*state.replicas, *state.isr, *(state.elr or ()), *(state.last_known_elr or ()), *leader)
         place = {id: at for at, id in enumerate(dict.fromkeys(told), 1)}
         live = [id for id in state.replicas if id in self.live]
         pattern = (

@@ -13,7 +13,7 @@ from jobs import plan as job
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.plan import READS, WRITES, Question, files, planned
-from jobs.tables import BROKER, CLUSTER, PARTITION, PLAN, PLAN_MOVE, REPLICA, SNAPSHOT, TABLES, TOPIC, Table
+from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN, PLAN_MOVE, REPLICA, SNAPSHOT, TABLES, TOPIC, Table
 from kafka_model.goal import Thresholds
 
 NETWORK = {"network_in_capacity_bytes_per_s": 2e6, "network_out_capacity_bytes_per_s": 1e6}
@@ -129,6 +129,18 @@ def test_the_throttle_keeps_the_slowest_link_that_copies_under_its_share() -> No
     executed = [next(line for line in job.commands(one, moves) if "--execute" in line) for (one,), moves, *_ in summaries]
     assert [line.partition(" --throttle ")[2] for line in executed] == ["250000", "200000", "250000", "10000", "", ""]
     assert any("broker 1 is over 0.25 of its network already" in line for line in job.commands(summaries[4][0][0], summaries[4][1]))
+
+
+def test_what_cruise_control_measured_is_planned_for() -> None:
+    told = cluster([([1, 3], 1, [1, 3]), ([1, 4], 1, [1, 4]), ([3, 1], 3, [1, 3])])
+    rates = [(0, 500_000.0), (1, 400_000.0), (2, 10_000.0)]  # broker 1 sends 900,000 of 1,000,000, where 80 % may be in use
+    loads = ({"topic": "t", "partition": number, "network_out_bytes_per_s": rate, "disk_bytes": 100.0} for number, rate in rates)
+    told[PARTITION_LOAD] = rows(PARTITION_LOAD, *loads)
+    _, moves, _, goals, *_ = made(told)
+    verdicts = {goal["goal"]: (goal["verdict_before"], goal["verdict"]) for goal in goals}
+    assert verdicts["NetworkOutboundCapacityGoal"] == ("violated", "satisfied")
+    assert verdicts["CpuCapacityGoal"] == ("not told", "not told")
+    assert {move["partition"]: move["reason"] for move in moves}[1] == "capacity"  # the least that is enough
 
 
 def test_bytes_that_are_not_told_are_not_nought() -> None:
