@@ -10,6 +10,14 @@ from jobs.tables import BROKER, PARTITION, SCENARIO
 
 READS = (BROKER, PARTITION, SCENARIO)
 
+# One text for all rules that need the scenario and the leader: they share its scan (expectations/shared_scan.py).
+_PLAYED = """
+    {batch}
+    JOIN (SELECT cluster_id, scenario_set, scenario_id, brokers, coalesce(quorum_lost, false) AS stuck FROM scenario)
+    USING (cluster_id, scenario_set, scenario_id)
+    LEFT JOIN (SELECT cluster_id, broker_id AS leader, live FROM broker) USING (cluster_id, leader)
+"""
+
 
 def expectations(limits: Limits) -> list[Expectation]:
     return [
@@ -39,11 +47,9 @@ def expectations(limits: Limits) -> list[Expectation]:
         hard(
             "leader_is_live",
             "Whoever leads is a live broker, and not one that fails.",
-            """
+            f"""
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, brokers
-                FROM {batch}
-                JOIN scenario USING (cluster_id, scenario_set, scenario_id)
-                LEFT JOIN (SELECT cluster_id, broker_id AS leader, live FROM broker) USING (cluster_id, leader)
+                FROM {_PLAYED}
                 WHERE leader IS NOT NULL AND (NOT coalesce(live, false) OR array_contains(brokers, leader))
             """,
         ),
@@ -63,10 +69,9 @@ def expectations(limits: Limits) -> list[Expectation]:
         hard(
             "leader_stays",
             "A leader in the ISR that does not fail goes on leading.",
-            """
+            f"""
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader_before, leader, brokers
-                FROM {batch}
-                JOIN scenario USING (cluster_id, scenario_set, scenario_id)
+                FROM {_PLAYED}
                 WHERE array_contains(isr_before, leader_before)
                   AND NOT array_contains(brokers, leader_before)
                   AND leader IS DISTINCT FROM leader_before
@@ -94,11 +99,9 @@ def expectations(limits: Limits) -> list[Expectation]:
             "min_isr_as_counted",
             "A partition is under min.insync.replicas without a leader or with fewer in sync, and at it with just as many; without a quorum of "
             "controllers it may refuse acks=all for a dead one in sync.",
-            """
+            f"""
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, isr, min_insync_replicas, under_min_isr, at_min_isr
-                FROM {batch}
-                JOIN (SELECT cluster_id, scenario_set, scenario_id, coalesce(quorum_lost, false) AS stuck FROM scenario)
-                USING (cluster_id, scenario_set, scenario_id)
+                FROM {_PLAYED}
                 WHERE under_min_isr <> (leader IS NULL OR size(isr) < min_insync_replicas) AND NOT (under_min_isr AND stuck)
                    OR at_min_isr <> (NOT under_min_isr AND size(isr) = min_insync_replicas)
             """,

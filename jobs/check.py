@@ -4,13 +4,14 @@ Every rule of expectations/<table>.py, and the key of every table, is judged by 
 the broken rows of each cluster, so that one cluster's fault is its own. A rule that cannot be asked, such as for a misspelt column,
 is an error and no verdict: GX alone would call it a failed rule.
 
-Rules are written in Spark's SQL, and Spark answers them. Of a small snapshot DuckDB does, in this process, on the rows that delta-rs
-reads, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its processor, however few the rows.
+Rules are written in Spark's SQL, and Spark answers them. Those that read small tables alone DuckDB answers, in this process, on the rows that
+delta-rs reads, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its processor, however few the rows.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -47,15 +48,33 @@ def check(
     `earlier` names each cluster's previous snapshot, whose tables rules know as `previous_<table>`.
     """
     rules = {suite: rules_of(suite, limits) for suite in suites}
-    needed = {CLUSTER.name: CLUSTER} | {table.name: table for suite in suites for table in (BY_NAME[suite], *_reads(suite))}
-    previous = {f"{PREVIOUS}{table.name}": table for suite in suites for table in _reads(suite, "READS_PREVIOUS")}
-    few = {name: lake.few(table, snapshot_id=snapshot_id) for name, table in needed.items()}
-    few |= {name: lake.few_of_each(table, earlier) for name, table in previous.items()}
-    if all(rows is not None for rows in few.values()):
-        return judge(InDuckdb(few), rules, snapshot_id, docs=docs)
-    many = {name: lake.read(table, snapshot_id=snapshot_id) for name, table in needed.items()}
-    many |= {name: lake.read_each(table, earlier) for name, table in previous.items()}
-    return judge(InSpark(many), rules, snapshot_id, docs=docs)
+    needed = {suite: _needed(suite, rules[suite]) for suite in suites}
+    names = sorted({name for of_suite in needed.values() for name in of_suite})
+
+    def rows(name: str) -> pa.Table | None:
+        table = BY_NAME[name.removeprefix(PREVIOUS)]
+        return lake.few_of_each(table, earlier) if name.startswith(PREVIOUS) else lake.few(table, snapshot_id=snapshot_id)
+
+    def frame(name: str) -> DataFrame:
+        table = BY_NAME[name.removeprefix(PREVIOUS)]
+        return lake.read_each(table, earlier) if name.startswith(PREVIOUS) else lake.read(table, snapshot_id=snapshot_id)
+
+    few = {name: found for name in names if (found := rows(name)) is not None}
+    small = {suite: of_suite for suite, of_suite in rules.items() if needed[suite] <= few.keys()}
+    large = {suite: of_suite for suite, of_suite in rules.items() if suite not in small}
+    verdicts = [judge(InDuckdb(few), small, snapshot_id, docs=docs)] if small else []
+    if large:
+        many = sorted({name for suite in large for name in needed[suite]})
+        verdicts.append(judge(InSpark({name: frame(name) for name in many}), large, snapshot_id, docs=docs))
+    return pa.concat_tables(verdicts)
+
+
+def _needed(suite: str, rules: Iterable[Expectation]) -> set[str]:
+    """The tables that a suite is judged by: its own, those that it reads, of the night before too, and those by which it tells."""
+    told = " ".join(rule.meta.get("told") or "" for rule in rules)
+    named = set(re.findall(r"\w+", told)) & BY_NAME.keys()
+    before = {f"{PREVIOUS}{table.name}" for table in _reads(suite, "READS_PREVIOUS")}
+    return {CLUSTER.name, suite, *(table.name for table in _reads(suite)), *named, *before}
 
 
 class InDuckdb:
@@ -74,6 +93,9 @@ class InDuckdb:
 
     def ask(self, query: str) -> list[dict[str, Any]]:
         return self._connection.sql(_in_duckdb(query)).to_arrow_table().to_pylist()
+
+    def share(self, queries: Iterable[str]) -> None:
+        """Rows in memory are read at no cost, each query for itself."""
 
     def broken_rows(self, query: str) -> list[dict[str, Any]]:
         """How many rows of each cluster a query returns, and the first of them as JSON."""
@@ -98,11 +120,33 @@ class InSpark:
         for name, df in tables.items():
             df.createOrReplaceTempView(name)
         self._spark = next(iter(tables.values())).sparkSession
+        self._answered: dict[str, list[dict[str, Any]]] = {}
 
     def ask(self, query: str) -> list[dict[str, Any]]:
         return [row.asDict() for row in self._spark.sql(query).collect()]
 
+    def share(self, queries: Iterable[str]) -> None:
+        """Answer those of the queries that look at the same rows one by one in a single scan of these."""
+        from pyspark.errors import PySparkException
+
+        from expectations.shared_scan import RowRule, counted, row_rule
+
+        by_source: dict[str, dict[str, RowRule]] = {}
+        for query in queries:
+            if (rule := row_rule(query)) is not None:
+                by_source.setdefault(rule.source, {})[query] = rule
+        for rules in by_source.values():
+            try:
+                rows = self.ask(counted(list(rules.values()))) if len(rules) > 1 else None
+            except PySparkException:  # one of them cannot be asked: each for itself says so
+                rows = None
+            for place, query in enumerate(rules if rows is not None else ()):
+                names = {"cluster_id": "cluster_id", "broken_rows": f"rows_{place}", "example": f"example_{place}"}
+                self._answered[query] = [{name: row[of] for name, of in names.items()} for row in rows if row[names["broken_rows"]]]
+
     def broken_rows(self, query: str) -> list[dict[str, Any]]:
+        if (answered := self._answered.get(query)) is not None:
+            return answered
         counted = "SELECT cluster_id, count(*) AS broken_rows, min(to_json(struct(*))) AS example FROM"
         return self.ask(f"{counted} ({query}) GROUP BY cluster_id ORDER BY cluster_id")
 
@@ -189,6 +233,7 @@ def _judge_suite(
         suite=context.suites.add_or_update(gx.ExpectationSuite(suite, expectations=list(rules))),
     )
     run = RunIdentifier(run_name=snapshot_id, run_time=datetime.now(UTC))
+    tables.share([rule.unexpected_rows_query.replace("{batch}", suite) for rule in definition.suite.expectations])
     ASKING.set(lambda query: tables.broken_rows(query.replace("{batch}", suite)))
     return context.validation_definitions.add(definition).run(batch_parameters={"dataframe": df}, result_format="BASIC", run_id=run)
 

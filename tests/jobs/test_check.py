@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from expectations.rule import soft_as_told
-from jobs.check import InDuckdb, InSpark, check, judge
+from jobs.check import InDuckdb, InSpark, check, judge, rules_of
 from jobs.errors import AuditError
 from jobs.lake import Lake
-from jobs.tables import BY_NAME, VALIDATION
+from jobs.tables import BY_NAME, TOPIC, VALIDATION
 from tests.expectations.lake import Edit, arrow, drop, frames, sound
 
 SUITES = ["topic", "partition"]
@@ -79,6 +79,19 @@ def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, 
     assert again == [row for row in verdicts if row["suite"] == "topic"]
     assert len(list((docs / "validations").rglob("*.html"))) == len(SUITES)
     assert (docs / "index.html").read_text().count("validations/topic/s/") == 1
+
+
+def test_spark_judges_the_suites_that_read_a_large_table_and_no_others(
+    spark: SparkSession, lake: Lake, verdicts: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, given = Lake.few, []
+    monkeypatch.setattr(Lake, "few", lambda lake, table, **slice: None if table is TOPIC else few(lake, table, **slice))
+    monkeypatch.setattr(InSpark, "share", lambda tables, queries: given.append((sorted(tables.tables), list(queries))))
+    judged = check(Lake(lake.uri, lambda: spark), "s", SUITES, earlier={}, limits=limits(), docs=None).to_pylist()
+    assert sorted(judged, key=str) == sorted(verdicts, key=str)
+    ((tables, queries),) = given
+    assert tables == ["cluster", "partition", "topic"]
+    assert len(queries) == len(rules_of("topic", limits()))
 
 
 def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> None:
