@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,7 @@ class Held:
         order = np.argsort(at, kind="stable")
         self._on = np.split(of[order], np.cumsum(np.bincount(at, minlength=brokers))[:-1])
         self._came: list[list[int]] = [[] for _ in range(brokers)]
+        self._held: list[tuple[Ints, Ints] | None] = [None] * brokers  # None: something has changed since
 
     def _weights(self, loads: dict[str, Floats], led: Bools) -> tuple[Floats, Floats]:
         """What a leader and what a follower of each partition weighs; nothing of what is not told, nor of a partition without a leader."""
@@ -94,6 +96,8 @@ class Held:
     # ------------------------------------------------------------ what may be done
     def held(self, b: int) -> tuple[Ints, Ints]:
         """The partitions and slots of a broker's replicas that may be changed."""
+        if (known := self._held[b]) is not None:
+            return known
         ps = self._on[b]
         if self._came[b]:
             ps = np.union1d(ps, np.array(self._came[b], dtype=np.int64))
@@ -102,7 +106,8 @@ class Held:
         stayed = at.any(axis=1)
         self._on[b] = ps = ps[stayed]
         mine = self.mine[ps]
-        return ps[mine], at[stayed][mine].argmax(axis=1)
+        self._held[b] = found = ps[mine], at[stayed][mine].argmax(axis=1)
+        return found
 
     def targets(self, p: int, slot: int | None) -> Bools:
         """The brokers that may take the replica of that slot (None: another one), by rack and by what they hold."""
@@ -186,6 +191,7 @@ class Held:
         before, weight, topic = int(self.replicas[p, slot]), self.weight(p, slot), int(self.cluster.topic[p])
         for at, sign in ((before, -1), (broker, 1)):
             if at >= 0:
+                self._held[at] = None
                 self.use[at] += sign * weight
                 self.of_topic[topic, at] += sign
                 if slot == 0 and topic in self._leads:
@@ -205,9 +211,16 @@ class Held:
         if (leads := self._leads.get(int(self.cluster.topic[p]))) is not None:
             leads[row[0]] -= 1
             leads[row[slot]] += 1
-        self.replicas[p] = [row[slot], *(b for at, b in enumerate(row) if at != slot)]
+        self.reorder(p, [row[slot], *(b for at, b in enumerate(row) if at != slot)])
         if self.reason[p] == "":
             self.reason[p] = reason
+
+    def reorder(self, p: int, row: Sequence[int]) -> None:
+        """Give the partition's replicas another order."""
+        self.replicas[p] = row
+        for b in row:
+            if b >= 0:
+                self._held[b] = None
 
     def keep(self, quantity: int, least: Floats | float, most: Floats | float) -> None:
         """From now on nobody is taken beyond these limits, nor further beyond them."""

@@ -194,7 +194,7 @@ class _State(Held):
             self.lead(p, 1, BY_FACTOR)
             slot = 1
         self.put(p, slot, -1, BY_FACTOR)
-        self.replicas[p] = [*(b for b in self.replicas[p] if b >= 0), *(-1 for b in self.replicas[p] if b < 0)]
+        self.reorder(p, [*(b for b in self.replicas[p] if b >= 0), *(-1 for b in self.replicas[p] if b < 0)])
 
     def leave_dead_brokers(self) -> None:
         gone = (self.replicas >= 0) & ~self.open[self.replicas] & self.mine[:, None]
