@@ -1,4 +1,4 @@
-"""consumer_assignment: every partition that a group subscribes to has one reader, who subscribes to it."""
+"""consumer_assignment: every partition that a consumer group subscribes to has one reader, who subscribes to it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.tables import GROUP_MEMBER, TOPIC
+from jobs.tables import CONSUMER_GROUP, GROUP_MEMBER, TOPIC
 
-READS = (GROUP_MEMBER, TOPIC)
+READS = (CONSUMER_GROUP, GROUP_MEMBER, TOPIC)
 
 
 def expectations(limits: Limits) -> list[Expectation]:
@@ -25,11 +25,14 @@ def expectations(limits: Limits) -> list[Expectation]:
                     GROUP BY ALL
                 """,
                 found="""
-                    WITH subscribed AS (
-                        SELECT DISTINCT cluster_id, group_id, explode(topics) AS topic FROM group_member
+                    WITH consumer AS (
+                        SELECT * FROM group_member
+                        ANTI JOIN (SELECT cluster_id, group_id FROM consumer_group WHERE protocol = 'share') USING (cluster_id, group_id)
+                    ), subscribed AS (
+                        SELECT DISTINCT cluster_id, group_id, explode(topics) AS topic FROM consumer
                     ), changed AS (
                         SELECT cluster_id, group_id, explode(if(count(*) > 1, array(-1, 0, 1), array(0, 1))) AS members_change
-                        FROM group_member
+                        FROM consumer
                         GROUP BY cluster_id, group_id
                     )
                     SELECT cluster_id, group_id, assignor, members_change, topic,

@@ -1,4 +1,7 @@
-"""consumer_assignment: who would read each partition under range and round robin, with one member more and one fewer."""
+"""consumer_assignment: who would read each partition under range and round robin, with one member more and one fewer.
+
+Share groups are left out: several of their members read a partition, which no assignor of consumer groups knows of.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ _CASE = [*_GROUP, "assignor", "members_change"]
 def transform(
     topic: DataFrame, consumer_group: DataFrame, group_member: DataFrame, observed_assignment: DataFrame, *, parameters: Mapping[str, str]
 ) -> tuple[DataFrame, ...]:
+    shared = consumer_group.where("protocol = 'share'").select(*_GROUP)
+    group_member = group_member.join(shared, on=_GROUP, how="left_anti")
     counts = topic.select("snapshot_id", "cluster_id", "topic", "partitions")
     member = F.struct("member_id", "group_instance_id", "topics").alias("member")
     subscribed = group_member.select(*_GROUP, F.explode("topics").alias("topic")).distinct().join(

@@ -154,7 +154,7 @@ REPLICA = Table("replica", "a replica: assigned, or only found on disk",
     future_log_dir STRING          COMMENT 'where an intra-broker move is copying it; null: none under way',
     directory_id   STRING          COMMENT 'of its log dir, as the metadata log has it; null: not told, or not assigned yet'
 """)
-CONSUMER_GROUP = Table("consumer_group", "a consumer group", ("snapshot_id", "cluster_id", "group_id"), f"""
+CONSUMER_GROUP = Table("consumer_group", "a consumer or share group", ("snapshot_id", "cluster_id", "group_id"), f"""
     {_CLUSTER},
     group_id STRING NOT NULL,
     protocol STRING         COMMENT 'classic, consumer (KIP-848) or share (KIP-932); null: not told',
@@ -163,7 +163,7 @@ CONSUMER_GROUP = Table("consumer_group", "a consumer group", ("snapshot_id", "cl
     coordinator_id INT      COMMENT 'the broker that coordinates it; null: not told',
     members  INT NOT NULL   COMMENT 'members seen'
 """)
-GROUP_MEMBER = Table("group_member", "a member of a consumer group", ("snapshot_id", "cluster_id", "group_id", "member_id"), f"""
+GROUP_MEMBER = Table("group_member", "a member of a consumer or share group", ("snapshot_id", "cluster_id", "group_id", "member_id"), f"""
     {_CLUSTER},
     group_id  STRING NOT NULL,
     member_id STRING NOT NULL,
@@ -173,7 +173,7 @@ GROUP_MEMBER = Table("group_member", "a member of a consumer group", ("snapshot_
     topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: the dumps tell it only by what is assigned, so the topics assigned to any member of the group',
     rack STRING COMMENT 'client.rack; null: none, or not told'
 """)
-OBSERVED_ASSIGNMENT = Table("observed_assignment", "a partition that a member was seen to hold",
+OBSERVED_ASSIGNMENT = Table("observed_assignment", "a partition that a member was seen to hold: of a share group, several members may",
                             ("snapshot_id", "cluster_id", "group_id", "topic", "partition", "member_id"), f"""
     {_PARTITION},
     group_id  STRING NOT NULL,
@@ -308,7 +308,7 @@ _GROUP_CASE = f"""{_CLUSTER},
     group_id STRING NOT NULL,
     assignor STRING NOT NULL COMMENT 'range or roundrobin',
     members_change INT NOT NULL COMMENT '0: the group as it is; 1: one member more, -1: one fewer, the last in the order of ids each time'"""
-CONSUMER_ASSIGNMENT = Table("consumer_assignment", "who would read a partition",
+CONSUMER_ASSIGNMENT = Table("consumer_assignment", "who of a consumer group would read a partition",
                             ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change", "topic", "partition"), f"""
     {_GROUP_CASE},
     topic     STRING NOT NULL,

@@ -178,7 +178,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
         """,
     ),
     "consumer_load": (
-        "what each member of a group was seen to hold, idle ones too: partitions, and what producers sent to these (sampled; grown since the night before)",
+        "what each member of a group was seen to hold, idle ones too: partitions, and what producers sent to these (sampled; grown since the night before); members of a share group may share them",
         """
         SELECT m.snapshot_id, m.cluster_id, m.group_id, m.member_id, m.client_id, m.host, count(a.topic) AS partitions,
                sum(l.records) AS records, sum(l.size_bytes) AS size_bytes, sum(l.observed_records) AS observed_records,

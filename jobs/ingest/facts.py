@@ -209,7 +209,7 @@ class IdleMember(NamedTuple):
 
 
 class MemberLine(NamedTuple):
-    """A member in kafka-consumer-groups --describe --members; assignment None: its topics are not told."""
+    """A member in kafka-consumer-groups or kafka-share-groups --describe --members; assignment None: its topics are not told."""
 
     group_id: str
     member_id: str

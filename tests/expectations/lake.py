@@ -81,7 +81,7 @@ def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) 
 
     def change(tables: Tables) -> None:
         for table in ("group_member", "consumer_assignment", "group_assignment"):
-            tables[table] = []
+            tables[table] = [row for row in tables[table] if row["group_id"] != "g"]
         for number in range(members):
             add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None)(tables)
         for assignor in ("range", "roundrobin"):
@@ -159,6 +159,10 @@ def sound() -> Tables:
             have("replica", "t", partition, broker, index, True, "/d", 100, 0, None, None)
             have("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)
     consumers(3, HELD, spread=0, idle=0)(tables)
+    have("consumer_group", "shared", "share", None, "Stable", 0, 2)
+    for member in ("s0", "s1"):  # who read a partition together
+        have("group_member", "shared", member, None, "client", "host", ["t"], None)
+        have("observed_assignment", "t", 0, "shared", member)
     return tables
 
 

@@ -49,6 +49,16 @@ def test_a_partition_seen_elsewhere_than_the_assignor_in_force_puts_it_is_a_diff
     assert summary["range", 1].observed_differences is None
 
 
+def test_a_share_group_is_left_out(spark: SparkSession) -> None:
+    """Beside a group whose protocol no dump tells."""
+    topic = spark.createDataFrame([("s", "c", "T1", None, 2, 1, 1, {})], TOPIC.columns)
+    group = spark.createDataFrame([("s", "c", name, protocol, None, "Stable", 1, 1) for name, protocol in (("g", None), ("q", "share"))], CONSUMER_GROUP.columns)
+    member = spark.createDataFrame([("s", "c", name, "C1", None, None, None, ["T1"], None) for name in ("g", "q")], GROUP_MEMBER.columns)
+    observed = spark.createDataFrame([("s", "c", "T1", 0, "q", "C1")], OBSERVED_ASSIGNMENT.columns)
+    for df in consumer_assignment.transform(topic, group, member, observed, parameters={}):
+        assert {row.group_id for row in df.collect()} == {"g"}
+
+
 def test_a_single_member_cannot_become_fewer(spark: SparkSession) -> None:
     _, summary = run(spark, {"T1": 3}, {"C1": ["T1"]})
     assert set(summary) == {(assignor, change) for assignor in ("range", "roundrobin") for change in (0, 1)}

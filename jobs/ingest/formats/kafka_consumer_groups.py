@@ -75,19 +75,20 @@ def _header(line: str) -> dict[str, int] | None:
 def _fact(line: str, header: dict[str, int]) -> Fact:
     columns = header.keys()
     if columns - {"LEADER-EPOCH"} == {*_OFFSETS}:
-        return _offset(_cells(line, header))
+        return _offset(cells_of(line, header))
     if columns - {"GROUP-INSTANCE-ID", "ASSIGNMENT", "UPGRADED", *_EPOCHS} == {*_MEMBERS}:
-        return _member(_cells(line, header))
+        return _member(cells_of(line, header))
     if columns - {"GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH"} == {*_STATE}:
         return _state(_state_cells(line, header))
     if columns - {"TYPE", "STATE"} == {"GROUP"}:
-        return _listed(_cells(line, header))
+        return _listed(cells_of(line, header))
     if "GROUP" in header:
         raise Unreadable("the header above it is not of consumer groups")
     raise Unreadable("the group is not told: Kafka 2.0 and older leave it out")
 
 
-def _cells(line: str, header: dict[str, int]) -> dict[str, str | None]:
+def cells_of(line: str, header: dict[str, int]) -> dict[str, str | None]:
+    """What a row has under each column of a header, given where these start; None: nothing, or a dash."""
     starts = [*header.values()]
     cells = [line[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
     lined_up = all(
@@ -135,13 +136,13 @@ def _member(cells: dict[str, str | None]) -> MemberLine:
     if partitions == 0:
         assignment = ()
     elif "CURRENT-ASSIGNMENT" in cells:
-        assignment = _assignment(_required(cells, "CURRENT-ASSIGNMENT").split(";"), ":", "")
+        assignment = assignment_of(_required(cells, "CURRENT-ASSIGNMENT").split(";"), ":", "")
     elif "ASSIGNMENT" in cells:
         text = _required(cells, "ASSIGNMENT")
         if not text.endswith(")"):
             raise Unreadable("ASSIGNMENT does not end with a bracket")
         if not text.startswith("("):
-            assignment = _assignment(text.split(", "), "(", ")")
+            assignment = assignment_of(text.split(", "), "(", ")")
     if assignment is not None and not partitions == len(assignment) == len(set(assignment)):
         raise Unreadable(f"the assignment has {len(set(assignment))} partitions, not #PARTITIONS")
     protocol = None
@@ -153,7 +154,8 @@ def _member(cells: dict[str, str | None]) -> MemberLine:
     )
 
 
-def _assignment(topics: list[str], opening: str, closing: str) -> tuple[tuple[str, int], ...]:
+def assignment_of(topics: list[str], opening: str, closing: str) -> tuple[tuple[str, int], ...]:
+    """The partitions that a member holds, topic by topic as printed."""
     told = []
     for text in topics:
         topic, found, partitions = text.partition(opening)

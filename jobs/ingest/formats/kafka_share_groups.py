@@ -9,7 +9,7 @@
     GROUP       COORDINATOR (ID)      STATE   #MEMBERS            GROUP-EPOCH, ASSIGNMENT-EPOCH with --verbose
     share-desk  127.0.0.1:9092  (1)   Stable  1
 
-A member of a share group is counted and not kept: several may hold a partition, which the assignors of consumer groups know nothing of.
+Several members of a share group may hold a partition.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, plain_text, topic_name, whole_number
-from jobs.ingest.facts import Fact, GroupOffset, GroupState
+from jobs.ingest.facts import Fact, GroupOffset, GroupState, MemberLine
+from jobs.ingest.formats.kafka_consumer_groups import assignment_of, cells_of
 
 NAME = "kafka-share-groups"
 
@@ -30,7 +31,7 @@ _MEMBERS = re.compile(
 _STATE = re.compile(rf"GROUP{_GAP}COORDINATOR \(ID\){_GAP}STATE{_GAP}(?:GROUP-EPOCH{_GAP}ASSIGNMENT-EPOCH{_GAP})?#MEMBERS[ ]{{0,300}}")
 _REMARK = re.compile(r"Share group '(.{1,300})' has no active members\.")
 _ASSIGNED = r"[A-Za-z0-9._-]{1,249}:[0-9]+(?:[,;:A-Za-z0-9._-]*)"
-_MEMBER = re.compile(rf"(\S+)[ ].*[ ]([0-9]{{1,10}})[ ]+(?:[0-9]+[ ]+)?(?:-|{_ASSIGNED})?[ ]*")
+_COLUMN = re.compile(r"\S+")
 _COORDINATED = re.compile(r"(\S+)[ ]+\S*[ ]*\((-?[0-9]{1,10})\)[ ]+(\S+)[ ]+(?:\S+[ ]+\S+[ ]+)?([0-9]{1,10})[ ]*")
 # Without --verbose the members' header is that of consumer groups, and what is assigned tells the two apart.
 _KNOWN_BY = re.compile(
@@ -45,7 +46,7 @@ def recognises(dump: Dump) -> bool:
 
 
 def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each partition and each group."""
+    """A fact for each partition, member and group."""
     header: re.Match[str] | None = None
     for number, line in dump.lines():
         try:
@@ -72,9 +73,20 @@ def _fact(line: str, header: re.Match[str]) -> Fact | None:
         coordinator = None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)")
         group_id, state = plain_text(group_id, "GROUP"), plain_text(state, "STATE")
         return GroupState(group_id, "share", None, state, coordinator, identifier(members, "#MEMBERS"))
-    if not _MEMBER.fullmatch(line):
-        raise Unreadable("no member with what it is assigned")
-    return None
+    return _member(line, {match[0]: match.start() for match in _COLUMN.finditer(header[0])})
+
+
+def _member(line: str, header: dict[str, int]) -> MemberLine:
+    if line.split()[-1].isdigit():  # a member that is assigned nothing
+        line = f"{line.rstrip() + ' ':<{header['ASSIGNMENT']}}-"
+    cells = cells_of(line, header)
+    group_id, member_id, number, assigned = (cells[name] for name in ("GROUP", "CONSUMER-ID", "#PARTITIONS", "ASSIGNMENT"))
+    if group_id is None or member_id is None:
+        raise Unreadable("no member of a group")
+    partitions, assignment = identifier(number, "#PARTITIONS"), assignment_of(assigned.split(";"), ":", "") if assigned else ()
+    if not partitions == len(assignment) == len(set(assignment)):
+        raise Unreadable(f"the assignment has {len(set(assignment))} partitions, not #PARTITIONS")
+    return MemberLine(group_id, member_id, None, cells["HOST"], cells["CLIENT-ID"], "share", partitions, assignment)
 
 
 def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset | None:

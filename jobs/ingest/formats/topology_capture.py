@@ -199,9 +199,7 @@ def _group(told: dict[str, Any], line: int) -> Entries:
     for one in members:
         entry = {"group": group_id, **one} if isinstance(one, dict) else one
         read = _entry(line, entry, lambda one=one: _member(group_id, protocol, _object(one)))
-        if isinstance(read, Told) and protocol == "share":  # its members hold a partition together, which no table has
-            read = read._replace(fact=None)
-        elif isinstance(read, Told):
+        if isinstance(read, Told) and protocol != "share":  # whose members may hold a partition together
             holders |= dict.fromkeys(read.fact.assignment, read.fact)
         yield read
     for one in offsets:

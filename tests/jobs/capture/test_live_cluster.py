@@ -30,7 +30,7 @@ from tests.cluster.zookeeper import zookeeper_cluster
 
 pytestmark = pytest.mark.kafka
 SHARE_DUMPS = {
-    f"kafka-share-groups-{what}": ("kafka-share-groups", "--describe", "--all-groups", f"--{what}") for what in ("offsets", "state")
+    f"kafka-share-groups-{what}": ("kafka-share-groups", "--describe", "--all-groups", f"--{what}") for what in ("offsets", "members", "state")
 }
 # What a capture tells and these dumps do not; of all else the tables are the same.
 ONLY_CAPTURED = {

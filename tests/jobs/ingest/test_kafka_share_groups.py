@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.ingest.facts import GroupOffset, GroupState
+from jobs.ingest.facts import GroupOffset, GroupState, MemberLine
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest.test_merge import merged, rejects
 
 RECORDED = Path(__file__).parents[2] / "snapshots" / "formats" / "4.3.1"
 OFFSETS = "GROUP TOPIC PARTITION START-OFFSET LAG\n"
+MEMBERS = "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS MEMBER-EPOCH ASSIGNMENT\n"
 STATE = "GROUP COORDINATOR (ID) STATE #MEMBERS\n"
 
 
@@ -27,7 +28,10 @@ def test_what_kafka_printed_is_understood(verbose: str) -> None:
     assert facts((RECORDED / f"kafka-share-groups-offsets{verbose}.txt").read_text()) == [
         GroupOffset("share-desk", "orders", partition, None, None, None, None, None, None) for partition in range(6)
     ]
-    assert facts((RECORDED / f"kafka-share-groups-members{verbose}.txt").read_text()) == []
+    orders = tuple(("orders", partition) for partition in range(6))
+    assert facts((RECORDED / f"kafka-share-groups-members{verbose}.txt").read_text()) == [
+        MemberLine("share-desk", "dDmrz7IMTrKVBEVfq7H-2Q", None, "/127.0.0.1", "console-share-consumer", "share", 6, orders)
+    ]
 
 
 def test_offset_with_and_without_its_lag_is_told() -> None:
@@ -35,6 +39,20 @@ def test_offset_with_and_without_its_lag_is_told() -> None:
     assert facts(OFFSETS + "s t 0 17 3\n") == [told]
     assert facts("GROUP TOPIC PARTITION START-OFFSET\ns t 0 17\n") == [told._replace(lag=None)]
     assert facts("GROUP TOPIC PARTITION LEADER-EPOCH START-OFFSET LAG\ns t 0 2 17 3\n") == [told]
+
+
+def test_members_hold_partitions_together() -> None:
+    head = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "MEMBER-EPOCH", "ASSIGNMENT")
+    rows = [("s", "m-1", "/h", "a  client", 2, 3, "t:0;u:1"), ("s", "m-2", "/h", "c", 1, 3, "t:0"), ("s", "m-3", "/h", "c", 0, 3, "")]
+    for columns in ("%-5s %-11s %-4s %-9s %-12s %-13s %s", "%-5s %-11s %-4s %-9s %-12s %.0s%s"):
+        text = "\n".join(columns % row for row in (head, *rows)) + "\n"
+        found = merged(a=text, b=OFFSETS + "s t 0 17 3\n")
+        assert found.rows["group_member"] == [
+            ("s", "m-1", None, "a  client", "/h", ["t", "u"], None), *(("s", name, None, "c", "/h", ["t", "u"], None) for name in ("m-2", "m-3"))
+        ]
+        assert found.rows["observed_assignment"] == [("t", 0, "s", "m-1"), ("t", 0, "s", "m-2"), ("u", 1, "s", "m-1")]
+        assert found.rows["consumer_group"] == [("s", "share", None, None, None, 3)]
+        assert rejects(found) == []
 
 
 def test_group_is_a_row_of_its_own_protocol() -> None:
@@ -50,6 +68,9 @@ def test_group_is_a_row_of_its_own_protocol() -> None:
         (OFFSETS + "s t 0 17\n", "not as many values as the header has columns"),
         (OFFSETS + "s t x 17 3\n", "PARTITION is no whole number"),
         (STATE + "s h:9092 (2) Sta\xffble 4\n", "STATE is no text"),
+        (MEMBERS + "s m h c 1 3 t:0,1\n", "the assignment has 2 partitions, not #PARTITIONS"),
+        (MEMBERS + "s m h c 1 3 t:x\n", "a partition of the assignment is no whole number"),
+        (MEMBERS + "s m h\n", "the columns are not where the header has them"),
         (STATE + "s Stable 4\n", "no group with its coordinator, state and members"),
     ],
 )

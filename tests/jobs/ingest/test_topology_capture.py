@@ -90,9 +90,11 @@ def test_each_answer_is_the_fact_that_a_dump_of_kafka_s_tools_tells() -> None:
     ]
 
 
-def test_members_of_a_share_group_hold_nothing_alone() -> None:
-    assert facts({**GROUP, "protocol": "share"}) == [
-        GroupState("g", "share", "uniform", "Stable", 1, 1), GroupOffset("g", "orders", 0, 7, 9, 2, None, None, None)
+def test_members_of_a_share_group_hold_a_partition_together() -> None:
+    other = {**MEMBER, "member_id": "n", "host": "/i", "rack": None}
+    assert facts({**GROUP, "protocol": "share", "assignor": None, "members": [MEMBER, other]}) == [
+        GroupState("g", "share", None, "Stable", 1, 2), MemberLine("g", "m", None, "/h", "c", "share", 1, (("orders", 0),), "a"),
+        MemberLine("g", "n", None, "/i", "c", "share", 1, (("orders", 0),)), GroupOffset("g", "orders", 0, 7, 9, 2, None, None, None),
     ]
 
 
