@@ -1,0 +1,251 @@
+"""Coverage-guided fuzz of the ingest: an input that takes a turn in its code that none took before is kept, and is changed further.
+
+    python -m tests.jobs.ingest.fuzz [minutes] [seed]
+
+A turn is a step from one line to another within a function of jobs/ingest, as `sys.settrace` tells it (atheris, which does it in C, has no
+wheel for every Python that the project runs on). It starts from the recorded dumps. An input is broken that `account` objects to, that
+raises, or that takes seconds; each such place in the code is told once, by the smallest input found for it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from jobs import ingest
+from jobs.ingest.reading import read_dump
+from tests.jobs.ingest import test_topology_capture as capture
+from tests.jobs.ingest.test_kcat_and_cruise_control import LOAD, OTHER, kcat, of_kcat, state
+from tests.jobs.ingest.test_metadata_log import resealed
+from tests.jobs.ingest.test_partition_lines import ODDITIES, assert_alike
+from tests.jobs.ingest.test_reading import DUMPS, check_accounts
+
+Turn = tuple[CodeType, int, int]
+_LARGEST = 6_000  # bytes of an input
+_SLOW_S = 5.0
+_SHRINKS = 300
+_WORD = re.compile(rb"[A-Za-z_.-]+|[0-9]+|[^A-Za-z0-9]")
+_NUMBERS = (b"0", b"1", b"-1", b"2147483647", b"2147483648", b"9223372036854775807", b"9223372036854775808", b"1.5", b"1e999", b"NaN")
+_FOLDER = str(Path(ingest.__file__).parent)
+
+
+@dataclass
+class Fuzz:
+    """What a check has been tried on: what was kept of it, the turns it took, and where it broke."""
+
+    check: Callable[[bytes], None]
+    folder: str
+    chance: random.Random
+    inputs: int = 0
+    kept: list[bytes] = field(default_factory=list)
+    turns: set[Turn] = field(default_factory=set)
+    broken: dict[str, bytes] = field(default_factory=dict)  # by where and how, the smallest input
+
+    def seed(self, inputs: Sequence[bytes]) -> None:
+        """Start from these, of which those are kept that are needed for their turns."""
+        for data in sorted(inputs, key=len):
+            self._try(data)
+        self.kept = self.kept or [*inputs]
+
+    def run(self, seconds: float, most: int = sys.maxsize) -> None:
+        """Change what is kept, for so long or so often."""
+        words = sorted({word for data in self.kept for word in _WORD.findall(data)})
+        until, last = time.monotonic() + seconds, self.inputs + most
+        while self.inputs < last and time.monotonic() < until:
+            newest = self.kept[-len(self.kept) // 4 - 1 :]
+            parent = self.chance.choice(newest if self.chance.random() < 0.5 else self.kept)
+            data = changed(self.chance, parent, self.kept, words)[:_LARGEST]
+            self._try(data if self.chance.random() < 0.2 else sound(data))
+
+    def _try(self, data: bytes) -> None:
+        turns, why = self._turns(data)
+        if why is not None and (why not in self.broken or len(data) < len(self.broken[why])):
+            self.broken[why] = self._shrunk(data, why)
+        if turns - self.turns:
+            self.kept.append(data)
+            self.turns |= turns
+
+    def _turns(self, data: bytes) -> tuple[set[Turn], str | None]:
+        """The turns that an input takes, and how it breaks."""
+        self.inputs += 1
+        started = time.monotonic()
+        with traced(self.folder) as turns:
+            why = self._why(data)
+        return turns, "slow" if why is None and time.monotonic() - started > _SLOW_S else why
+
+    def _why(self, data: bytes) -> str | None:
+        try:
+            self.check(data)
+        except Exception as error:
+            place = error.__traceback__
+            frames = []
+            while place is not None:
+                frames.append(f"{Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}")
+                place = place.tb_next
+            return f"{type(error).__name__} in {' '.join(frames[-3:])}"
+        return None
+
+    def _shrunk(self, data: bytes, why: str) -> bytes:
+        """The input without what it does not need to break so."""
+        size, tries = len(data) // 2, 0
+        while size and tries < _SHRINKS:
+            for start in range(0, len(data), size):
+                tries += 1
+                less = data[:start] + data[start + size :]
+                if self._why(less) == why:
+                    data = less
+                    break
+            else:
+                size //= 2
+        return data
+
+
+@contextmanager
+def traced(folder: str) -> Iterator[set[Turn]]:
+    """The turns that are taken meanwhile in the code of a folder."""
+    turns: set[Turn] = set()
+    here: dict[CodeType, bool] = {}
+
+    def enter(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        code = frame.f_code
+        if code not in here:
+            here[code] = code.co_filename.startswith(folder)
+        if not here[code]:
+            return None
+        last = 0
+
+        def step(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
+            nonlocal last
+            if event == "line":
+                turns.add((code, last, frame.f_lineno))
+                last = frame.f_lineno
+            return step
+
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        yield turns
+    finally:
+        sys.settrace(before)
+
+
+def changed(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    """The input with one change or several."""
+    for _ in range(1 << chance.randrange(4)):
+        data = chance.choice(_CHANGES)(chance, data, kept, words)
+    return data
+
+
+def _cut(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    start = chance.randrange(len(data) + 1)
+    return data[:start] + data[start + chance.choice([1, 1, 2, 4, 16, 200]) :]
+
+
+def _flip(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    at = chance.randrange(len(data) + 1)
+    byte = chance.choice([0, 255, chance.randrange(256), (data[at : at + 1] or b"\n")[0] ^ 1 << chance.randrange(8)])
+    return data[:at] + bytes([byte]) + data[at + 1 :]
+
+
+def _insert(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    at = chance.randrange(len(data) + 1)
+    odd = chance.choice(ODDITIES).encode("utf-8", "surrogatepass")
+    return data[:at] + (chance.choice(words) if words and chance.random() < 0.6 else odd) + data[at:]
+
+
+def _word(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    """Another word in a word's place."""
+    places = [*_WORD.finditer(data)]
+    if not places or not words:
+        return data
+    place = chance.choice(places)
+    return data[: place.start()] + chance.choice(words) + data[place.end() :]
+
+
+def _number(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    places = [*re.finditer(rb"[0-9]+", data)]
+    if not places:
+        return data
+    place = chance.choice(places)
+    return data[: place.start()] + chance.choice(_NUMBERS) + data[place.end() :]
+
+
+def _lines(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    """A line told again elsewhere, left out, or taken from another input."""
+    lines = data.splitlines(keepends=True) or [b""]
+    other = chance.choice(kept).splitlines(keepends=True) or [b"\n"]
+    at = chance.randrange(len(lines))
+    lines[at : at + chance.choice([0, 0, 1])] = chance.choice([[chance.choice(lines)], [chance.choice(other)], other[:3], []])
+    return b"".join(lines)
+
+
+def _splice(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    other = chance.choice(kept)
+    start = chance.randrange(len(other) + 1)
+    at = chance.randrange(len(data) + 1)
+    return data[:at] + other[start : start + chance.choice([4, 30, 300, 3_000])] + data[at + chance.choice([0, 4, 300]) :]
+
+
+_CHANGES = (_cut, _flip, _insert, _insert, _word, _word, _number, _lines, _splice)
+
+
+def sound(data: bytes) -> bytes:
+    """The input with checksums and counts that fit, so that a parser sees what they would have kept from it."""
+    if data.startswith(b'{"capture"'):
+        whole = data[: data.rfind(b"\n", 0, -1) + 1]
+        return whole + b'{"end":%d}\n' % whole.count(b"\n")
+    return resealed(data) if data[16:17] == b"\2" else data
+
+
+def account(data: bytes) -> None:
+    """Everything in it is told or refused, its tables can be stored, and are the same whichever way it is read."""
+    check_accounts(data)
+    if read_dump(data).format in ("kafka-topics", "kafka-log-dirs", "kafka-get-offsets"):
+        assert_alike({"a": data})
+
+
+def beginnings() -> list[bytes]:
+    """The recorded dumps, the text of each up to a line's end, and a short one of every format that is not among them."""
+    found = {"key": "azE=", "records": 2, "size_bytes": 20}
+    keys = {"keys_of": "orders", "partition": 3, "from_offset": 0, "to_offset": 4, "keys": [found]}
+    share = {**capture.GROUP, "group": "s", "protocol": "share"}
+    made = [
+        capture.text({"broker": 1, "rack": None, "fenced": True}, capture.TOPIC, capture.GROUP, share, keys),
+        kcat(of_kcat(0, 1, [2, 1], [1]), of_kcat(1, -1, [2], [], error="Broker: Leader not available")),
+        state(other=[OTHER]), json.dumps({"brokers": [LOAD]}), "broker_id,rack\n1,a\n2,b\n",
+    ]  # fmt: skip
+    inputs = {text.encode() for text in made}
+    for path in DUMPS:
+        data = path.read_bytes()
+        whole = len(data) < _LARGEST or b"\0" in data
+        inputs.add(data if whole else data[: data.rfind(b"\n", 0, _LARGEST // 2) + 1])
+    return sorted(inputs)
+
+
+def main(minutes: float, seed: int) -> int:
+    """Fuzz, say what came of it, and return how many places broke."""
+    fuzz = Fuzz(account, _FOLDER, random.Random(seed))
+    fuzz.seed(beginnings())
+    print(f"seed {seed}: {fuzz.inputs} recorded dumps, {len(fuzz.kept)} of them kept, {len(fuzz.turns):,} turns", flush=True)
+    for minute in range(1, int(minutes) + 1):
+        fuzz.run(60)
+        found = f"{len(fuzz.kept)} kept, {len(fuzz.turns):,} turns, {len(fuzz.broken)} broken"
+        print(f"minute {minute}: {fuzz.inputs:,} inputs, {found}", flush=True)
+    for why, data in sorted(fuzz.broken.items()):
+        print(f"{why}\n    {data!r}")
+    return len(fuzz.broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 5, int(sys.argv[2]) if len(sys.argv) > 2 else 0) > 0)
