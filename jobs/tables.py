@@ -170,8 +170,9 @@ GROUP_MEMBER = Table("group_member", "a member of a consumer or share group", ("
     group_instance_id STRING COMMENT 'of a static member; null: dynamic',
     client_id STRING,
     host      STRING,
-    topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: the dumps tell it only by what is assigned, so the topics assigned to any member of the group',
-    rack STRING COMMENT 'client.rack; null: none, or not told'
+    topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: a capture tells them; dumps, and a regular expression, only by what is assigned, so the topics assigned to any member of the group',
+    rack STRING COMMENT 'client.rack; null: none, or not told',
+    topic_regex STRING COMMENT 'by which it subscribes (KIP-848); null: by none, or not told'
 """)
 OBSERVED_ASSIGNMENT = Table("observed_assignment", "a partition that a member was seen to hold: of a share group, several members may",
                             ("snapshot_id", "cluster_id", "group_id", "topic", "partition", "member_id"), f"""

@@ -7,7 +7,9 @@ log dirs, one of Kafka 2.1 no eligible leader replicas. Only a cluster that does
 
 from __future__ import annotations
 
+import base64
 import re
+import struct
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +33,7 @@ _CONSUMERS = ("consumer", "")  # the protocol type of a classic group that consu
 
 Line = dict[str, Any]
 Offsets = dict[tuple[str, int], int]
+Subscription = tuple[list[str] | None, str | None]
 
 
 def read_cluster(connection: Connection, captured_at: str, key_records: int = 0) -> Iterator[Line]:
@@ -46,6 +49,7 @@ class _Reader:
         self.get, self.admin, self.client = connection.get, connection.admin, connection.client
         self.connection = connection
         self.jvm, self.admin_classes = connection.client.jvm, connection.client.kafka.clients.admin
+        self.nodes: dict[int, Any] = {}
         self.untold: list[Line] = []
         self.silent: dict[int, NotAnswered] = {}  # brokers that did not answer when they were asked first
 
@@ -81,7 +85,8 @@ class _Reader:
             self._not_told("fenced brokers", e)
             result = self.admin.describeCluster()
             nodes = self.get(result.nodes())
-        brokers = [{"broker": node.id(), "rack": node.rack(), "fenced": node.isFenced()} for node in nodes.toArray()]
+        self.nodes = {node.id(): node for node in nodes.toArray()}
+        brokers = [{"broker": id, "rack": node.rack(), "fenced": node.isFenced()} for id, node in self.nodes.items()]
         return self.get(result.clusterId()), sorted(brokers, key=lambda broker: broker["broker"])
 
     def _quorum(self) -> Iterator[Line]:
@@ -225,8 +230,9 @@ class _Reader:
             asked = self.admin.listConsumerGroupOffsets(dict.fromkeys(described, spec))
             futures = {group: asked.partitionsToOffsetAndMetadata(group) for group in described}
             offsets = dict(self._each(asked.all(), futures, "the offsets of group"))
+            subscribed = self._subscriptions(described)
             for name, told in sorted(described.items()):
-                group = self._group(told, told["type"].lower())
+                group = self._group(told, told["type"].lower(), subscribed.get(name, {}))
                 yield group | {"offsets": _committed(group, offsets.get(name, {}), end_offsets)}
         for batch in _batches(kinds["share"], _GROUPS):
             result, spec = self.admin.describeShareGroups(batch), self.admin_classes.ListShareGroupOffsetsSpec()
@@ -234,8 +240,9 @@ class _Reader:
             asked = self.admin.listShareGroupOffsets(dict.fromkeys(described, spec))
             futures = {group: asked.partitionsToOffsetInfo(group) for group in described}
             offsets = dict(self._each(asked.all(), futures, "the offsets of group"))
+            subscribed = self._subscriptions(described)
             for name, told in sorted(described.items()):
-                group = self._group(told, "share")
+                group = self._group(told, "share", subscribed.get(name, {}))
                 yield group | {"offsets": _started(group, offsets.get(name, {}))}
 
     def _keys(self, topics: Sequence[Line], last: int) -> Iterator[Line]:
@@ -283,8 +290,31 @@ class _Reader:
             for topic, partition, start, end in asked if (topic, partition) not in left
         ]
 
+    def _subscriptions(self, described: Mapping[str, Line]) -> dict[str, dict[str, Subscription]]:
+        """By group and member, the topics that it subscribes to, and by which regular expression: the Admin does not tell them."""
+        asked: dict[tuple[int, str], list[str]] = defaultdict(list)
+        for name, group in described.items():
+            if group["members"] and group["coordinator"] and group["coordinator"]["id"] in self.nodes:
+                asked[group["coordinator"]["id"], group.get("type", "Share")].append(name)
+        data, requests = self.client.kafka.common.message, self.client.kafka.common.requests
+        told: dict[str, dict[str, Subscription]] = {}
+        for (broker, type), names in sorted(asked.items()):
+            if type == "Classic":
+                request = requests.DescribeGroupsRequest.Builder(data.DescribeGroupsRequestData().setGroups(names))
+            elif type == "Consumer":
+                request = requests.ConsumerGroupDescribeRequest.Builder(data.ConsumerGroupDescribeRequestData().setGroupIds(names))
+            else:
+                request = requests.ShareGroupDescribeRequest.Builder(data.ShareGroupDescribeRequestData().setGroupIds(names))
+            answer = self._ask(
+                f"subscriptions of the groups that broker {broker} coordinates",
+                lambda broker=broker, request=request: self.connection.ask(self.nodes[broker], request), default={"groups": []},
+            )  # fmt: skip
+            for group in answer["groups"]:
+                told[group["groupId"]] = {member["memberId"]: _subscription(member) for member in group["members"]}
+        return told
+
     @staticmethod
-    def _group(told: Line, protocol: str) -> Line:
+    def _group(told: Line, protocol: str, subscribed: Mapping[str, Subscription]) -> Line:
         members = []
         for member in sorted(told["members"], key=lambda member: member["memberId"]):
             held: dict[str, list[int]] = defaultdict(list)
@@ -293,6 +323,7 @@ class _Reader:
             members.append({
                 "member_id": member["memberId"], "group_instance_id": _optional(member.get("groupInstanceId")),
                 "client_id": member["clientId"], "host": member["host"], "rack": _optional(member["rackId"]), "assignment": held,
+                **dict(zip(("topics", "topic_regex"), subscribed.get(member["memberId"], (None, None)), strict=True)),
             })
         coordinator = told["coordinator"] and told["coordinator"]["id"]
         assignor = told.get("partitionAssignor") or None
@@ -329,6 +360,20 @@ class _Reader:
 
     def _not_told(self, what: str, why: NotAnswered) -> None:
         self.untold.append({"untold": what, "why": str(why), "unsupported": why.unsupported})
+
+
+def _subscription(member: Line) -> Subscription:
+    """A classic member's subscription is in the metadata that it joined with: version, topics, and more that is not asked for."""
+    if "memberMetadata" not in member:
+        return sorted(member["subscribedTopicNames"] or []), member.get("subscribedTopicRegex") or None
+    metadata, topics, at = base64.b64decode(member["memberMetadata"]), [], 6
+    if len(metadata) < at:
+        return None, None
+    for _ in range(struct.unpack_from(">i", metadata, 2)[0]):
+        (length,) = struct.unpack_from(">h", metadata, at)
+        topics.append(metadata[at + 2 : at + 2 + length].decode())
+        at += 2 + length
+    return sorted(topics), None
 
 
 def _batches(these: Sequence[Any], size: int) -> Iterator[list[Any]]:

@@ -142,6 +142,7 @@ class Connection:
         self._secrets = _secrets(properties)
         self._settings = client.jvm.java.util.HashMap({**_SETTINGS, **properties})
         self._consumer: Any = None
+        self._network: Any = None
         with self.answering():
             self.admin = client.kafka.clients.admin.Admin.create(self._settings)
 
@@ -158,6 +159,31 @@ class Connection:
         """What a KafkaFuture comes to."""
         with self.answering():
             return future.get(_LONGEST_WAIT_S, self.client.constant("java.util.concurrent.TimeUnit", "SECONDS"))
+
+    def ask(self, node: Any, request: Any) -> Any:
+        """What a broker answers to a request of which the Admin tells less than the protocol does, as the values of its fields."""
+        kafka = self.client.kafka
+        time, calls = kafka.common.utils.Time.SYSTEM, kafka.clients.NetworkClientUtils
+        with self.answering():
+            if self._network is None:
+                self._network = self._network_client()
+            if not calls.awaitReady(self._network, node, time, self._request_timeout_ms):
+                raise NotAnswered("TimeoutException", f"no connection to broker {node.id()}")
+            asked = self._network.newClientRequest(node.idString(), request, time.milliseconds(), True)
+            answer = calls.sendAndReceive(self._network, asked, time)
+            if answer.versionMismatch() is not None:
+                raise NotAnswered("UnsupportedVersionException", f"broker {node.id()} does not know the request")
+            return self.client.json(answer.responseBody().data())
+
+    def _network_client(self) -> Any:
+        kafka, internals = self.client.kafka, self.client.kafka.common.utils.internals
+        config, clients = kafka.clients.admin.AdminClientConfig(self._settings), kafka.clients
+        self._request_timeout_ms = config.getInt("request.timeout.ms")
+        return clients.ClientUtils.createNetworkClient(
+            config, config.getList("bootstrap.servers"), config.getString("client.id"), kafka.common.metrics.Metrics(), "audit",
+            internals.LogContext(), clients.ApiVersions(), kafka.common.utils.Time.SYSTEM, 1, self._request_timeout_ms, None,
+            clients.ManualMetadataUpdater(), clients.DefaultHostResolver(), None, None,
+        )  # fmt: skip
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -178,6 +204,8 @@ class Connection:
         self.admin.close(soon)
         if self._consumer is not None:
             self._consumer.close(soon)
+        if self._network is not None:
+            self._network.close()
 
 
 @contextmanager

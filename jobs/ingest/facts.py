@@ -219,7 +219,9 @@ class MemberLine(NamedTuple):
     protocol: str | None
     partitions: int
     assignment: tuple[tuple[str, int], ...] | None
-    rack: str | None = None  # client.rack, which only a capture tells
+    rack: str | None = None  # client.rack, which only a capture tells, as are the next two
+    topics: tuple[str, ...] | None = None  # that it subscribes to by name
+    topic_regex: str | None = None  # by which it subscribes to others
     KEYED_BY = 2
 
 

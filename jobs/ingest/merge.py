@@ -78,7 +78,7 @@ _TOOLS = 2
 _RANK = {metadata_log.NAME: 0, kafka_dump_log.NAME: 0, zookeeper.NAME: 1, kcat.NAME: 3, cruise_control.NAME: 4}
 _MAY_BE_UNTOLD = {
     "topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories", "protocol", "total_bytes",
-    "usable_bytes",
+    "usable_bytes", "topics", "topic_regex",
 }
 _NO_DIRECTORY = {f"AAAAAAAAAAAAAAAAAAAAA{last}" for last in "AQg"}  # DirectoryId: migrating, unassigned, lost
 _MOST_PARTITIONS = 2**31 - 1
@@ -607,18 +607,24 @@ def _groups(evidence: _Evidence) -> dict[str, Rows]:
 
     rows: dict[str, Rows] = {"consumer_group": [], "group_member": [], "observed_assignment": []}
     for group_id in sorted({*states, *listed, *remarks, *told, *offered}):
-        members: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
-            member_id: (None, client_id, host, None) for member_id, (host, client_id) in offered.get(group_id, {}).items()
+        members: dict[str, tuple[Any, ...]] = {
+            member_id: (None, client_id, host, None, None, None) for member_id, (host, client_id) in offered.get(group_id, {}).items()
         }
         holds = {member_id: held[group_id, member_id] for member_id in members}
         if lines := told.get(group_id):
-            members = {line.member_id: (line.group_instance_id, line.client_id, line.host, line.rack) for line in lines.values()}
+            members = {
+                line.member_id: (line.group_instance_id, line.client_id, line.host, line.rack, line.topics, line.topic_regex)
+                for line in lines.values()
+            }
             holds = {
                 line.member_id: held[group_id, line.member_id] if line.assignment is None else set(line.assignment)
                 for line in lines.values()
             }
-        topics = sorted({topic for partitions in holds.values() for topic, _ in partitions})
-        rows["group_member"] += [(group_id, member_id, *members[member_id][:3], topics, members[member_id][3]) for member_id in sorted(members)]
+        held_topics = {topic for partitions in holds.values() for topic, _ in partitions}
+        for member_id, (*who, rack, told_topics, regex) in sorted(members.items()):
+            # What a regular expression comes to, only what is held tells.
+            topics = {*(told_topics or ()), *(held_topics if told_topics is None or regex else ())}
+            rows["group_member"].append((group_id, member_id, *who, sorted(topics), rack, regex))
         rows["observed_assignment"] += [
             (topic, partition, group_id, member_id) for member_id in holds for topic, partition in holds[member_id]
         ]

@@ -83,7 +83,7 @@ def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) 
         for table in ("group_member", "consumer_assignment", "group_assignment"):
             tables[table] = [row for row in tables[table] if row["group_id"] != "g"]
         for number in range(members):
-            add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None)(tables)
+            add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None, None)(tables)
         for assignor in ("range", "roundrobin"):
             for changed, holders in held.items():
                 for partition, member in enumerate(holders.split()):
@@ -161,7 +161,7 @@ def sound() -> Tables:
     consumers(3, HELD, spread=0, idle=0)(tables)
     have("consumer_group", "shared", "share", None, "Stable", 0, 2)
     for member in ("s0", "s1"):  # who read a partition together
-        have("group_member", "shared", member, None, "client", "host", ["t"], None)
+        have("group_member", "shared", member, None, "client", "host", ["t"], None, None)
         have("observed_assignment", "t", 0, "shared", member)
     return tables
 

@@ -11,7 +11,7 @@ def run(
 ) -> tuple[dict[tuple[str, int], dict[str, list[int]]], dict[tuple[str, int], Row]]:
     topic = spark.createDataFrame([("s", "c", name, None, count, 1, 1, {}) for name, count in partitions.items()], TOPIC.columns)
     group = spark.createDataFrame([("s", "c", "g", "classic", assignor, "Stable", 1, len(members))], CONSUMER_GROUP.columns)
-    member = spark.createDataFrame([("s", "c", "g", id, None, None, None, topics, None) for id, topics in members.items()], GROUP_MEMBER.columns)
+    member = spark.createDataFrame([("s", "c", "g", id, None, None, None, topics, None, None) for id, topics in members.items()], GROUP_MEMBER.columns)
     observed = spark.createDataFrame([("s", "c", "T1", partition, "g", id) for partition, id in (seen or {}).items()], OBSERVED_ASSIGNMENT.columns)
     assignment, summary = consumer_assignment.transform(topic, group, member, observed, parameters={})
     held: dict[tuple[str, int], dict[str, list[int]]] = {}
@@ -53,7 +53,7 @@ def test_a_share_group_is_left_out(spark: SparkSession) -> None:
     """Beside a group whose protocol no dump tells."""
     topic = spark.createDataFrame([("s", "c", "T1", None, 2, 1, 1, {})], TOPIC.columns)
     group = spark.createDataFrame([("s", "c", name, protocol, None, "Stable", 1, 1) for name, protocol in (("g", None), ("q", "share"))], CONSUMER_GROUP.columns)
-    member = spark.createDataFrame([("s", "c", name, "C1", None, None, None, ["T1"], None) for name in ("g", "q")], GROUP_MEMBER.columns)
+    member = spark.createDataFrame([("s", "c", name, "C1", None, None, None, ["T1"], None, None) for name in ("g", "q")], GROUP_MEMBER.columns)
     observed = spark.createDataFrame([("s", "c", "T1", 0, "q", "C1")], OBSERVED_ASSIGNMENT.columns)
     for df in consumer_assignment.transform(topic, group, member, observed, parameters={}):
         assert {row.group_id for row in df.collect()} == {"g"}

@@ -10,7 +10,7 @@
     {"log_dirs_of":1,"log_dirs":[{"log_dir":"/data","error":null,"total_bytes":9,"usable_bytes":5,"replicas":[{"topic":"orders",
      "partition":0,"size_bytes":4,"offset_lag":0,"future":false}]}]}
     {"group":"g","protocol":"consumer","assignor":"uniform","state":"Stable","coordinator_id":1,"members":[{"member_id":"m",
-     "group_instance_id":null,"client_id":"c","host":"/10.0.0.1","rack":null,"assignment":{"orders":[0]}}],
+     "group_instance_id":null,"client_id":"c","host":"/10.0.0.1","rack":null,"assignment":{"orders":[0]},"topics":["orders"],"topic_regex":null}],
      "offsets":[{"topic":"orders","partition":0,"offset":7,"log_end_offset":10,"lag":3}]}
     {"keys_of":"orders","partition":0,"from_offset":0,"to_offset":10,"keys":[{"key":"azE=","records":10,"size_bytes":990}]}   in base64
     {"untold":"log dirs of broker 2","why":"TimeoutException: ...","unsupported":false}
@@ -216,6 +216,8 @@ def _member(group_id: str, protocol: str, told: dict[str, Any]) -> MemberLine:
     return MemberLine(
         group_id, _text(told, "member_id"), _optional_text(told, "group_instance_id"), _optional_text(told, "host"),
         _optional_text(told, "client_id"), protocol, len(assignment), assignment, _optional_text(told, "rack"),
+        tuple(topic_name(topic) for topic in _list(told, "topics")) if told.get("topics") is not None else None,
+        _optional_text(told, "topic_regex"),
     )
 
 

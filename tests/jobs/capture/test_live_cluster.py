@@ -35,7 +35,7 @@ SHARE_DUMPS = {
 # What a capture tells and these dumps do not; of all else the tables are the same.
 ONLY_CAPTURED = {
     "cluster": ("sources", "captured_at"), "log_dir": ("capacity_bytes", "total_bytes", "usable_bytes"), "partition": ("log_start_offset",),
-    "group_member": ("rack",),
+    "group_member": ("rack", "topics", "topic_regex"),
 }
 # Groups commit over and over, so that the logs of their own topics grow.
 GROWING = {"partition": ("log_end_offset",), "replica": ("size_bytes", "offset_lag")}
@@ -169,6 +169,11 @@ def test_a_capture_is_the_same_tables_as_what_kafka_s_tools_say(settled: Live) -
     assert {row["leader"] for row in by_capture["partition"].to_pylist() if row["topic"] == "lost"} == {None, 1}
     assert any(row["elr"] for row in by_capture["partition"].to_pylist())
     assert {row["rack"] for row in by_capture["group_member"].to_pylist() if row["group_id"] == "new"} == {"rack-b"}
+    subscribed = sorted((row["group_id"], row["topics"], row["topic_regex"]) for row in by_capture["group_member"].to_pylist())
+    assert subscribed == [
+        ("desk", ["orders"], None), ("desk", ["orders", "single"], None), ("new", ["orders"], None), ("new", ["orders"], None),
+        ("share-desk", ["orders"], None),
+    ]  # fmt: skip
     assert all(row["total_bytes"] > row["usable_bytes"] > 0 for row in by_capture["log_dir"].to_pylist())
 
 

@@ -175,7 +175,7 @@ def test_group_of_all_its_tables() -> None:
     )
     assert found.rows["consumer_group"] == [("g", None, "range", "Stable", 2, 2)]
     assert found.rows["group_member"] == [
-        ("g", "m1", None, "c1", "/h1", ["t", "u"], None), ("g", "m2", None, "c2", "/h2", ["t", "u"], None)
+        ("g", "m1", None, "c1", "/h1", ["t", "u"], None, None), ("g", "m2", None, "c2", "/h2", ["t", "u"], None, None)
     ]
     assert found.rows["observed_assignment"] == [("t", 0, "g", "m1"), ("u", 3, "g", "m1")]
     assert found.rows["committed_offset"] == [("t", 0, "g", 5, 9, 4), ("u", 3, "g", None, 9, None)]
@@ -184,7 +184,7 @@ def test_group_of_all_its_tables() -> None:
 
 def test_offsets_alone_tell_members_and_what_they_hold() -> None:
     found = merged(a=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 - - -\ng - - - - - m2 /h2 c2\n")
-    assert found.rows["group_member"] == [("g", "m1", None, "c1", "/h1", ["t"], None), ("g", "m2", None, "c2", "/h2", ["t"], None)]
+    assert found.rows["group_member"] == [("g", "m1", None, "c1", "/h1", ["t"], None, None), ("g", "m2", None, "c2", "/h2", ["t"], None, None)]
     assert found.rows["observed_assignment"] == [("t", 0, "g", "m1")]
     assert found.rows["consumer_group"] == [("g", None, None, None, None, 2)]
 

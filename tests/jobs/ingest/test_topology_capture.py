@@ -98,6 +98,22 @@ def test_members_of_a_share_group_hold_a_partition_together() -> None:
     ]
 
 
+def test_a_member_subscribes_to_what_the_protocol_tells(tmp_path: Path) -> None:
+    """Whether it holds some of that or not; what a regular expression comes to, only what is held tells."""
+    members = [
+        MEMBER | {"member_id": "by name", "topics": ["orders", "other"], "topic_regex": None},
+        MEMBER | {"member_id": "by both", "assignment": {}, "topics": ["other"], "topic_regex": "o.*"},
+        MEMBER | {"member_id": "idle", "assignment": {}, "topics": ["other"]},
+        MEMBER | {"member_id": "untold", "assignment": {}, "topics": None},
+    ]
+    found = ingested(tmp_path, east={"a": text(GROUP | {"members": members})})
+    assert {row["member_id"]: (row["topics"], row["topic_regex"]) for row in found["group_member"].to_pylist()} == {
+        "by name": (["orders", "other"], None), "by both": (["orders", "other"], "o.*"), "idle": (["other"], None), "untold": (["orders"], None),
+    }
+    bad = read(GROUP | {"members": [MEMBER | {"topics": ["a b"]}]})
+    assert [rejected.reason for rejected in bad.rejected] == ["no name that Kafka allows for a topic"]
+
+
 def test_keys_are_a_sample_of_where_they_were_found() -> None:
     told = [(None, 1, 9), ("azE=", 2, 20), ("?", 1, 1)]
     keys = [{"key": key, "records": records, "size_bytes": size} for key, records, size in told]
