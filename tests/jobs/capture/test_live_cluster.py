@@ -24,7 +24,7 @@ from jobs.capture.connection import from_airflow
 from kafka_model.attribution import Found, attribute
 from tests.cluster import Cluster, cluster, command
 from tests.cluster.record import DUMPS, KRAFT_DUMPS
-from tests.cluster.security import PASSWORD, USER, Security, security
+from tests.cluster.security import PASSWORD, STORE_PASSWORD, USER, Security, security
 from tests.cluster.workload import Group, Sent, Workload, workload
 from tests.cluster.zookeeper import zookeeper_cluster
 
@@ -125,6 +125,12 @@ def dump(kafka: Cluster, folder: Path, asked: Mapping[str, Sequence[str]]) -> No
         (folder / f"{name}.txt").write_text(kafka.tool(tool, *arguments))
 
 
+def by_librdkafka(security: Security, mechanism: str) -> dict[str, str]:
+    """What an Airflow connection of the conn type kafka has in its extra."""
+    files = {"ca": security.certificate, "certificate": security.client_certificate, "key": security.client_key}
+    return {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, **{f"ssl.{name}.location": str(path) for name, path in files.items()}}
+
+
 def test_a_broker_that_is_down_is_a_fact_and_no_failure(live: Live) -> None:
     live.kafka.kill(3)
     told = captured(live.folder / "down", {"bootstrap.servers": live.kafka.bootstrap} | IMPATIENT)
@@ -198,14 +204,14 @@ def test_the_same_capture_is_the_same_tables_wherever_and_whenever_it_is_read(se
 def test_tls_and_sasl_tell_the_same_and_no_secret_anywhere(
     settled: Live, mechanism: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "ssl.ca.location": str(settled.security.certificate)}
+    told = by_librdkafka(settled.security, mechanism)
     host, port = settled.kafka.secure_bootstrap.split(",")[0].split(":")
     caplog.set_level(logging.DEBUG)
     source = settled.folder / mechanism
     secured = captured(source, from_airflow(host, int(port), USER, PASSWORD, told))
     assert steady(secured) == steady(captured(settled.folder / "plain", {"bootstrap.servers": settled.kafka.bootstrap}))
     everything = [json.dumps(secured), caplog.text, *capfd.readouterr(), *(str(table.to_pydict()) for table in tables(source).values())]
-    for secret in (PASSWORD, json.dumps(PASSWORD)[1:-1], "quoted", settled.security.properties["ssl.keystore.password"], "LoginModule"):
+    for secret in (PASSWORD, json.dumps(PASSWORD)[1:-1], "quoted", STORE_PASSWORD, "LoginModule", "PRIVATE KEY"):
         assert [text for text in everything if secret in text] == []
 
 
@@ -228,7 +234,7 @@ def test_the_keys_of_the_last_records_tell_which_client_put_them_there(settled: 
 
 
 def test_who_is_not_let_in_is_told_why_and_not_the_password(settled: Live) -> None:
-    told = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "ssl.ca.location": str(settled.security.certificate)}
+    told = by_librdkafka(settled.security, "PLAIN")
     wrong = from_airflow(settled.kafka.secure_bootstrap, None, USER, "open sesame", told)
     source = settled.folder / "mixed"
     plain = {"bootstrap.servers": settled.kafka.bootstrap}
@@ -244,12 +250,21 @@ def test_who_is_not_let_in_is_told_why_and_not_the_password(settled: Live) -> No
     assert "sesame" not in json.dumps(lines(source, "shut"))
 
 
+def test_a_listener_that_asks_for_a_certificate_lets_nobody_in_without(settled: Live) -> None:
+    told = by_librdkafka(settled.security, "PLAIN")
+    bare = {name: value for name, value in told.items() if name not in ("ssl.certificate.location", "ssl.key.location")}
+    connection = from_airflow(settled.kafka.secure_bootstrap, None, USER, PASSWORD, bare) | IMPATIENT
+    unread = capture_clusters(str(settled.folder / "bare"), {"bare": lambda client: connection})
+    assert unread["bare"].startswith("SSLHandshakeException: ")
+
+
 def test_the_command_takes_the_properties_that_kafka_s_tools_take(settled: Live, tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     escaped = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
     config.write_text(
         "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nssl.truststore.type=PEM\n"
-        f"ssl.truststore.location={settled.security.certificate}\n"
+        f"ssl.truststore.location={settled.security.certificate}\nssl.keystore.type=PKCS12\n"
+        f"ssl.keystore.location={settled.security.client_store}\nssl.keystore.password={STORE_PASSWORD}\n"
         f'sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="{USER}" password="{escaped}";\n'
     )
     asked = ["capture", str(tmp_path / "dumps" / "east"), "--bootstrap-server", settled.kafka.secure_bootstrap]
