@@ -144,7 +144,8 @@ def broker_ids(values: object, name: str) -> tuple[int, ...]:
 
 
 def config_value(name: str, value: object) -> str:
-    """The value of a config, if it can be stored, and be counted with where that is done."""
+    """The value of a config, if it and the config's name can be stored, and be counted with where that is done."""
+    plain_text(name, "the name of a config")
     if name == "min.insync.replicas":
         identifier(value, name)
     return plain_text(value, name)

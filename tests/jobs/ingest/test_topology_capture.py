@@ -142,6 +142,8 @@ def test_what_is_not_told_is_rejected_unless_the_brokers_are_too_old_to_be_asked
         ({**TOPIC, "partitions": [{**PARTITION, "end_offset": -1}]}, 3, ["end_offset is not within 0 and 9223372036854775807"]),
         ({"log_dirs_of": 1, "log_dirs": [{"log_dir": "/d"}, {"log_dir": 1}]}, 1, ["replicas is no list", "log_dir is no text"]),
         ({**GROUP, "members": [{**MEMBER, "assignment": {"orders": [0, 0]}}]}, 2, ["a partition is assigned twice"]),
+        ({**TOPIC, "configs": {"retention\udcee.ms": "1"}}, 0, ["the name of a config is no text"]),
+        ({"configs_of": "broker", "name": "1", "configs": {"\ud800": "1"}}, 1, ["the name of a config is no text"]),
         ({"configs_of": "broker", "name": "1", "configs": {"min.insync.replicas": "x"}}, 1, ["min.insync.replicas is no whole number"]),
     ],
 )
