@@ -86,6 +86,12 @@ def report() -> SparkSubmitOperator:
     return submit("report", ["report", *_NIGHT, "--report", REPORT], retries=0)
 
 
+def maintain() -> SparkSubmitOperator:
+    """Let old nights leave the lake, and keep the others in few files."""
+    kept = ["--keep-nights", "{{ params.keep_nights }}", "--vacuum-hours", "{{ params.vacuum_hours }}"]
+    return submit("maintain", ["maintain", "--lake", LAKE, *kept])
+
+
 def form(consequence: str) -> dict[str, Any]:
     """What a DAG is that runs when someone asks; `consequence` of a failure is said in the log and the report's tab."""
     return {

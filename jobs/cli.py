@@ -325,6 +325,20 @@ def generate(
 
 
 @app.command()
+def maintain(
+    lake: LakeUri = DEFAULT_LAKE,
+    keep_nights: Annotated[int, typer.Option(min=1, help="The newest so many published nights stay.")] = 400,
+    vacuum_hours: Annotated[int, typer.Option(min=0, help="Files that no version of the last so many hours has are removed.")] = 168,
+) -> None:
+    """Let old nights leave the lake, and keep the others in few files."""
+    from jobs.maintain import maintain as tidy
+
+    with (place := _lake(lake)).sole_writer(), _telling("maintain"):
+        gone = tidy(place, keep_nights=keep_nights, vacuum_hours=vacuum_hours)
+    _say(f"{len(gone)} nights have left" + (f": {gone[0]} to {gone[-1]}" if gone else ""))
+
+
+@app.command()
 def airflow(
     source: Annotated[Path, typer.Option(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = BUNDLED,
     lake: Annotated[Path, typer.Option(help="Where the Delta tables lie.", envvar="TOPOLOGY_LAKE")] = Path(DEFAULT_LAKE),

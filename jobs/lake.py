@@ -23,7 +23,7 @@ from pyarrow import fs
 from pyarrow.dataset import Dataset
 
 from jobs.errors import AuditError
-from jobs.tables import Table
+from jobs.tables import CLUSTER, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -184,6 +184,41 @@ class Lake:
         spark = self.spark()
         folders = [spark._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/snapshot_id={id.replace(':', '%3A')}") for id in _values(snapshot_id)]
         return not any(folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder) for folder in folders)
+
+    def snapshots(self) -> list[str]:
+        """Every snapshot that was begun, published or not."""
+        if self.in_process:
+            return sorted({partition["snapshot_id"] for partition in self._open(CLUSTER).partitions()})
+        return sorted(row.snapshot_id for row in self.read(CLUSTER).select("snapshot_id").distinct().collect())
+
+    def expire(self, table: Table, snapshots: Sequence[str]) -> None:
+        """Delete the rows of these snapshots: whole partitions, so that no file is read or rewritten."""
+        if not snapshots:
+            return
+        if self.in_process:
+            self._open(table).delete(_predicate({"snapshot_id": snapshots}))
+        else:
+            self.spark().sql(f"DELETE FROM delta.`{self.path(table)}` WHERE {_predicate({'snapshot_id': snapshots})}")
+
+    def compact(self, table: Table) -> None:
+        """Make one file of the small ones that a slice was written in, and a checkpoint of the commits so far."""
+        if self.in_process:
+            delta = self._open(table)
+            delta.optimize.compact()
+            delta.create_checkpoint()
+        else:
+            self.spark().sql(f"OPTIMIZE delta.`{self.path(table)}`")
+
+    def vacuum(self, table: Table, hours: int) -> None:
+        """Remove the files that no version of the last so many hours has."""
+        if self.in_process:
+            delta = self._open(table)
+            delta.vacuum(hours, dry_run=False, enforce_retention_duration=False)
+            delta.cleanup_metadata()
+        else:
+            spark = self.spark()
+            spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+            spark.sql(f"VACUUM delta.`{self.path(table)}` RETAIN {hours} HOURS")
 
     def _open(self, table: Table) -> DeltaTable:
         try:

@@ -7,12 +7,13 @@ columns; kafka_model.partitioner has it for values. Where keys were found tells 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType
 
 from jobs.session import kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
@@ -93,9 +94,8 @@ def transform(
 def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
     """Each sampled key, and each explicit partition, with the partition that its records go to."""
     told = key_sample.where("key IS NOT NULL OR partition IS NOT NULL").join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
-    columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in told.schema.fields)
     return (
-        told.mapInArrow(_hash, f"{columns}, hash INT")
+        told.withColumn("hash", _hash("key"))
         .withColumn("explicit", F.col("partition").isNotNull())
         .withColumn("partition", F.coalesce("partition", F.expr("(hash & 2147483647) % partitions")))
         # kafka_model.foreign_partitioner's consistent_random
@@ -132,13 +132,14 @@ def _attributed(group: tuple[pa.Scalar, ...], found: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([pa.array([value], field.type) for value, field in zip(row, schema, strict=True)], schema=schema)
 
 
-def _hash(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        key = batch.column("key").fill_null(b"")
-        _, offsets, data = key.buffers()
-        first = np.frombuffer(offsets, dtype=np.int32, count=key.offset + len(key) + 1)[key.offset :]
-        bytes_ = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
-        yield batch.append_column("hash", pa.array(murmur2_batch(bytes_, first), pa.int32()))
+@F.arrow_udf(IntegerType())
+def _hash(key: pa.Array) -> pa.Array:
+    """murmur2 of each key; only keys cross over to Python: Arrow's Java writes a run of n null lists in n * n steps."""
+    key = key.fill_null(b"")
+    _, offsets, data = key.buffers()
+    first = np.frombuffer(offsets, dtype=np.int32, count=key.offset + len(key) + 1)[key.offset :]
+    bytes_ = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
+    return pa.array(murmur2_batch(bytes_, first), pa.int32())
 
 
 def _turns(partition: DataFrame, *, counter: int) -> DataFrame:

@@ -24,28 +24,28 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from jobs.cli import REPOSITORY
+from jobs.lake import Lake
 from jobs.tables import TABLES
 from jobs.views import ask_duckdb
-from jobs.lake import Lake
 
 FIRST = date(2026, 1, 1)
 COMMAND = str(Path(sys.executable).with_name("topology-audit"))
 
 
 def queries() -> list[str]:
-    """Those of the README's block of SQL."""
-    (block,) = re.findall(r"```sql\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL)
-    return [" ".join(query.split()) for query in re.sub(r"--[^\n]*", "", block).split(";") if query.strip()]
+    """Those of the README."""
+    return re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (REPOSITORY / "README.md").read_text())
 
 
 def multiply(folder: Path, nights: int) -> None:
     """The rows of the one night, again for each day after it."""
     for table in TABLES:
-        rows = DeltaTable(folder / table.name).to_pyarrow_table()
+        delta = DeltaTable(folder / table.name)
+        rows = delta.to_pyarrow_table()
         place = rows.schema.get_field_index("snapshot_id")
         for number in range(1, nights):
             named = pa.repeat(pa.scalar(f"{FIRST + timedelta(number)}"), len(rows))
-            write_deltalake(folder / table.name, rows.set_column(place, "snapshot_id", named), mode="append")
+            write_deltalake(delta, rows.set_column(place, "snapshot_id", named), mode="append")
 
 
 def seconds(lake: Lake, query: str) -> float:

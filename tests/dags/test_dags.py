@@ -58,16 +58,16 @@ def rendered(dag: DAG, **form: Any) -> dict[str, Any]:
 
 def test_exactly_these_dags_load(bag: DagBag) -> None:
     assert bag.import_errors == {}
-    assert set(bag.dags) == {"nightly", "plan", "what_if"}
+    assert set(bag.dags) == {"maintenance", "nightly", "plan", "what_if"}
 
 
 def test_only_the_files_with_a_dag_are_parsed(bag: DagBag) -> None:
-    assert {Path(stat.file).name for stat in bag.dagbag_stats} == {"nightly.py", "plan.py", "what_if.py"}
+    assert {Path(stat.file).name for stat in bag.dagbag_stats} == {"maintenance.py", "nightly.py", "plan.py", "what_if.py"}
 
 
 def test_parsing_loads_no_spark_pandas_or_great_expectations(wired: None) -> None:
     parse = (
-        "import sys; from airflow.dag_processing.dagbag import DagBag; bag = DagBag(dag_folder=sys.argv[1]); assert len(bag.dags) == 3;"
+        "import sys; from airflow.dag_processing.dagbag import DagBag; bag = DagBag(dag_folder=sys.argv[1]); assert len(bag.dags) == 4;"
         "print([name for name in ('pyspark', 'pandas', 'great_expectations', 'duckdb', 'numba', 'typer') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", parse, str(DAGS)], capture_output=True, text=True, check=True)
@@ -157,6 +157,12 @@ def test_a_form_with_this_in_it_is_refused(bag: DagBag, dag_id: str, form: dict[
 
     with pytest.raises(ParamValidationError):
         rendered(bag.dags[dag_id], **form)
+
+
+def test_maintenance_is_asked_for_in_these_words(bag: DagBag) -> None:
+    asked = ["maintain", "--lake", "/lake", "--keep-nights", "400", "--vacuum-hours", "168"]
+    assert rendered(bag.dags["maintenance"]) == {"maintain": asked}
+    assert rendered(bag.dags["maintenance"], keep_nights=30, vacuum_hours=0)["maintain"][4:] == ["30", "--vacuum-hours", "0"]
 
 
 def test_every_task_but_the_capture_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:

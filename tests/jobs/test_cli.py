@@ -12,7 +12,7 @@ import pytest
 from jobs.lake import Lake
 from jobs.views import open_in_duckdb
 
-COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "airflow"]
+COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
 
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

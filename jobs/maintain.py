@@ -1,0 +1,34 @@
+"""maintain: old nights leave the lake, the others lie in few files, and what no reader can still be reading is removed.
+
+A night leaves `snapshot` first, so that readers see all of it or nothing. Each cluster keeps its newest published night, however old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from jobs.lake import Lake
+from jobs.tables import SNAPSHOT, TABLES
+
+
+def expired(published: Iterable[Mapping[str, Any]], known: Collection[str], keep_nights: int) -> list[str]:
+    """Of the known snapshots, those older than the newest `keep_nights` published ones, but for the newest of each cluster.
+
+    `published` are rows of `snapshot`. Of nights that are not published, those stay that are newer than the oldest that is kept.
+    """
+    of_cluster = dict(sorted((row["cluster_id"], row["snapshot_id"]) for row in published))
+    kept = sorted({row["snapshot_id"] for row in published})[-keep_nights:]
+    return sorted(id for id in known if kept and id < kept[0] and id not in of_cluster.values())
+
+
+def maintain(lake: Lake, *, keep_nights: int, vacuum_hours: int) -> list[str]:
+    """Expire, compact and vacuum every table of a lake; returns the snapshots that left."""
+    published = lake.rows(SNAPSHOT)
+    gone = expired(published, lake.snapshots(), keep_nights)
+    for table in (SNAPSHOT, *(table for table in TABLES if table is not SNAPSHOT)):
+        if lake.has(table):  # a lake of an older version has not all of them
+            lake.expire(table, gone)
+            lake.compact(table)
+            lake.vacuum(table, vacuum_hours)
+    return gone

@@ -1,0 +1,61 @@
+"""Old nights leave the lake whole; what stays is the same rows in fewer files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from jobs.lake import Lake
+from jobs.maintain import expired, maintain
+from jobs.tables import BROKER, CLUSTER, SNAPSHOT, TABLES
+
+NIGHTS = [f"2026-01-0{day}" for day in range(1, 6)]
+
+
+def published(*pairs: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"snapshot_id": snapshot_id, "cluster_id": cluster_id} for snapshot_id, cluster_id in pairs]
+
+
+@pytest.mark.parametrize(
+    ("keep_nights", "gone"),
+    [(1, ["2026-01-02", "2026-01-03", "2026-01-04"]), (2, ["2026-01-02", "2026-01-03"]), (4, []), (400, [])],
+)
+def test_the_newest_nights_stay_and_the_newest_of_each_cluster(keep_nights: int, gone: list[str]) -> None:
+    rows = published(*((night, "a") for night in NIGHTS), ("2026-01-01", "b"))
+    assert expired(rows, NIGHTS, keep_nights) == gone
+
+
+def test_a_night_that_was_not_published_goes_with_those_before_it() -> None:
+    rows = published(("2026-01-02", "a"), ("2026-01-04", "a"))
+    assert expired(rows, NIGHTS, 1) == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    assert expired(rows, NIGHTS, 2) == ["2026-01-01"]
+    assert expired([], NIGHTS, 1) == []
+
+
+@pytest.mark.parametrize("as_uri", [False, True])
+def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path, spark: SparkSession, as_uri: bool) -> None:
+    folder = Lake(str(tmp_path), lambda: spark)
+    for table in TABLES if not as_uri else (SNAPSHOT, CLUSTER, BROKER):
+        folder.create(table)
+    for night in NIGHTS:
+        clusters = ["a", "b"] if night == NIGHTS[0] else ["a"]
+        for id in clusters:  # a file each
+            write_deltalake(tmp_path / "cluster", pa.Table.from_pylist([{"snapshot_id": night, "cluster_id": id, "controller": "kraft", "elr": False, "sources": []}], CLUSTER.schema), mode="append")
+            write_deltalake(tmp_path / "broker", pa.Table.from_pylist([{"snapshot_id": night, "cluster_id": id, "broker_id": 1, "live": True}], BROKER.schema), mode="append")
+        rows = [{"snapshot_id": night, "cluster_id": id, "published_at": datetime(2026, 1, 1, tzinfo=UTC)} for id in clusters]
+        folder.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=night)
+    lake = Lake(tmp_path.as_uri(), lambda: spark) if as_uri else folder
+
+    assert maintain(lake, keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
+
+    left = [("2026-01-01", "a"), ("2026-01-01", "b"), ("2026-01-04", "a"), ("2026-01-05", "a")]
+    for table in (SNAPSHOT, CLUSTER, BROKER):
+        assert sorted((row["snapshot_id"], row["cluster_id"]) for row in folder.rows(table)) == left
+        files = sorted(path.parent.name for path in (tmp_path / table.name).glob("snapshot_id=*/*.parquet"))
+        assert files == ["snapshot_id=2026-01-01", "snapshot_id=2026-01-04", "snapshot_id=2026-01-05"]
+    assert maintain(lake, keep_nights=2, vacuum_hours=0) == []
