@@ -7,9 +7,11 @@ Delta table that a session writes, and half a second for each after it). A lake 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
@@ -18,11 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import TableNotFoundError
+from deltalake.transaction import AddAction
 from filelock import FileLock, Timeout
 from pyarrow import fs
 from pyarrow.dataset import Dataset
 
 from jobs.errors import AuditError
+from jobs.table_file import TableFile, TableFileWriter
 from jobs.tables import CLUSTER, Table
 
 if TYPE_CHECKING:
@@ -144,11 +148,18 @@ class Lake:
         few = self.few(table, **slice)
         return (self.read(table, **slice).toArrow() if few is None else few).to_pylist()
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame, *, few: bool, **slice: Slice) -> None:
+    def file_writer(self, **slice: str) -> Callable[[Table], TableFileWriter] | None:
+        """With what workers write the rows of a slice as files that `replace` takes; None: rows are Spark's to write here."""
+        return partial(TableFileWriter, str(self.folder), slice) if self.in_process else None
+
+    def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], *, few: bool, **slice: Slice) -> None:
         """Make rows the whole of the slice, whose single values need not be among their columns. No null where none may be, no unknown column.
 
         `few` rows of a DataFrame come to this process, if the lake is a folder.
         """
+        if isinstance(rows, Sequence):
+            self._commit(table, rows, slice)
+            return
         given = {column: value for column, value in slice.items() if isinstance(value, str)}
         if not isinstance(rows, pa.Table):
             from pyspark.sql import functions as F
@@ -171,6 +182,12 @@ class Lake:
             write_deltalake(self.path(table), rows.cast(pa.schema([field.remove_metadata() for field in table.schema])), mode="overwrite", predicate=_predicate(slice))
         else:
             self._replace_by_spark(table, frame(self.spark(), table, rows), slice)
+
+    def _commit(self, table: Table, files: Sequence[TableFile], slice: Mapping[str, str]) -> None:
+        delta, now_ms = self._open(table), time.time_ns() // 1_000_000
+        added = [AddAction(file.path, file.size_bytes, slice, now_ms, data_change=True, stats=file.stats) for file in files]
+        replaced = [(column, "=", value) for column, value in slice.items()]
+        delta.create_write_transaction(added, "overwrite", delta.schema(), list(table.slice), replaced)
 
     def _replace_by_spark(self, table: Table, df: DataFrame, slice: Mapping[str, Slice]) -> None:
         writer = df.write.format("delta")

@@ -39,6 +39,7 @@ from jobs.check import check
 from jobs.errors import AuditError
 from jobs.lake import Lake, Slice
 from jobs.session import set_for
+from jobs.table_file import TableFile
 from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 
 JOBS: dict[str, ModuleType] = {
@@ -149,9 +150,10 @@ class Night:
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster."""
         _known(parameters)
-        self.begin(ingest.read(self.lake.spark, source, self.snapshot_id), parameters)
+        file_writer = self.lake.file_writer(snapshot_id=self.snapshot_id)
+        self.begin(ingest.read(self.lake.spark, source, self.snapshot_id, file_writer=file_writer), parameters)
 
-    def begin(self, tables: Sequence[pa.Table] | Sequence[DataFrame], parameters: Mapping[str, str]) -> None:
+    def begin(self, tables: Sequence[pa.Table] | Sequence[list[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str]) -> None:
         """Make these, in the order of ingest.WRITES, the night's own; what was published or judged of it before is withdrawn first."""
         asked = list(_known(parameters).items())
         _together(self.lake.create, TABLES)

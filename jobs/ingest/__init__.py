@@ -9,7 +9,8 @@
 
 A source that is small is read on the driver; a larger one by Spark's workers, by the same function. A worker holds one cluster at a time;
 its partitions and logs as columns, but for those of which more than one entry tells. A text of kafka-topics that is larger still is parsed
-in stretches, a task each, before that. A cluster of which nothing was understood still has its row, with no `sources`.
+in stretches, a task each, before that. Where the lake is a folder, the worker that has a cluster's rows writes them into files of its tables,
+and Spark has none of them in hand. A cluster of which nothing was understood still has its row, with no `sources`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import gc
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -32,6 +34,7 @@ from jobs.ingest.partition_lines import Part
 from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
 from jobs.ingest.source import BESIDE, Bytes, Cluster, File, NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
 from jobs.session import set_for
+from jobs.table_file import TableFile, TableFileWriter
 from jobs.tables import (
     BROKER,
     CLUSTER,
@@ -66,24 +69,35 @@ SPLIT_BYTES = 32 << 20  # of a text of kafka-topics: what a task reads in a seco
 
 
 def read(
-    spark: Callable[[], SparkSession], source: str, snapshot_id: str, *, few_bytes: int = FEW_BYTES, split_bytes: int = SPLIT_BYTES
-) -> tuple[pa.Table, ...] | tuple[DataFrame, ...]:
+    spark: Callable[[], SparkSession],
+    source: str,
+    snapshot_id: str,
+    *,
+    file_writer: Callable[[Table], TableFileWriter] | None = None,
+    few_bytes: int = FEW_BYTES,
+    split_bytes: int = SPLIT_BYTES,
+) -> tuple[pa.Table, ...] | tuple[list[TableFile], ...] | tuple[DataFrame, ...]:
     """The tables of WRITES, of all clusters of a source; a source of more than `few_bytes` is read by Spark's workers.
 
-    Of these, a text of kafka-topics that is larger than `split_bytes` is read by several at once.
+    Of these, a text of kafka-topics that is larger than `split_bytes` is read by several at once. With a `file_writer` they write the rows.
     """
     found = clusters(source)
     if sum(map(_size, found)) > few_bytes:
-        return _spread(spark(), source, found, snapshot_id, split_bytes)
+        return _spread(spark(), source, found, snapshot_id, file_writer, split_bytes)
     system, _ = filesystem(source)
     tables = [_cluster(system, cluster, snapshot_id, {}) for cluster in found]
     return tuple(pa.concat_tables(of_clusters) for of_clusters in zip(*tables, strict=True))
 
 
-def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot_id: str, split_bytes: int) -> tuple[DataFrame, ...]:
+def _spread(
+    spark: SparkSession,
+    source: str,
+    found: Sequence[Cluster],
+    snapshot_id: str,
+    file_writer: Callable[[Table], TableFileWriter] | None,
+    split_bytes: int,
+) -> tuple[list[TableFile], ...] | tuple[DataFrame, ...]:
     """Some clusters a task, one after the other, each task as much as the next; large texts in stretches before that, one a task."""
-    # What it makes is kept as Arrow's own bytes, each table's apart, so that Spark need not take up a row before its table is written: a
-    # frame with a column for each table took four times as long, and twenty times the disk.
     from pyspark import StorageLevel
 
     set_for(spark, small=False)
@@ -114,7 +128,7 @@ def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot
                     continue  # whoever then reads the whole file says why it cannot be read
                 yield pa.record_batch({"number": [number], "file": [name], "start": [start], "part": [pickle.dumps(part)]})
 
-    def ingest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def of_clusters(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.Table]]:
         system, _ = filesystem(source)
         rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
         for number, of_cluster in groupby(rows, key=itemgetter(0)):
@@ -122,7 +136,21 @@ def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot
             for _, name, _, part in of_cluster:
                 if name is not None:
                     parts[name].append(pickle.loads(part))
-            tables = _cluster(system, dealt[number], snapshot_id, parts)
+            yield _cluster(system, dealt[number], snapshot_id, parts)
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        writers: dict[str, TableFileWriter] = {}
+        for tables in of_clusters(batches):
+            for table, rows in zip(WRITES, tables, strict=True):
+                if len(rows):
+                    if table.name not in writers:
+                        writers[table.name] = file_writer(table)
+                    writers[table.name].write(rows)
+        for name, writer in writers.items():
+            yield pa.RecordBatch.from_pylist([{"name": name, **asdict(writer.close())}])
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for tables in of_clusters(batches):
             for written, table in zip(WRITES, tables, strict=True):
                 for start in range(0, len(table), _PACKED):
                     yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
@@ -134,11 +162,15 @@ def _spread(spark: SparkSession, source: str, found: Sequence[Cluster], snapshot
         read = spark.range(0, len(stretches), 1, len(stretches))
         read = read.mapInArrow(read_stretches, ", ".join(f"{name} {type}" for name, type in columns.items()))
         work = work.union(read).repartition(tasks, "number").sortWithinPartitions("number", "file", "start")
-    packed = work.mapInArrow(ingest, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
-    return tuple(
-        packed.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, table.columns)
-        for table in WRITES
-    )
+    if file_writer is not None:
+        of_table: dict[str, list[TableFile]] = {table.name: [] for table in WRITES}
+        for file in work.mapInArrow(write, "name STRING, path STRING, size_bytes BIGINT, stats STRING").toArrow().to_pylist():
+            of_table[file.pop("name")].append(TableFile(**file))
+        return tuple(of_table.values())
+    # Kept as Arrow's own bytes, each table's apart, so that Spark need not take up a row before its table is written: a frame with a column
+    # for each table took four times as long, and twenty times the disk.
+    kept = work.mapInArrow(pack, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
+    return tuple(kept.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, table.columns) for table in WRITES)
 
 
 def _size(cluster: Cluster) -> int:

@@ -148,3 +148,25 @@ def test_tables_take_the_frames_twice_over_and_are_the_same(spark: SparkSession,
             lake.replace(table, frames[table.name], few=False, snapshot_id="2026-11-21")
     for table in (CLUSTER, REPLICA, KEY_SAMPLE):
         assert lake.read(table).count() == frames[table.name].count()
+
+
+def test_workers_write_the_rows_that_the_driver_would(spark: SparkSession, tmp_path: Path) -> None:
+    """Into the files of a folder's tables, which delta-rs and Spark read alike, and replace; another night's rows stay."""
+    nights = ("2026-11-20", "2026-11-21T02:00")
+    folder, by_spark = Lake(str(tmp_path), lambda: spark), Lake(tmp_path.as_uri(), lambda: spark)
+    by_driver = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}
+    for night in (*nights, nights[1]):
+        files = ingest.read(lambda: spark, str(BUNDLED), night, file_writer=folder.file_writer(snapshot_id=night), few_bytes=0)
+        for table, of_table in zip(ingest.WRITES, files, strict=True):
+            folder.create(table)
+            folder.replace(table, of_table, few=False, snapshot_id=night)
+    for table in ingest.WRITES:
+        expected = sorted([row for rows in by_driver.values() for row in rows[table].to_pylist()], key=str)
+        assert sorted(folder.rows(table), key=str) == expected, table.name
+        if table in (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE):  # which have all types of columns among them
+            assert sorted(spark.read.format("delta").load(by_spark.path(table)).toArrow().to_pylist(), key=str) == expected, table.name
+    by_spark.replace(PARTITION, by_driver[nights[1]][PARTITION].slice(0, 5), few=False, snapshot_id=nights[1])
+    folder.replace(REPLICA, [], few=False, snapshot_id=nights[1])
+    assert len(folder.rows(PARTITION, snapshot_id=nights[1])) == 5
+    assert len(folder.rows(PARTITION)) == 5 + len(by_driver[nights[0]][PARTITION])
+    assert {row["snapshot_id"] for row in folder.rows(REPLICA)} == {nights[0]}
