@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -385,6 +386,7 @@ def _lake(uri: str) -> Lake:
     return Lake(uri, _spark)
 
 
+@cache  # to ask for it again would set back what is set for the size of the data
 def _spark() -> SparkSession:
     from jobs.session import session
 

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest
+from jobs.cli import _spark
 from jobs.lake import Lake, frame
 from jobs.session import set_for
 from jobs.tables import (
@@ -40,6 +41,13 @@ def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
     found = ingest.read(lambda: spark, str(source), "2026-11-21", **how)
     named = zip(ingest.WRITES, found, strict=True)
     return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in named}
+
+
+def test_a_lake_that_asks_for_the_session_leaves_it_set_as_it_is(spark: SparkSession) -> None:
+    _spark()
+    set_for(spark, small=False)
+    _spark()
+    assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
 
 
 def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
