@@ -14,6 +14,7 @@ from kafka_model.assignor import Member, round_robin
 from kafka_model.assignor import range as range_assignor
 from kafka_model.placement import place_rack_aware, place_rack_unaware
 
+
 @dataclass(frozen=True, slots=True)
 class _Topic:
     name: str

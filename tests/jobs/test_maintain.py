@@ -45,8 +45,9 @@ def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path, spark: Spar
     for night in NIGHTS:
         clusters = ["a", "b"] if night == NIGHTS[0] else ["a"]
         for id in clusters:  # a file each
-            write_deltalake(tmp_path / "cluster", pa.Table.from_pylist([{"snapshot_id": night, "cluster_id": id, "controller": "kraft", "elr": False, "sources": []}], CLUSTER.schema), mode="append")
-            write_deltalake(tmp_path / "broker", pa.Table.from_pylist([{"snapshot_id": night, "cluster_id": id, "broker_id": 1, "live": True}], BROKER.schema), mode="append")
+            for table, more in ((CLUSTER, {"controller": "kraft", "elr": False, "sources": []}), (BROKER, {"broker_id": 1, "live": True})):
+                row = {"snapshot_id": night, "cluster_id": id, **more}
+                write_deltalake(tmp_path / table.name, pa.Table.from_pylist([row], table.schema), mode="append")
         rows = [{"snapshot_id": night, "cluster_id": id, "published_at": datetime(2026, 1, 1, tzinfo=UTC)} for id in clusters]
         folder.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=night)
     lake = Lake(tmp_path.as_uri(), lambda: spark) if as_uri else folder
