@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.session import kept
 from jobs.tables import BROKER, CHANGE, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, LOG_DIR, PARTITION, TOPIC
 
 READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, CONSUMER_GROUP, GROUP_MEMBER)
@@ -80,12 +81,13 @@ def _nights(now: Mapping[str, DataFrame], was: Mapping[str, DataFrame]) -> DataF
     tells = [F.array_sort(F.array_intersect(f"{night}.sources", config_sources)) for night in ("now", "was")]
     of_both = {f"{name}_told": F.coalesce(f"{name}_told", F.lit(False)) | same for name in ("topics", "groups", "members", "racks")}
     nobody = F.array().cast("array<int>")
-    return F.broadcast(
+    known = kept(
         both.join(moved, on="cluster_id", how="left")
         .join(failed, on="cluster_id", how="left")
         .withColumns({**of_both, "configs_told": tells[0] == tells[1]})
         .withColumns({name: F.coalesce(name, nobody) for name in ("lost", "returned", "failed")})
     )
+    return F.broadcast(known)
 
 
 def _pair(now: DataFrame, was: DataFrame, key: Sequence[str], columns: Sequence[str]) -> DataFrame:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.cluster_array import cluster_of
+from jobs.session import kept
 from jobs.tables import (
     BROKER,
     CLUSTER,
@@ -69,13 +70,13 @@ def transform(
         .join(dead_disks, on=_CLUSTER, how="left")
     )
     together = brokers.groupBy(*_CLUSTER).cogroup(loaded.groupBy(*_CLUSTER))
-    said = together.applyInArrow(_judging(thresholds), from_arrow_schema(_SAID)).cache()
+    said = kept(together.applyInArrow(_judging(thresholds), from_arrow_schema(_SAID)))
     return tuple(said.where(F.col(of.name).isNotNull()).select(*_CLUSTER, f"{of.name}.*") for of in WRITES)
 
 
 def _nested(table: Table) -> list[pa.Field]:
-    """The columns of a table after the snapshot and the cluster."""
-    return [field.remove_metadata() for field in list(table.schema)[len(_CLUSTER) :]]
+    """The columns of a table after the snapshot and the cluster; each may be null, where the row is of another table."""
+    return [field.remove_metadata().with_nullable(True) for field in list(table.schema)[len(_CLUSTER) :]]
 
 
 # A row of one of the tables, which its column names; the others are null.

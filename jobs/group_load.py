@@ -9,6 +9,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from jobs.session import kept
+
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
 _MEMBER = [*_CLUSTER, "group_id", "member_id"]
@@ -38,7 +40,7 @@ def group_load(
     cross = racked & (F.col("rack") != from_rack)
     local = cross & F.array_contains(F.transform("isr", lambda id: F.col("rack_of")[id]), F.col("rack"))
     sent_bytes = F.col("sent_bytes")
-    members = (
+    members = kept(
         group_member.select(*_MEMBER, F.coalesce("host", "member_id").alias("host"), "rack")
         .join(held, on=_MEMBER, how="left")
         .groupBy(*_MEMBER, "host")
@@ -53,7 +55,6 @@ def group_load(
             F.count_if(racked).alias("racked"),
             F.count_if(cross).alias("cross_rack_partitions"),
         )
-        .persist()
     )
     hosts = members.groupBy(*_CLUSTER, F.col("host").alias("reader")).agg(
         *(_all(F.col(name)).alias(name) for name in _SUMS), F.array_distinct(F.flatten(F.collect_list("topics"))).alias("topics")

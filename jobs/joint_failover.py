@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from jobs.failover import touched_by_brokers
 from jobs.harm import ONE_BROKER_KILLED
 from jobs.partition_state import accepts, after, led, patterned, quorum_lost, ruled, rules_of, safe
+from jobs.session import kept
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
 from kafka_model.joint_failure import fatal_to_writes, sets_that_fail
 
@@ -56,7 +57,7 @@ def _pairs(rules: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFr
         shared = shared.join(of_side, on=[*_CLUSTER, side], how="inner").select(
             *_PAIR, "shared_partitions", *((F.col(name) + F.col(f"{name}_alone")).alias(name) for name in _HARM)
         )
-    silencing = _silencing(rules, clusters).persist()
+    silencing = kept(_silencing(rules, clusters))
     return shared.join(silencing, on=_PAIR, how="left_anti").unionByName(silencing)
 
 

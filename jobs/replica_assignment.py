@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from jobs.session import kept
 from jobs.tables import BROKER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
 from kafka_model.placement import alternate_racks, replicas_rack_aware, replicas_rack_unaware
 
@@ -28,7 +29,7 @@ _PATTERN = "snapshot_id STRING, cluster_id STRING, replication_factor INT, first
 def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
     cluster = _clusters(broker)
     observed = partition.select(*_TOPIC, "partition", F.col("replicas").alias("observed"), F.size("replicas").alias("replication_factor"))
-    pattern = patterns(broker, topic).persist()
+    pattern = kept(patterns(broker, topic))
     placeable = topic.join(F.broadcast(cluster.drop("brokers")), on=_CLUSTER, how="inner")
     if "start_index" in parameters:  # AdminUtils takes a fixed start index for the shift too
         start, shift = int(parameters["start_index"]), int(parameters.get("shift", parameters["start_index"]))
@@ -36,7 +37,7 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
     else:
         started = placeable.join(_best_start(observed, placeable, pattern), on=_TOPIC, how="left").fillna(0, ["start_index", "shift"])
     span = F.expr("if(replication_factor = 1, 1, greatest(n - 1, 1))")  # shifts that place differently
-    started = started.withColumns({"start_index": F.col("start_index") % F.col("n"), "shift": F.col("shift") % span}).persist()
+    started = kept(started.withColumns({"start_index": F.col("start_index") % F.col("n"), "shift": F.col("shift") % span}))
 
     assignment = (
         observed.drop("replication_factor")

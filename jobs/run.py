@@ -38,7 +38,7 @@ from jobs import (
 from jobs.check import check
 from jobs.errors import AuditError
 from jobs.lake import Lake, Slice
-from jobs.session import set_for
+from jobs.session import keeping, set_for
 from jobs.table_file import TableFile
 from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 
@@ -166,14 +166,15 @@ class Night:
 
     def step(self, name: str, limits: Limits) -> None:
         """Run a job: from the tables that it reads to those that it writes. What the goals are judged by is of the limits."""
-        job, spark = JOBS[name], self.session()
+        job = JOBS[name]
+        self.session()
         frames = [self.read(table) for table in job.READS] + [self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())]
         parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
         asked = {"thresholds": limits.cruise_control} if job is goal else {}
-        results = job.transform(*frames, parameters=parameters, **asked)
-        more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
-        _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
-        spark.catalog.clearCache()
+        with keeping():
+            results = job.transform(*frames, parameters=parameters, **asked)
+            more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
+            _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""

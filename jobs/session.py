@@ -11,6 +11,9 @@ import atexit
 import hashlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
+_FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
+_KEPT: ContextVar[list[DataFrame] | None] = ContextVar("_KEPT", default=None)
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -54,6 +59,8 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.daemon.module": "jobs.python_daemon",
+        # Else each column tells the JVM the line that made it, and half of what the two say to each other is that.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -103,17 +110,40 @@ def session(**extra: str) -> SparkSession:
 
 def set_for(spark: SparkSession, *, small: bool) -> None:
     """Set a session for the size of what it works on: on a few rows, to plan and compile costs more than all the work."""
-    spark.conf.set("spark.sql.adaptive.enabled", not small)
+    spark.conf.set(_FOR_MANY, not small)
     spark.conf.set("spark.sql.codegen.wholeStage", not small)
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
     spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
 
 
 def kept(df: DataFrame) -> DataFrame:
-    """Rows that several queries of a step read, worked out once; on disk, since in the heap they would leave no room for what is joined."""
+    """Rows that several queries of a step read, worked out once; on disk, since in the heap they would leave no room for what is joined.
+
+    A few of them come to this process: Spark then plans what reads them without what made them, which for few rows is most of the time.
+    """
     from pyspark import StorageLevel
 
-    return df.persist(StorageLevel.DISK_ONLY)
+    spark = df.sparkSession
+    if spark.conf.get(_FOR_MANY) == "false":
+        rows = df.toArrow().combine_chunks()
+        return spark.createDataFrame(rows).coalesce(1)
+    df = df.persist(StorageLevel.DISK_ONLY)
+    if (frames := _KEPT.get()) is not None:
+        frames.append(df)
+    return df
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """Let go at the end what was kept within, and nothing that another step keeps meanwhile."""
+    frames: list[DataFrame] = []
+    token = _KEPT.set(frames)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        for df in frames:
+            df.unpersist()
 
 
 def _archive() -> Path:

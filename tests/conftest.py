@@ -13,3 +13,11 @@ def spark() -> Iterator[SparkSession]:
     spark = session(**{"spark.master": "local[2]"})
     yield spark
     spark.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    """Each query is compared with all that is cached: what the tests before left would cost more than the queries."""
+    yield
+    if (spark := SparkSession.getActiveSession()) is not None:
+        spark.catalog.clearCache()
