@@ -4,86 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
-import requests
-import yaml
 
-from dags.environment import environment
 from jobs.lake import Lake
 from jobs.run import JOBS, NIGHT
-from jobs.session import properties_file
-from jobs.tables import SCENARIO, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.tables import SCENARIO, TABLES, Table
+from tests.docker.standalone import BUNDLED, ROOT, Cluster, rows, standalone, wiring
 
-ROOT = Path(__file__).parents[2]
-BUNDLED = ROOT / "tests" / "snapshots" / "bundled"
 DAY = "2026-01-31"
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    master: str
-    ui: str
-
-    def status(self) -> dict[str, Any]:
-        try:
-            return requests.get(f"{self.ui}/json/", timeout=10).json()
-        except requests.ConnectionError:
-            return {"aliveworkers": 0}
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("spark")
-    services = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())["services"]
-    port, ui = free_port(), free_port()
-    cluster = Cluster(f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{ui}")
-    here = {"spark-master": "127.0.0.1", "7077": str(port), "8081": str(ui), "spark://spark-master:7077": cluster.master}
-    here["/tmp/spark"] = str(folder)
-    wired = os.environ | wiring(folder, cluster.master)
-    processes = []
-    for service in ("spark-master", "spark-worker"):
-        command = [here.get(word, word) for word in services[service]["command"]]
-        more = [] if service == "spark-master" else ["--host", "127.0.0.1", "--webui-port", "0"]
-        with (folder / f"{service}.log").open("w") as log:
-            processes.append(subprocess.Popen([*command[:2], *more, *command[2:]], env=wired, stdout=log, stderr=subprocess.STDOUT))
-    while cluster.status()["aliveworkers"] < 1:
-        assert [process.poll() for process in processes] == [None, None], (folder / "spark-worker.log").read_text()
-        time.sleep(0.2)
-    yield cluster
-    for process in processes:
-        process.terminate()
-        process.wait()
-
-
-def wiring(folder: Path, master: str) -> dict[str, str]:
-    """Airflow's variables, with the settings that the image puts together."""
-    settings = folder / "spark.properties"
-    settings.write_text(properties_file().read_text() + (ROOT / "docker" / "spark-defaults.conf").read_text())
-    return environment(lake=folder / "lake", source=BUNDLED, home=folder / "airflow", spark_properties=settings, master=master)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def rows(lake: Path, table: Table) -> duckdb.DuckDBPyRelation:
-    told = duckdb.from_arrow(Lake(lake.as_uri(), pytest.fail).dataset(table))
-    if "scenario_set" in table.schema.names:
-        told = told.filter("scenario_set = 'nightly'")
-    # When it was published, and which of the broken rows is the example, are each run's own.
-    own = {SNAPSHOT: "published_at", VALIDATION: "example"}
-    return told.project(f"* EXCLUDE ({own[table]})") if table in own else told
+    with standalone(tmp_path_factory.mktemp("spark")) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
