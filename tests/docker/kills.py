@@ -48,7 +48,8 @@ def finish(night: subprocess.Popen[str], what: str, started: float) -> None:
 
 def executors(cluster: Cluster) -> list[psutil.Process]:
     children = [child for pid in cluster.workers for child in psutil.Process(pid).children(recursive=True)]
-    return [child for child in children if child.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())]
+    alive = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in alive if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())]
 
 
 def compare(lake: Path, undisturbed: Path) -> None:
