@@ -31,7 +31,7 @@ with DAG(
     params={
         "keep_nights": Param(400, type="integer", minimum=1, title="Nights to keep", description="The newest so many published nights stay."),
         "vacuum_hours": Param(
-            168, type="integer", minimum=0, title="Hours of versions", description="A reader that began so long ago still finds its files."
+            168, type="integer", minimum=24, title="Hours of versions", description="What began so long ago still finds its files."
         ),
     },
     default_args={"retries": 0, "execution_timeout": timedelta(hours=6), "on_failure_callback": says("the lake is as whole as it was")},

@@ -94,7 +94,7 @@ def nightly(
 
 @app.command()
 def step(
-    name: Annotated[str, typer.Argument(help="ingest, replica_assignment, producer_load, consumer_assignment, log_storage, failover, joint_failover, remedy, broker_balance or goal.")],
+    name: Annotated[str, typer.Argument(help="ingest, or a step after it, such as failover.")],
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
     source: Annotated[str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = str(BUNDLED),
@@ -329,7 +329,7 @@ def generate(
 def maintain(
     lake: LakeUri = DEFAULT_LAKE,
     keep_nights: Annotated[int, typer.Option(min=1, help="The newest so many published nights stay.")] = 400,
-    vacuum_hours: Annotated[int, typer.Option(min=0, help="Files that no version of the last so many hours has are removed.")] = 168,
+    vacuum_hours: Annotated[int, typer.Option(min=24, help="Files that no version of the last so many hours has are removed; a night has some of its own while it is written.")] = 168,
 ) -> None:
     """Let old nights leave the lake, and keep the others in few files."""
     from jobs.maintain import maintain as tidy

@@ -26,6 +26,7 @@ from pyarrow import fs
 from pyarrow.dataset import Dataset
 
 from jobs.errors import AuditError
+from jobs.session import of_arrow
 from jobs.table_file import TableFile, TableFileWriter
 from jobs.tables import CLUSTER, Table
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 Slice = str | Sequence[str]  # the value of a column, or its values
 FEW_BYTES = 16 << 20  # of Parquet: what one process reads in less time than Spark plans to
-_OF_ONE_PARTITION = 10_000  # rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +267,8 @@ class Lake:
 
 
 def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
-    """Rows in this process as a DataFrame: a few of one partition, which needs no shuffle."""
-    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
-    whole = rows.combine_chunks() if len(rows) else table.schema.empty_table()
-    df = spark.createDataFrame(whole, table.columns)
-    return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION else df
+    """Rows in this process as a DataFrame of the table's columns."""
+    return of_arrow(spark, rows, table.columns)
 
 
 def _values(value: Slice) -> Sequence[str]:

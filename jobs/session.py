@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING
 from jobs.jars import CACHE, SPARK_JARS, fetch, java
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 _FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
+_OF_ONE_PARTITION = 10_000  # rows
 _KEPT: ContextVar[list[DataFrame] | None] = ContextVar("_KEPT", default=None)
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -125,12 +127,18 @@ def kept(df: DataFrame) -> DataFrame:
 
     spark = df.sparkSession
     if spark.conf.get(_FOR_MANY) == "false":
-        rows = df.toArrow().combine_chunks()
-        return spark.createDataFrame(rows).coalesce(1)
+        return of_arrow(spark, df.toArrow())
     df = df.persist(StorageLevel.DISK_ONLY)
     if (frames := _KEPT.get()) is not None:
         frames.append(df)
     return df
+
+
+def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
+    """Rows in this process as a DataFrame: a few of one partition, which needs no shuffle."""
+    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
+    df = spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
+    return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION else df
 
 
 @contextmanager

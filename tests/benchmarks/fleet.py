@@ -32,7 +32,7 @@ from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake import Lake
 from jobs.run import GATES, JOBS, NIGHT, Night
-from jobs.session import session
+from jobs.session import session, set_for
 from jobs.tables import Table
 
 SNAPSHOT = "2026-01-01"
@@ -88,10 +88,7 @@ def night(fleet: Fleet, folder: Path, only: list[str] | None, say: Callable[[str
     subject = Night(lake, SNAPSHOT)
     seconds: list[float] = []
     with timed(seconds):
-        spark.conf.set("spark.sql.shuffle.partitions", 8)
-        spark.conf.set("spark.sql.adaptive.enabled", True)
-        spark.conf.set("spark.sql.codegen.wholeStage", True)
-        spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+        set_for(spark, small=False)
         subject.begin([*tables(spark, fleet, SNAPSHOT).values()], {})
     memory.most()
     say(f"generated in {seconds[0]:.1f} s")

@@ -162,7 +162,7 @@ def test_a_form_with_this_in_it_is_refused(bag: DagBag, dag_id: str, form: dict[
 def test_maintenance_is_asked_for_in_these_words(bag: DagBag) -> None:
     asked = ["maintain", "--lake", "/lake", "--keep-nights", "400", "--vacuum-hours", "168"]
     assert rendered(bag.dags["maintenance"]) == {"maintain": asked}
-    assert rendered(bag.dags["maintenance"], keep_nights=30, vacuum_hours=0)["maintain"][4:] == ["30", "--vacuum-hours", "0"]
+    assert rendered(bag.dags["maintenance"], keep_nights=30, vacuum_hours=24)["maintain"][4:] == ["30", "--vacuum-hours", "24"]
 
 
 def test_every_task_but_the_capture_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
