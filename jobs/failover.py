@@ -69,16 +69,15 @@ def nightly(broker: DataFrame) -> DataFrame:
 def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, log_dirs: bool = False) -> tuple[DataFrame, ...]:
     """The scenarios with their counts, the partitions that they touch, and the survivors that take over; `log_dirs`: some of them fail."""
     rules = patterned(ruled(of[PARTITION], of[CLUSTER], of[BROKER], of[TOPIC]))
-    touched = _touched_with_log_dirs(rules, asked, of[REPLICA]) if log_dirs else touched_by_brokers(rules, asked)
     growth = of[PRODUCER_LOAD].where("observed_size_bytes > 0").select(
         *_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte")
     )
-    sized = touched.join(_sizes(of[REPLICA]), on=_PARTITION, how="left").join(growth, on=_PARTITION, how="left")
-    played = kept(_live_through(sized))
+    sized = rules.join(_sizes(of[REPLICA]), on=_PARTITION, how="left").join(growth, on=_PARTITION, how="left")
+    touched = _touched_with_log_dirs(sized, asked, of[REPLICA]) if log_dirs else touched_by_brokers(sized, asked)
+    played = kept(_live_through(touched), FAILOVER)
     sample = of[PRODUCER_LOAD].where("records IS NOT NULL").select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
     load = kept(_load(played, rules, of, sample))
-    summary = _summary(asked, played, load, of, sample)
-    return summary, played.select(*FAILOVER.schema.names), load.select(*FAILOVER_LOAD.schema.names)
+    return _summary(asked, played, load, of, sample), played, load.select(*FAILOVER_LOAD.schema.names)
 
 
 def touched_by_brokers(rules: DataFrame, asked: DataFrame) -> DataFrame:
@@ -116,7 +115,7 @@ def _sizes(replica: DataFrame) -> DataFrame:
 
 
 def _live_through(touched: DataFrame) -> DataFrame:
-    """What becomes of each partition in its scenario: the rows of `failover`, with the replicas that live before and after it."""
+    """What becomes of each partition in its scenario: the rows of `failover`."""
     state = (
         touched.withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))
         .withColumn("after", after(F.col("brokers"), F.col("offline_on")))
@@ -157,10 +156,9 @@ def _live_through(touched: DataFrame) -> DataFrame:
             "at_risk_size_bytes",
             F.when(F.col("at_risk_size_bytes") == 0, F.lit(0)).otherwise(F.ceil(F.col("at_risk_size_bytes") * F.col("records_per_byte"))).alias("at_risk_records"),
             F.col("after.epochs").alias("leader_epochs"),
-            F.col("before.live").alias("live_before"),
-            F.col("after.live").alias("live_after"),
-            "brokers",
-            (F.size("replicas") == 1).alias("alone"),
+            F.size("replicas").alias("assigned_replicas"),
+            F.size("before.live").alias("live_replicas_before"),
+            F.col("after.live").alias("survivors"),
         )
     )
 
@@ -277,13 +275,13 @@ def _load(played: DataFrame, rules: DataFrame, of: Mapping[Table, DataFrame], sa
     groups = of[OBSERVED_ASSIGNMENT].groupBy(_PARTITION).agg(F.count_distinct("group_id").alias("groups"))
     sent = rate.join(groups, on=_PARTITION, how="left").select(*_PARTITION, "rate", F.coalesce("groups", F.lit(0)).alias("groups"))
 
-    def sends(live: str) -> Column:
-        return F.col("rate") * (F.col("groups") + F.size(live) - 1)
+    def sends(live: Column) -> Column:
+        return F.col("rate") * (F.col("groups") + live - 1)
 
-    now = rules.join(sent, on=_PARTITION, how="inner").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.sum(sends("live")).alias("sends_now"))
+    now = rules.join(sent, on=_PARTITION, how="inner").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.sum(sends(F.size("live"))).alias("sends_now"))
     changes = played.join(sent, on=_PARTITION, how="inner")
-    more = changes.select(*_SCENARIO, F.col("leader").alias("broker_id"), sends("live_after").alias("more"))
-    less = changes.select(*_SCENARIO, F.col("leader_before").alias("broker_id"), (-sends("live_before")).alias("more"))
+    more = changes.select(*_SCENARIO, F.col("leader").alias("broker_id"), sends(F.col("live_replicas")).alias("more"))
+    less = changes.select(*_SCENARIO, F.col("leader_before").alias("broker_id"), (-sends(F.col("live_replicas_before"))).alias("more"))
     change = more.unionByName(less).groupBy(*_SCENARIO, "broker_id").agg(F.sum("more").alias("sends_more"))
     capacity = of[BROKER].select(*_CLUSTER, "broker_id", F.col("network_out_capacity_bytes_per_s").alias("capacity"))
     return (
@@ -329,7 +327,7 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
     )
     whole = (
         asked.join(counted, on=_SCENARIO, how="left")
-        .join(_told_by_zookeeper_controller(played, moved), on=_SCENARIO, how="left")
+        .join(_told_by_zookeeper_controller(asked, played, moved), on=_SCENARIO, how="left")
         .fillna(0)
         .join(best, on=_SCENARIO, how="left")
         .join(F.broadcast(rules_of(of[CLUSTER], of[BROKER])), on=_CLUSTER, how="inner")
@@ -352,19 +350,20 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
     return whole.select(*(more[name].alias(name) if name in more else name for name in SCENARIO.schema.names))
 
 
-def _told_by_zookeeper_controller(played: DataFrame, moved: Column) -> DataFrame:
+def _told_by_zookeeper_controller(asked: DataFrame, played: DataFrame, moved: Column) -> DataFrame:
     """Of a scenario in which one broker fails, the partitions of each batch of requests, and how many brokers they concern."""
     handed = F.col("election") == "controlled-shutdown"
     batches = {
         "handed": handed,  # in order: what the broker leads goes to another
-        "followed": ~F.col("alone") & ~F.col("leader_before").eqNullSafe(F.col("brokers")[0]),  # in order: it leaves the ISR of the rest
+        "followed": (F.col("assigned_replicas") > 1) & ~F.col("leader_before").eqNullSafe(F.col("dying")),  # in order: it leaves the ISR of the rest
         "elected": moved & ~handed,
         "left": F.lit(True),
     }
-    concerned = played.where("metadata_records IS NULL AND size(brokers) = 1")
+    of_one = asked.where("size(brokers) = 1").select(*_SCENARIO, F.col("brokers")[0].alias("dying"))
+    concerned = played.where("metadata_records IS NULL").join(F.broadcast(of_one), on=_SCENARIO, how="inner")
     first = F.col("place") == 0  # stands for its partition
     by_survivor = (
-        concerned.select(*_SCENARIO, *(F.coalesce(of, F.lit(False)).alias(name) for name, of in batches.items()), F.posexplode_outer("live_after").alias("place", "survivor"))
+        concerned.select(*_SCENARIO, *(F.coalesce(of, F.lit(False)).alias(name) for name, of in batches.items()), F.posexplode_outer("survivors").alias("place", "survivor"))
         .withColumn("place", F.coalesce("place", F.lit(0)))
         .groupBy(*_SCENARIO, "survivor")
         .agg(*(F.count_if(F.col(name) & first).alias(name) for name in batches), *(F.some(name).alias(f"{name}_reaches") for name in batches))

@@ -17,7 +17,9 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from expectations.limits import Limits
 from jobs import (
@@ -107,6 +109,13 @@ class Night:
     def rows(self, table: Table) -> list[dict[str, Any]]:
         return self.lake.rows(table, snapshot_id=self.snapshot_id)
 
+    def of_cluster(self, table: Table, cluster_id: str) -> pa.Table:
+        """A cluster's rows in this process."""
+        few = self.lake.few(table, snapshot_id=self.snapshot_id)
+        if few is None:
+            return self.read(table).where(F.col("cluster_id") == cluster_id).toArrow()
+        return few.filter(pc.equal(few["cluster_id"], cluster_id))
+
     def run(
         self,
         source: str | None,
@@ -171,10 +180,21 @@ class Night:
         frames = [self.read(table) for table in job.READS] + [self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())]
         parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
         asked = {"thresholds": limits.cruise_control} if job is goal else {}
-        with keeping():
-            results = job.transform(*frames, parameters=parameters, **asked)
-            more = {"scenario_set": failover.NIGHTLY} if job is failover else {}
-            _together(lambda pair: self.replace(*pair, **{name: more[name] for name in pair[0].slice if name in more}), list(zip(job.WRITES, results, strict=True)))
+        self.write(job.WRITES, lambda: job.transform(*frames, parameters=parameters, **asked), **{"scenario_set": failover.NIGHTLY} if job is failover else {})
+
+    def write(self, tables: Sequence[Table], work_out: Callable[[], Sequence[DataFrame]], **slice: str) -> None:
+        """Work these tables out and write them, each its slice."""
+
+        def replace(table: Table, rows: DataFrame) -> None:
+            self.replace(table, rows, **{name: value for name, value in slice.items() if name in table.slice})
+
+        def store(table: Table, rows: DataFrame) -> DataFrame:
+            replace(table, rows)
+            return self.lake.read(table, snapshot_id=self.snapshot_id, **slice)
+
+        with keeping(store) as keeper:
+            results = zip(tables, work_out(), strict=True)
+            _together(lambda pair: replace(*pair), [(table, rows) for table, rows in results if table not in keeper.stored])
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""

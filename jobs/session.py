@@ -11,7 +11,7 @@ import atexit
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from jobs.tables import Table
+
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 _FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
 _OF_ONE_PARTITION = 10_000  # rows
-_KEPT: ContextVar[list[DataFrame] | None] = ContextVar("_KEPT", default=None)
+_KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -118,19 +120,35 @@ def set_for(spark: SparkSession, *, small: bool) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
 
 
-def kept(df: DataFrame) -> DataFrame:
+class Keeper:
+    """What a step keeps: rows on disk, to let go at its end, and tables that are written already.
+
+    `store` writes a table of the step, and reads it back.
+    """
+
+    def __init__(self, store: Callable[[Table, DataFrame], DataFrame]) -> None:
+        self.store = store
+        self.frames: list[DataFrame] = []
+        self.stored: set[Table] = set()
+
+
+def kept(df: DataFrame, of: Table | None = None) -> DataFrame:
     """Rows that several queries of a step read, worked out once; on disk, since in the heap they would leave no room for what is joined.
+    All rows `of` a table that the step writes are written, and read from there.
 
     A few of them come to this process: Spark then plans what reads them without what made them, which for few rows is most of the time.
     """
     from pyspark import StorageLevel
 
-    spark = df.sparkSession
+    spark, keeper = df.sparkSession, _KEEPER.get()
     if spark.conf.get(_FOR_MANY) == "false":
         return of_arrow(spark, df.toArrow())
+    if keeper is not None and of is not None:
+        keeper.stored.add(of)
+        return keeper.store(of, df)
     df = df.persist(StorageLevel.DISK_ONLY)
-    if (frames := _KEPT.get()) is not None:
-        frames.append(df)
+    if keeper is not None:
+        keeper.frames.append(df)
     return df
 
 
@@ -142,15 +160,15 @@ def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> 
 
 
 @contextmanager
-def keeping() -> Iterator[None]:
+def keeping(store: Callable[[Table, DataFrame], DataFrame]) -> Iterator[Keeper]:
     """Let go at the end what was kept within, and nothing that another step keeps meanwhile."""
-    frames: list[DataFrame] = []
-    token = _KEPT.set(frames)
+    keeper = Keeper(store)
+    token = _KEEPER.set(keeper)
     try:
-        yield
+        yield keeper
     finally:
-        _KEPT.reset(token)
-        for df in frames:
+        _KEEPER.reset(token)
+        for df in keeper.frames:
             df.unpersist()
 
 

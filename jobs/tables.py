@@ -430,7 +430,10 @@ FAILOVER = Table("failover", "what a failure does to a partition: only the parti
     metadata_records INT   COMMENT 'PartitionChangeRecords that KRaft writes of it; null: ZooKeeper',
     at_risk_size_bytes BIGINT COMMENT 'what the lost leader has on disk and its successor (without one, the largest replica left) has not: gone if the leader does not come back; 0: the leader stays; null: sizes not told',
     at_risk_records    BIGINT COMMENT 'likewise, by the bytes that a record of the partition took since the previous snapshot; null: not told',
-    leader_epochs      INT    COMMENT 'by how many the leader epoch rises (KRaft: with metadata version 3.6 or later): at each, clients look for the leader anew'
+    leader_epochs      INT    COMMENT 'by how many the leader epoch rises (KRaft: with metadata version 3.6 or later): at each, clients look for the leader anew',
+    assigned_replicas    INT NOT NULL COMMENT 'replicas that it has, on live brokers or dead',
+    live_replicas_before INT NOT NULL COMMENT 'of them, on live brokers',
+    survivors ARRAY<INT> NOT NULL COMMENT 'the brokers of those that still live, in the order of the assignment'
 """, slice=("snapshot_id", "scenario_set"))
 FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivors that gain",
                       ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "broker_id"), f"""
@@ -703,6 +706,19 @@ PLAN_GOAL = Table("plan_goal", "a goal of Cruise Control before and after a plan
     verdict        STRING NOT NULL,
     breaches_before BIGINT NOT NULL,
     breaches        BIGINT NOT NULL
+""", slice=("snapshot_id", "plan_id"))
+PLAN_RULE = Table("plan_rule", "a rule before and after a plan: the night after it, judged as every night is",
+                  ("snapshot_id", "cluster_id", "plan_id", "suite", "rule"), f"""
+    {_PLAN},
+    suite    STRING  NOT NULL COMMENT 'as in validation, as are the other columns',
+    rule     STRING  NOT NULL,
+    severity STRING  NOT NULL COMMENT 'hard or soft',
+    success_before BOOLEAN    COMMENT 'null: its input is not told',
+    success        BOOLEAN    COMMENT 'likewise',
+    broken_rows_before BIGINT NOT NULL,
+    broken_rows        BIGINT NOT NULL,
+    example  STRING           COMMENT 'a row that breaks it after the plan, as JSON; null: none',
+    sentence STRING  NOT NULL COMMENT 'what must hold'
 """, slice=("snapshot_id", "plan_id"))
 
 # ---------------------------------------------------------------- what was judged, and what is published

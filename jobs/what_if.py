@@ -12,7 +12,6 @@ from jobs import failover
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import Night
-from jobs.session import keeping
 from jobs.tables import BROKER, LOG_DIR, SNAPSHOT
 
 
@@ -37,10 +36,10 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     row = _scenario(night, question)
     spark = night.session()
     of_cluster = {table: night.read(table).where(F.col("cluster_id") == question.cluster_id) for table in failover.READS}
-    with keeping():
-        results = failover.outcome(spark.createDataFrame([row], failover.ASKED), of_cluster, log_dirs=bool(question.log_dirs))
-        for table, df in zip(failover.WRITES, results, strict=True):
-            night.replace(table, df, scenario_set=question.id)
+    asked = spark.createDataFrame([row], failover.ASKED)
+    for table in failover.WRITES:
+        lake.create(table)  # the night may be of an older version
+    night.write(failover.WRITES, lambda: failover.outcome(asked, of_cluster, log_dirs=bool(question.log_dirs)), scenario_set=question.id)
     return night.snapshot_id
 
 
