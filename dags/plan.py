@@ -2,9 +2,10 @@
 ### The smallest reassignment that mends a cluster
 
 Fill in the form: the cluster, and what else is wanted, such as a broker to drain. The answer is in the **Topology report** tab of the run's
-page: what moves in which wave, and each goal of Cruise Control before and after. Beside the page lie the files for
-`kafka-reassign-partitions` (a wave each, and what undoes it) and `kafka-leader-election`, and `commands.txt`: what to run, throttled. The plan is kept as rows of `plan`, `plan_move`,
-`plan_wave`, `plan_goal` and `plan_scenario`, under the run's id. It reads a published night, changes none of its rows, and executes nothing.
+page: what moves in which wave, and each goal of Cruise Control, each failure and each rule before and after. Beside the page lie the files
+for `kafka-reassign-partitions` (a wave each, and what undoes it) and `kafka-leader-election`, and `commands.txt`: what to run, throttled.
+The plan is kept as rows of `plan`, `plan_move`, `plan_wave`, `plan_goal`, `plan_scenario` and `plan_rule`, under the run's id. It reads a
+published night, changes none of its rows, and executes nothing.
 
 #### When the task is red
 The tab, and the last line of the log, say why: most often a cluster, broker or topic that the snapshot does not know. Trigger a new run
@@ -27,7 +28,8 @@ def question(form: Mapping[str, Any]) -> list[str]:
     """The form as options of `topology-audit plan`."""
     bounds = {"--wave-gib": "wave_gib", "--moves-per-broker": "moves_per_broker", "--network-share": "network_share"}
     bounded = [word for option, field in bounds.items() for word in (option, str(form[field]))]
-    return [*options(form, _LINES), "--balance" if form["balance"] else "--no-balance", *bounded]
+    asked = [f"--{'' if form[name] else 'no-'}{name}" for name in ("balance", "rules")]
+    return [*options(form, _LINES), *asked, *bounded]
 
 
 with DAG(
@@ -43,6 +45,7 @@ with DAG(
         replication_factor=lines("Replication factors", "One a line, as orders=3.", r"^\s*([^=\s]+=[1-9]\d{0,3})?\s*$"),
         topics=lines("Only these topics", "One a line: they alone change, to be rack-safe and off dead brokers.", r"^[^=]*$"),
         balance=Param(True, type="boolean", title="Balance", description="Mend the goals of counts, leaders, disks, network and cpu too."),
+        rules=Param(True, type="boolean", title="Rules", description="Judge every rule on the night after the plan: it takes as long as a night of the cluster."),
         wave_gib=Param(100, type="number", exclusiveMinimum=0, title="GiB a wave", description="What a wave may copy."),
         moves_per_broker=Param(100, type="integer", minimum=1, title="Moves a broker", description="Replicas that a wave may copy to or from one."),
         network_share=Param(

@@ -203,6 +203,7 @@ def plan(
     wave_gib: Annotated[float, typer.Option(min=0.001, help="GiB that a wave may copy.")] = 100.0,
     moves_per_broker: Annotated[int, typer.Option(min=1, help="Replicas that a wave may copy to or from a broker.")] = 100,
     network_share: Annotated[float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that may be in use while it copies: sets the throttle.")] = 0.5,
+    rules: Annotated[bool, typer.Option(help="Judge every rule on the night after the plan: it takes as long as a night of the cluster.")] = True,
     id: Annotated[str | None, typer.Option(help="The plan's id.", show_default="plan and the time")] = None,
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
@@ -221,7 +222,7 @@ def plan(
     )
     place, allowed = _lake(lake), _limits(limits)
     with _telling(f"plan, on {cluster}"):
-        found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed.cruise_control)
+        found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed, rules=rules)
     connection = open_in_duckdb(place)
     parts = pages.plan(connection, found, id)
     pages.show(parts)

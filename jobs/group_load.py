@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.session import kept
+from jobs.variation import variation
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
@@ -71,7 +72,7 @@ def group_load(
             F.size(F.array_distinct(F.flatten(F.collect_list("topics")))).cast("bigint").alias("topics"),
             F.max("partitions").alias("most_partitions"),
             F.min("partitions").alias("fewest_partitions"),
-            _variation("partitions").alias("partition_cv"),
+            variation("partitions").alias("partition_cv"),
             F.max(F.struct("size_bytes", "records", "partitions", "reader"))["reader"].alias("busiest"),
             *(_over_mean(name).alias(alias) for name, alias in (("records", "record_ratio"), ("size_bytes", "byte_ratio"))),
             *(_all(F.col(name)).alias(f"all_{name}") for name in _SUMS),
@@ -108,14 +109,6 @@ def _whole_sum(value: Column, of: Column) -> Column:
 def _all(value: Column) -> Column:
     """The sum; null, if one is not told."""
     return F.when(F.count(value) == F.count("*"), F.sum(value))
-
-
-def _variation(name: str) -> Column:
-    """The coefficient of variation of whole numbers, from their exact sums: Spark's deviation adds in the order in which tasks end, and the
-    last bits of two runs differ. Null: nothing is held.
-    """
-    total = F.sum(name)
-    return F.when(total > 0, F.sqrt(F.count("*") * F.sum(F.col(name) * F.col(name)) - total * total) / total)
 
 
 def _over_mean(name: str) -> Column:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
+from expectations.limits import Limits
+from jobs import planned_night
 from jobs.cluster_array import cluster_of
 from jobs.errors import AuditError
 from jobs.lake import Lake
@@ -33,6 +34,7 @@ from jobs.tables import (
     PLAN_BROKER,
     PLAN_GOAL,
     PLAN_MOVE,
+    PLAN_RULE,
     PLAN_SCENARIO,
     PLAN_WAVE,
     REPLICA,
@@ -45,7 +47,7 @@ from kafka_model.goal import DISK, Thresholds
 from kafka_model.reassignment import Asked, Bounds
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
-WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO)
+WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_RULE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,27 @@ class Question:
     network_share: float = 0.5
 
 
-def answer(lake: Lake, snapshot_id: str | None, question: Question, thresholds: Thresholds) -> str:
-    """Plan on a published snapshot, by default the cluster's newest, and store the plan; returns the snapshot's id."""
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan: the rows of WRITES but PLAN_RULE, without snapshot, cluster and plan; the brokers and the partitions that it changes, as they
+    are at its end, these in the order in which it is done.
+    """
+
+    tables: tuple[pa.Table, ...]
+    brokers: list[dict[str, Any]]
+    settled: dict[tuple[str, int], State]
+
+
+def answer(lake: Lake, snapshot_id: str | None, question: Question, limits: Limits, *, rules: bool = True) -> str:
+    """Plan on a published snapshot, by default the cluster's newest, and store the plan; returns the snapshot's id.
+
+    With `rules`, every rule is judged on the night after the plan, which takes as long as a night of the cluster.
+    """
     night = Night(lake, published(lake, snapshot_id, question.cluster_id))
-    rows = {table: _rows(night, table, question.cluster_id) for table in READS}
-    for table, found in zip(WRITES, planned(rows, question, thresholds), strict=True):
+    rows = {table: night.of_cluster(table, question.cluster_id) for table in READS}
+    plan = planned(rows, question, limits.cruise_control)
+    judged = planned_night.rules(night, question.cluster_id, limits, plan.brokers, plan.settled) if rules else []
+    for table, found in zip(WRITES, (*plan.tables, _table(PLAN_RULE, judged)), strict=True):
         lake.create(table)
         named = found.append_column("plan_id", pa.repeat(question.id, len(found))).append_column(
             "cluster_id", pa.repeat(question.cluster_id, len(found))
@@ -126,8 +144,8 @@ def _sorted(moves: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(moves, key=lambda move: (move["topic"], move["partition"]))
 
 
-def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thresholds) -> tuple[pa.Table, ...]:
-    """The rows of WRITES, without snapshot, cluster and plan."""
+def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thresholds) -> Planned:
+    """The plan of a cluster with these rows of READS."""
     brokers = _brokers(rows, question)
     cluster = _cluster(rows, brokers)
     if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
@@ -181,15 +199,12 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thre
         for name, hard in goal.GOALS.items()
     ]
     found = ([summary], moves, waves, goals, _carried(plan, leader, sizes), scenarios)
-    return tuple(_table(of, rows) for of, rows in zip(WRITES, found, strict=True))
-
-
-def _rows(night: Night, table: Table, cluster_id: str) -> pa.Table:
-    """A cluster's rows in this process."""
-    few = night.lake.few(table, snapshot_id=night.snapshot_id)
-    if few is None:
-        return night.read(table).where(F.col("cluster_id") == cluster_id).toArrow()
-    return few.filter(pc.equal(few["cluster_id"], cluster_id))
+    done = sorted(zip(moves, settled.values(), strict=True), key=lambda each: (each[0]["wave"], each[0]["topic"], each[0]["partition"]))
+    return Planned(
+        tuple(_table(of, rows) for of, rows in zip(WRITES[:-1], found, strict=True)),
+        brokers,
+        {(move["topic"], move["partition"]): state for move, state in done},
+    )
 
 
 def _brokers(rows: Mapping[Table, pa.Table], question: Question) -> list[dict[str, Any]]:

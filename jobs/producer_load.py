@@ -17,6 +17,7 @@ from pyspark.sql.types import IntegerType
 
 from jobs.session import kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
+from jobs.variation import variation
 from kafka_model.attribution import Found, attribute
 from kafka_model.partitioner import murmur2_batch
 
@@ -224,7 +225,7 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
             F.sum("keys").alias("keys"),
             (-F.max(F.struct("records", (-F.col("partition")).alias("p")))["p"]).alias("hottest_partition"),
             F.max("records").alias("most"),
-            F.stddev_pop("records").alias("deviation"),
+            variation("records").alias("record_cv"),
             F.max("explicit_records").alias("named"),
             F.sort_array(F.collect_list("records")).alias("counts"),
             F.sum("observed_records").alias("observed_records"),
@@ -241,7 +242,7 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
             "keys",
             F.when(F.col("records").isNotNull(), F.col("hottest_partition")).alias("hottest_partition"),
             (F.col("most") / F.col("mean")).alias("skew"),
-            (F.col("deviation") / F.col("mean")).alias("record_cv"),
+            "record_cv",
             (F.col("hottest_key") / F.col("records")).alias("hottest_key_share"),
             F.when(
                 F.col("mean").isNotNull(), F.greatest(F.lit(1.0), F.greatest(F.coalesce("together", F.lit(0)), "named") / F.col("mean"))

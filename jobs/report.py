@@ -239,7 +239,7 @@ def _costs(said: Mapping[str, Any]) -> Iterator[str]:
 
 
 def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[RenderableType]:
-    """What a plan moves, in waves, and each goal before and after it."""
+    """What a plan moves, in waves, and each goal, rule and failure before and after it."""
     ask, where = [snapshot_id, id], "WHERE snapshot_id = ? AND plan_id = ?"
     names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "least_moves",
              "stranded_replicas", "throttle_bytes_per_s", "harmed_before", "harmed", "throttle_broker_id")  # fmt: skip
@@ -294,7 +294,16 @@ def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[Rend
         f"FROM plan_move {where} ORDER BY plan_move.wave, plan_move.topic, plan_move.partition LIMIT 200",
         ask,
     )
-    return [summary, goals, waves, *([failures] if failures.row_count else []), moves]
+    broken = "CASE WHEN success{0} THEN 'holds' WHEN success{0} IS NULL THEN 'not told' ELSE CAST(broken_rows{0} AS VARCHAR) || ' broken' END"
+    rules = _rows(
+        connection,
+        "Rules that it changes",
+        {"rule": "left", "": "left", "now": "left", "then": "left", "what would clear it, such as": "left"},
+        f"SELECT suite || '.' || rule, severity, {broken.format('_before')}, {broken.format('')}, coalesce(json_extract_string(example, '$.smallest_change'), '') FROM plan_rule {where} "
+        "AND (success_before IS DISTINCT FROM success OR broken_rows_before <> broken_rows) ORDER BY success, severity, suite, rule",
+        ask,
+    )
+    return [summary, goals, *(each for each in (rules, failures) if each.row_count), waves, moves]
 
 
 def plan_pictures(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> str:

@@ -7,11 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from expectations.limits import limits
 from jobs import ingest
 from jobs.lake import Lake
 from jobs.plan import READS, Question, answer, files, planned
-from jobs.tables import BROKER, PLAN, PLAN_GOAL, SNAPSHOT, TABLES
+from jobs.run import Night
+from jobs.tables import BROKER, PLAN, PLAN_GOAL, PLAN_RULE, VALIDATION
 from kafka_model.goal import Thresholds
 from tests.cluster import Cluster, cluster
 
@@ -32,24 +35,24 @@ def dumped(kafka: Cluster, folder: Path) -> Path:
     return folder
 
 
-def ingested(kafka: Cluster, folder: Path) -> dict:
-    tables = ingest.read(lambda: pytest.fail("a few dumps need no Spark"), str(dumped(kafka, folder)), "s")
+def ingested(source: Path) -> dict:
+    tables = ingest.read(lambda: pytest.fail("a few dumps need no Spark"), str(source), "s")
     return dict(zip(ingest.WRITES, tables, strict=True))
 
 
-def test_what_was_planned_is_what_kafka_makes_of_it(tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a few rows needs no Spark"))
-    for table in TABLES:
-        lake.create(table)
+def judged(night: Night, source: Path) -> dict[tuple[str, str], tuple[bool | None, int]]:
+    """What every rule says of the cluster."""
+    assert night.run(str(source), {}, limits(None), None) == ([], [])
+    return {(row["suite"], row["rule"]): (row["success"], row["broken_rows"]) for row in night.rows(VALIDATION)}
+
+
+def test_what_was_planned_is_what_kafka_makes_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"), lambda: spark)
     with cluster(RACKS) as kafka:
         for topic, assignment in TOPICS.items():
             kafka.tool("kafka-topics", "--create", "--topic", topic, "--replica-assignment", assignment)
-        for table, rows in ingested(kafka, tmp_path / "before").items():
-            lake.replace(table, rows, few=True, snapshot_id="s")
-        published = SNAPSHOT.schema.empty_table().to_pylist()
-        published.append({"snapshot_id": "s", "cluster_id": "live", "previous_snapshot_id": None, "published_at": 0})
-        lake.replace(SNAPSHOT, type(SNAPSHOT.schema.empty_table()).from_pylist(published, SNAPSHOT.schema), few=True, snapshot_id="s")
-        answer(lake, None, Question("p", "live", moves_per_broker=3), Thresholds())
+        before = judged(Night(lake, "s"), dumped(kafka, tmp_path / "before"))
+        answer(lake, None, Question("p", "live", moves_per_broker=3), limits(None))
         (summary,) = lake.rows(PLAN, snapshot_id="s")
         assert summary["moved_replicas"] > 0
         assert summary["waves"] > 1
@@ -62,15 +65,21 @@ def test_what_was_planned_is_what_kafka_makes_of_it(tmp_path: Path) -> None:
                 verified(kafka, Path(named[named.index("--reassignment-json-file") + 1]))
             else:
                 kafka.tool(tool.removesuffix(".sh"), *named)
-        found = settled(kafka, tmp_path)
+        found, source = settled(kafka, tmp_path)
         assert "throttled" not in kafka.tool("kafka-configs", "--describe", "--entity-type", "topics")  # lifted by --verify
     predicted = {row["goal"]: (row["verdict"], row["breaches"]) for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
     assert found == predicted
     assert (
         predicted["RackAwareGoal"] == predicted["ReplicaDistributionGoal"] == predicted["LeaderReplicaDistributionGoal"] == ("satisfied", 0)
     )
-    before = {row["goal"]: row["verdict_before"] for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
-    assert before["RackAwareGoal"] == before["ReplicaDistributionGoal"] == "violated"
+    goals_before = {row["goal"]: row["verdict_before"] for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
+    assert goals_before["RackAwareGoal"] == goals_before["ReplicaDistributionGoal"] == "violated"
+    # Every rule of the pipeline, as the plan said and as a night on what Kafka made of it says.
+    rules = {(row["suite"], row["rule"]): row for row in lake.rows(PLAN_RULE, snapshot_id="s")}
+    then = judged(Night(Lake(str(tmp_path / "then"), lambda: spark), "t"), source)
+    assert {key: (row["success_before"], row["broken_rows_before"]) for key, row in rules.items()} == before
+    assert {key: (row["success"], row["broken_rows"]) for key, row in rules.items()} == then
+    assert len([key for key in then if then[key] != before[key]]) > 5
 
 
 def verified(kafka: Cluster, path: Path) -> None:
@@ -84,13 +93,13 @@ def verified(kafka: Cluster, path: Path) -> None:
     raise AssertionError(said)
 
 
-def settled(kafka: Cluster, folder: Path) -> dict[str, tuple[str, int]]:
-    """The verdicts on what the cluster has become, asked with a plan of nothing."""
+def settled(kafka: Cluster, folder: Path) -> tuple[dict[str, tuple[str, int]], Path]:
+    """The goals' verdicts on what the cluster has become, asked with a plan of nothing; and its dumps."""
     for attempt in range(20):
-        rows = ingested(kafka, folder / f"after-{attempt}")
-        _, moves, _, goals, *_ = planned({table: rows[table] for table in READS}, Question("q", "live"), Thresholds())
+        rows = ingested(source := dumped(kafka, folder / f"after-{attempt}"))
+        _, moves, _, goals, *_ = planned({table: rows[table] for table in READS}, Question("q", "live"), Thresholds()).tables
         told = {row["goal"]: (row["verdict_before"], row["breaches_before"]) for row in goals.to_pylist()}
         if len(moves) == 0 and len(rows[BROKER]) == len(RACKS):
-            return told
+            return told, source
         time.sleep(0.5)
-    return told
+    return told, source

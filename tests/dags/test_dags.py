@@ -129,7 +129,7 @@ def test_a_question_is_asked_in_these_words(bag: DagBag, form: dict[str, Any], o
     ],
 )
 def test_a_plan_is_asked_for_in_these_words(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
-    bounds = ["--balance", "--wave-gib", "100", "--moves-per-broker", "100", "--network-share", "0.5"]
+    bounds = ["--balance", "--rules", "--wave-gib", "100", "--moves-per-broker", "100", "--network-share", "0.5"]
     asked = ["plan", "--lake", "/lake", "--cluster", "7", *options, *bounds, "--id", RUN_ID, "--report", f"/reports/plan/{RUN_ID}"]
     assert rendered(bag.dags["plan"], cluster="7", **form) == {"plan": asked}
 

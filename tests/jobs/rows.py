@@ -11,16 +11,21 @@ from jobs.lake import frame
 from jobs.tables import Table
 
 
-def table(spark: SparkSession, of: Table, *rows: dict[str, Any]) -> DataFrame:
+def rows(of: Table, *given: dict[str, Any]) -> pa.Table:
     """The rows of one night and cluster; a column that is not given is null, or empty where none may be."""
     empty = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}
     whole = [
         {field.name: None if field.nullable else empty.get(str(field.type), []) for field in of.schema}
         | {"snapshot_id": "s", "cluster_id": "c"}
         | row
-        for row in rows
+        for row in given
     ]
-    return frame(spark, of, pa.Table.from_pylist(whole, of.schema))
+    return pa.Table.from_pylist(whole, of.schema)
+
+
+def table(spark: SparkSession, of: Table, *given: dict[str, Any]) -> DataFrame:
+    """The same for Spark."""
+    return frame(spark, of, rows(of, *given))
 
 
 def told(df: DataFrame, *names: str) -> list[tuple[Any, ...]]:

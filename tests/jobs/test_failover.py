@@ -9,7 +9,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import failover
-from jobs.tables import BROKER, CLUSTER, COMMITTED_OFFSET, OBSERVED_ASSIGNMENT, PARTITION, PARTITION_LOAD, PRODUCER_LOAD, REPLICA, TOPIC, Table
+from jobs.tables import (
+    BROKER,
+    CLUSTER,
+    COMMITTED_OFFSET,
+    OBSERVED_ASSIGNMENT,
+    PARTITION,
+    PARTITION_LOAD,
+    PRODUCER_LOAD,
+    REPLICA,
+    TOPIC,
+    Table,
+)
 from kafka_model import zookeeper_controller
 from kafka_model.failover import Outcome, Partition, fail, outcome
 from kafka_model.java_hash import string_hash

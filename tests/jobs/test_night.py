@@ -16,7 +16,19 @@ from jobs import ingest, plan, views
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import JOBS, NIGHT, Night
-from jobs.tables import BROKER, FAILOVER, INPUT_FILE, PARAMETER, PARTITION, REPLICA_ASSIGNMENT, SNAPSHOT, TABLES, VALIDATION
+from jobs.tables import (
+    BROKER,
+    FAILOVER,
+    INPUT_FILE,
+    PARAMETER,
+    PARTITION,
+    PLAN,
+    PLAN_RULE,
+    REPLICA_ASSIGNMENT,
+    SNAPSHOT,
+    TABLES,
+    VALIDATION,
+)
 from jobs.what_if import Question, answer
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
@@ -113,10 +125,26 @@ def test_what_changed_is_laid_to_the_broker_that_was_lost(lake: Lake) -> None:
     assert causes == [("ISR shrank: broker 11 was lost",)]
 
 
-def test_a_rerun_changes_no_row(night: Night) -> None:
+def test_a_rerun_changes_no_row_not_even_as_a_large_night(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(night, but=("snapshot",))
-    assert run(night, "bundled", docs=f"{night.lake.uri}/docs") == []
-    assert contents(night, but=("snapshot",)) == before
+    monkeypatch.setattr("jobs.run._SMALL_BYTES", 0)
+    again = Night(night.lake, SECOND)
+    assert run(again, "bundled", docs=f"{night.lake.uri}/docs") == []
+    assert not again.small
+    now = contents(night, but=("snapshot",))
+    assert [name for name, rows in before.items() if rows != now[name]] == []
+
+
+def test_a_plan_of_nothing_changes_no_rule(lake: Lake) -> None:
+    plan.answer(lake, SECOND, plan.Question("nothing", "orders-eu", balance=False, topics=["prices"]), limits())
+    (found,) = lake.rows(PLAN, snapshot_id=SECOND, plan_id="nothing")
+    assert found["changed_partitions"] == 0
+    names = ("suite", "rule", "severity", "success", "broken_rows", "example", "sentence")
+    judged = {tuple(row[name] for name in names) for row in lake.rows(VALIDATION, snapshot_id=SECOND) if row["cluster_id"] == "orders-eu"}
+    rules = lake.rows(PLAN_RULE, snapshot_id=SECOND, plan_id="nothing")
+    assert {tuple(row[name] for name in names) for row in rules} == judged
+    assert [row for row in rules if (row["success"], row["broken_rows"]) != (row["success_before"], row["broken_rows_before"])] == []
+    assert not list(Path(lake.uri).glob(".planned*"))
 
 
 def test_data_docs_show_every_suite_of_the_night(lake: Lake) -> None:

@@ -9,26 +9,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from expectations.limits import limits
 from jobs import plan as job
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.plan import READS, WRITES, Question, files, planned
 from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN, PLAN_MOVE, REPLICA, SNAPSHOT, TABLES, TOPIC, Table
 from kafka_model.goal import Thresholds
+from tests.jobs.rows import rows
 
 NETWORK = {"network_in_capacity_bytes_per_s": 2e6, "network_out_capacity_bytes_per_s": 1e6}
 RACKS = {1: "a", 2: "a", 3: "b", 4: "c"}
-
-
-def rows(of: Table, *given: dict[str, Any]) -> pa.Table:
-    empty = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}
-    whole = [
-        {field.name: None if field.nullable else empty.get(str(field.type), []) for field in of.schema}
-        | {"snapshot_id": "s", "cluster_id": "c"}
-        | row
-        for row in given
-    ]
-    return pa.Table.from_pylist(whole, of.schema)
 
 
 def cluster(
@@ -58,7 +49,7 @@ def cluster(
 
 
 def made(told: dict[Table, pa.Table], **asked: Any) -> tuple[list[dict[str, Any]], ...]:
-    return tuple(table.to_pylist() for table in planned(told, Question("p", "c", **asked), Thresholds()))
+    return tuple(table.to_pylist() for table in planned(told, Question("p", "c", **asked), Thresholds()).tables)
 
 
 def test_a_dead_broker_and_a_shared_rack_are_left_and_nobody_is_harmed_more_on_the_way() -> None:
@@ -189,7 +180,7 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
     published = rows(SNAPSHOT, {"published_at": 0})
     lake.replace(SNAPSHOT, published, few=True, snapshot_id="s")
     question = Question("p", "c")
-    assert job.answer(lake, None, question, Thresholds()) == "s"
+    assert job.answer(lake, None, question, limits(None), rules=False) == "s"
     made_files = files(lake, "s", "p", tmp_path)
     written = {path.name: json.loads(path.read_text()) for path in made_files if path.suffix == ".json"}
     assert written.keys() == {"reassignment-1.json", "rollback-1.json", "preferred-election.json"}
@@ -203,7 +194,7 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
     assert written["rollback-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
     assert written["preferred-election.json"] == {"partitions": [{"topic": "t", "partition": 0}]}
     # Asked again, it takes its own place; under another id it stands beside it.
-    job.answer(lake, "s", question, Thresholds())
-    job.answer(lake, "s", Question("q", "c"), Thresholds())
+    job.answer(lake, "s", question, limits(None), rules=False)
+    job.answer(lake, "s", Question("q", "c"), limits(None), rules=False)
     assert sorted(row["plan_id"] for row in lake.rows(PLAN)) == ["p", "q"]
-    assert [table.name for table in WRITES] == ["plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario"]
+    assert [table.name for table in WRITES] == ["plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_rule"]
