@@ -106,4 +106,16 @@ def expectations(limits: Limits) -> list[Expectation]:
                    OR at_min_isr <> (NOT under_min_isr AND size(isr) = min_insync_replicas)
             """,
         ),
+        hard(
+            "survivors_as_counted",
+            "A partition has as many replicas alive after a failure as it has survivors, no more than before it, and its leader is one of them.",
+            """
+                SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, survivors, live_replicas, live_replicas_before, assigned_replicas
+                FROM {batch}
+                WHERE live_replicas <> size(survivors)
+                   OR live_replicas NOT BETWEEN 0 AND live_replicas_before
+                   OR live_replicas_before > assigned_replicas
+                   OR coalesce(NOT array_contains(survivors, leader), false)
+            """,
+        ),
     ]

@@ -4,8 +4,8 @@ Every rule of expectations/<table>.py, and the key of every table, is judged by 
 the broken rows of each cluster, so that one cluster's fault is its own. A rule that cannot be asked, such as for a misspelt column,
 is an error and no verdict: GX alone would call it a failed rule.
 
-Rules are written in Spark's SQL, and Spark answers them. Those that read small tables alone DuckDB answers, in this process, on the rows that
-delta-rs reads, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its processor, however few the rows.
+Rules are written in Spark's SQL, and Spark answers them. Those that read tables of a folder, not too large, DuckDB answers, in this process, on rows that
+Arrow streams from their files, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its processor, however few the rows.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # importing GX takes seconds, and most commands do not judge
     from great_expectations.core import ExpectationSuiteValidationResult
     from great_expectations.data_context import EphemeralDataContext
     from great_expectations.expectations.expectation import Expectation
+    from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame
 
     from expectations.limits import Limits
@@ -51,9 +52,9 @@ def check(
     needed = {suite: _needed(suite, rules[suite]) for suite in suites}
     names = sorted({name for of_suite in needed.values() for name in of_suite})
 
-    def rows(name: str) -> pa.Table | None:
+    def rows(name: str) -> Dataset | None:
         table = BY_NAME[name.removeprefix(PREVIOUS)]
-        return lake.few_of_each(table, earlier) if name.startswith(PREVIOUS) else lake.few(table, snapshot_id=snapshot_id)
+        return lake.stream_each(table, earlier) if name.startswith(PREVIOUS) else lake.stream(table, snapshot_id=snapshot_id)
 
     def frame(name: str) -> DataFrame:
         table = BY_NAME[name.removeprefix(PREVIOUS)]
@@ -78,11 +79,11 @@ def _needed(suite: str, rules: Iterable[Expectation]) -> set[str]:
 
 
 class InDuckdb:
-    """Tables in memory, and the answers to queries on them."""
+    """Tables in this process, or streamed through it, and the answers to queries on them."""
 
     threads = 1
 
-    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+    def __init__(self, tables: Mapping[str, pa.Table | Dataset]) -> None:
         import duckdb
 
         self.tables = tables
@@ -107,7 +108,8 @@ class InDuckdb:
         """The suite's table in GX's own terms."""
         import pandas as pd
 
-        return context.data_sources.add_pandas(suite), self.tables[suite].to_pandas(types_mapper=pd.ArrowDtype)
+        # Rules are answered by queries: of the batch, GX needs no row.
+        return context.data_sources.add_pandas(suite), self.tables[suite].schema.empty_table().to_pandas(types_mapper=pd.ArrowDtype)
 
 
 class InSpark:

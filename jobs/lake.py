@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 Slice = str | Sequence[str]  # the value of a column, or its values
 FEW_BYTES = 16 << 20  # of Parquet: what one process reads in less time than Spark plans to
+STREAMED_BYTES = 256 << 20  # what one process reads bit by bit in less time than Spark
 # Readers ask by keys, which come first: to tell the least and the most of every column takes a fifth of the time of a write.
 _PROPERTIES = {"delta.dataSkippingNumIndexedCols": "6"}
 # Of rows in this process every rule of Spark's analyser and optimiser looks at each one, again and again: so many cost less than a scan.
@@ -106,6 +108,12 @@ class Lake:
 
     def few(self, table: Table, most_bytes: int = FEW_BYTES, **slice: Slice) -> pa.Table | None:
         """The rows of a slice (of the whole table, if none is named) in this process; None: they are many, or elsewhere."""
+        rows = self.stream(table, most_bytes, **slice)
+        # The rows of older nights may be null in columns that came later.
+        return None if rows is None else rows.to_table().select(table.schema.names).cast(_loose(table))
+
+    def stream(self, table: Table, most_bytes: int = STREAMED_BYTES, **slice: Slice) -> Dataset | None:
+        """The same for a reader in this process that takes them bit by bit, without Spark."""
         if not self.in_process:
             return None
         delta = self._open(table)
@@ -115,9 +123,7 @@ class Lake:
             files = files.filter(pc.is_in(files[f"partition.{column}"], pa.array(values, pa.string())))
         if (pc.sum(files["size_bytes"]).as_py() or 0) > most_bytes:
             return None
-        # The rows of older nights may be null in columns that came later.
-        loose = pa.schema([field.with_nullable(True) for field in table.schema])
-        return self._dataset(delta, table, wanted or None).to_table().select(table.schema.names).cast(loose)
+        return self._dataset(delta, table, wanted or None)
 
     def dataset(self, table: Table) -> Dataset:
         """The whole table, for a reader without Spark, on any storage that delta-rs knows."""
@@ -131,23 +137,24 @@ class Lake:
         df = self.spark().read.format("delta").load(self.path(table))
         return df.where(_predicate(slice)) if slice else df
 
-    def few_of_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int = FEW_BYTES) -> pa.Table | None:
-        """The rows of each of these clusters in its snapshot, in this process; None: they are many, or elsewhere."""
-        if not snapshots:
-            return table.schema.empty_table()
-        rows = self.few(table, most_bytes, snapshot_id=sorted(set(snapshots.values())))
+    def stream_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int = STREAMED_BYTES) -> Dataset | None:
+        """The rows of each of these clusters in its snapshot, likewise."""
+        rows = self.stream(table, most_bytes, snapshot_id=sorted(set(snapshots.values())))
         if rows is None:
             return None
-        wanted = pa.array([snapshots.get(cluster_id) for cluster_id in rows["cluster_id"].to_pylist()], pa.string())
-        return rows.filter(pc.equal(rows["snapshot_id"], wanted))
+        of: dict[str, list[str]] = {}
+        for cluster_id, snapshot_id in snapshots.items():
+            of.setdefault(snapshot_id, []).append(cluster_id)
+        cluster, snapshot = pc.field("cluster_id"), pc.field("snapshot_id")
+        return rows.filter(reduce(or_, ((snapshot == id) & cluster.isin(clusters) for id, clusters in of.items()), pc.scalar(False)))
 
     def read_each(self, table: Table, snapshots: Mapping[str, str]) -> DataFrame:
         """The same for Spark, at any size."""
         from pyspark.sql import functions as F
 
-        rows = self.few_of_each(table, snapshots, _PLANNED_BYTES)
+        rows = self.stream_each(table, snapshots, _PLANNED_BYTES)
         if rows is not None:
-            return frame(self.spark(), table, rows)
+            return frame(self.spark(), table, rows.to_table().select(table.schema.names).cast(_loose(table)))
         many = self.read(table, snapshot_id=sorted(set(snapshots.values())))
         pairs = F.broadcast(self.spark().createDataFrame(list(snapshots.items()), "cluster_id STRING, snapshot_id STRING"))
         return many.join(pairs, on=["cluster_id", "snapshot_id"], how="left_semi").select(*many.columns)
@@ -287,6 +294,10 @@ class Lake:
 def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
     """Rows in this process as a DataFrame of the table's columns."""
     return of_arrow(spark, rows, table.columns)
+
+
+def _loose(table: Table) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in table.schema])
 
 
 def _values(value: Slice) -> Sequence[str]:

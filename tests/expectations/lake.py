@@ -179,6 +179,7 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
         moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if replicas[0] == lost else []
         states = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none"]
         after = [replicas[0], leader, [0, 1, 2], in_sync, [], [], 2, False, False, True, False, 2, 3, 2]
+        after += [None, None, None, None, 3, 3, [id for id in replicas if id != lost]]
         add("failover", "nightly", name, "t", partition, *states, *after)(tables)
 
 

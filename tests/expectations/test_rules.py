@@ -14,7 +14,7 @@ from jobs.check import PREVIOUS, InDuckdb, InSpark, judge, rules_of
 from jobs.tables import BY_NAME
 from tests.expectations.lake import HELD, Edit, add, arrow, before, breached, consumers, differ, drop, edit, frames, sound
 
-PLANS = {"plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario"}  # written when asked for
+PLANS = {"plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_rule"}  # written when asked for
 NOT_JUDGED = {"parameter", "validation", "snapshot", *PLANS}  # of no cluster, and what comes after the gates
 JUDGED_ANYHOW = {"cluster", "goal_verdict", "cluster_balance"}  # rows of every cluster, whatever is told of it
 SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
@@ -209,6 +209,7 @@ BROKEN: dict[str, list[Edit]] = {
     "failover.leader_was_in_sync": [edit("failover", {**KILLED_0, "partition": 0}, isr_before=[0, 2])],
     "failover.leader_stays": [edit("failover", {**KILLED_0, "partition": 0}, leader_before=2)],
     "failover.leader_in_isr": [edit("failover", {**KILLED_0, "partition": 0}, isr=[0, 2])],
+    "failover.survivors_as_counted": [edit("failover", {**KILLED_0, "partition": 0}, live_replicas_before=4)],
     "failover.state_as_led": [edit("failover", {**KILLED_0, "partition": 0}, state="OfflinePartition")],
     "failover.min_isr_as_counted": [edit("failover", {**KILLED_0, "partition": 0}, min_insync_replicas=1)],
     "failover_load.gains_are_moves": [edit("failover_load", KILLED_0, gained_leaders=1)],

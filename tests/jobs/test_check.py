@@ -84,8 +84,8 @@ def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, 
 def test_spark_judges_the_suites_that_read_a_large_table_and_no_others(
     spark: SparkSession, lake: Lake, verdicts: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few, given = Lake.few, []
-    monkeypatch.setattr(Lake, "few", lambda lake, table, **slice: None if table is TOPIC else few(lake, table, **slice))
+    stream, given = Lake.stream, []
+    monkeypatch.setattr(Lake, "stream", lambda lake, table, *most, **slice: None if table is TOPIC else stream(lake, table, *most, **slice))
     monkeypatch.setattr(InSpark, "share", lambda tables, queries: given.append((sorted(tables.tables), list(queries))))
     judged = check(Lake(lake.uri, lambda: spark), "s", SUITES, earlier={}, limits=limits(), docs=None).to_pylist()
     assert sorted(judged, key=str) == sorted(verdicts, key=str)
