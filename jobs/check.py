@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ _MACROS = """
     CREATE MACRO xxhash64(a, b) AS hash(a, b), (a, b, c, d) AS hash(a, b, c, d);
 """
 _THREADS = 4
+_MEMORY = "768MiB"  # of DuckDB
 PREVIOUS = "previous_"
 
 
@@ -87,7 +89,8 @@ class InDuckdb:
         import duckdb
 
         self.tables = tables
-        self._connection = duckdb.connect()
+        # Beyond its memory it works on disk.
+        self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": tempfile.gettempdir(), "preserve_insertion_order": False})
         self._connection.execute(_MACROS)
         for name, rows in tables.items():
             self._connection.register(name, rows)

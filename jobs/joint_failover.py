@@ -1,7 +1,7 @@
 """joint_failover: what two brokers take with them, and how likely a few that die at random take data or writes with them.
 
 A pair differs from its two brokers alone only in the partitions that both hold: those are played (as jobs/failover.py does), so that all
-pairs cost partitions x replicas^2, and brokers without a shared partition cost nothing. How many sets of more brokers are fatal is
+pairs cost partitions x replicas^2 at most, and brokers without a shared partition cost nothing. How many sets of more brokers are fatal is
 counted by kafka_model.joint_failure from the distinct replica sets.
 """
 
@@ -34,7 +34,10 @@ _HARM = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
 def transform(
     cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, scenario: DataFrame, *, parameters: Mapping[str, str]
 ) -> tuple[DataFrame, ...]:
-    rules = patterned(ruled(partition, cluster, broker, topic)).withColumns({"unclean_allowed": F.col("topic_unclean"), "controlled_shutdown": F.lit(False)})
+    rules = ruled(partition, cluster, broker, topic)
+    # Partitions alike to the broker fare alike: a fleet has far fewer such kinds than partitions.
+    alike = kept(rules.groupBy([name for name in rules.columns if name not in ("topic", "partition")]).agg(F.count("*").alias("partitions")))
+    rules = patterned(alike).withColumns({"unclean_allowed": F.col("topic_unclean"), "controlled_shutdown": F.lit(False)})
     clusters = rules_of(cluster, broker).withColumn("live_brokers", F.sort_array("live_brokers"))
     return _pairs(rules, clusters, scenario), _joint_loss(rules, clusters)
 
@@ -48,8 +51,8 @@ def _pairs(rules: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFr
         .withColumns({"of_both": after(F.array(one, other)), "of_one": after(F.array(one)), "of_other": after(F.array(other))})
     )
     shared = played.groupBy(*_CLUSTER, one.alias("broker_id"), other.alias("other_broker_id")).agg(
-        F.count("*").alias("shared_partitions"),
-        *(F.sum(_harm(name, "of_both") - _harm(name, "of_one") - _harm(name, "of_other")).alias(name) for name in _HARM),
+        F.sum("partitions").alias("shared_partitions"),
+        *(F.sum((_harm(name, "of_both") - _harm(name, "of_one") - _harm(name, "of_other")) * F.col("partitions")).alias(name) for name in _HARM),
     )
     alone = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("id"), *_HARM)
     for side in ("broker_id", "other_broker_id"):
@@ -73,7 +76,8 @@ def _silencing(rules: DataFrame, clusters: DataFrame) -> DataFrame:
     )  # fmt: skip
     played = touched_by_brokers(rules, pairs).withColumn("of_both", after(F.col("brokers")))
     return played.groupBy(F.col("snapshot_id"), F.col("cluster_id"), F.col("brokers")[0].alias("broker_id"), F.col("brokers")[1].alias("other_broker_id")).agg(
-        F.count_if(F.size(F.array_intersect("live", "brokers")) == 2).alias("shared_partitions"), *(F.sum(_harm(name, "of_both")).alias(name) for name in _HARM)
+        F.sum(F.when(F.size(F.array_intersect("live", "brokers")) == 2, F.col("partitions")).otherwise(0)).alias("shared_partitions"),
+        *(F.sum(_harm(name, "of_both") * F.col("partitions")).alias(name) for name in _HARM),
     )
 
 

@@ -93,14 +93,31 @@ def transform(
 
 
 def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
-    """Each sampled key, and each explicit partition, with the partition that its records go to."""
+    """Each sampled key, and each explicit partition, with the partition that its records go to, and a key's rank in its topic.
+
+    `together` is the least that the partition of some keys up to this one has: of the k x partitions + 1 hottest keys some k + 1 share a
+    partition, which has no less than the k + 1 least of them have together.
+    """
     told = key_sample.where("key IS NOT NULL OR partition IS NOT NULL").join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
+    explicit = F.col("partition").isNotNull()
+    by_records = Window.partitionBy(*_TOPIC, "explicit").orderBy(F.desc("records"), "key")
+    k = (F.col("rank") - 1) / F.col("partitions")
+    together = F.coalesce(*(F.when(k == n, F.sum("records").over(by_records.rowsBetween(-n, 0))) for n in range(_SHARING)))
     return (
-        told.withColumn("hash", _hash("key"))
-        .withColumn("explicit", F.col("partition").isNotNull())
-        .withColumn("partition", F.coalesce("partition", F.expr("(hash & 2147483647) % partitions")))
-        # kafka_model.foreign_partitioner's consistent_random
-        .withColumn("librdkafka_partition", F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)"))
+        told.select(
+            *_TOPIC,
+            "partitions",
+            "key",
+            "records",
+            "size_bytes",
+            explicit.alias("explicit"),
+            F.coalesce("partition", _hash("key").bitwiseAND(0x7FFFFFFF) % F.col("partitions")).alias("partition"),
+            # kafka_model.foreign_partitioner's consistent_random
+            F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)").alias("librdkafka_partition"),
+        )
+        .withColumn("rank", F.row_number().over(by_records))
+        .withColumn("together", together)
+        .drop("partitions")
     )
 
 
@@ -201,11 +218,7 @@ def _growth(topic: DataFrame, partition: DataFrame, replica: DataFrame, *previou
 def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
     """Each topic's skew beside the least that any partitioner could reach, which its hottest key sets."""
     elsewhere = F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition"))
-    # Of the k x partitions + 1 hottest keys some k + 1 share a partition: it has no less than the k + 1 least of them have together.
-    by_records = Window.partitionBy(*_TOPIC).orderBy(F.desc("records"), "key")
-    k = (F.row_number().over(by_records) - 1) / F.col("partitions")
-    together = F.coalesce(*(F.when(k == n, F.sum("records").over(by_records.rowsBetween(-n, 0))) for n in range(_SHARING)))
-    hottest = keyed.where("NOT explicit").withColumn("together", together).groupBy(_TOPIC).agg(
+    hottest = keyed.where("NOT explicit").groupBy(_TOPIC).agg(
         F.max("records").alias("hottest_key"),
         F.max("together").alias("together"),
         F.count_if(elsewhere).alias("keys_elsewhere"),
@@ -259,10 +272,8 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
 
 def _hot_keys(keyed: DataFrame, producer_load: DataFrame) -> DataFrame:
     total = producer_load.groupBy(_TOPIC).agg(F.sum("records").alias("total"))
-    by_records = Window.partitionBy(*_TOPIC).orderBy(F.desc("records"), "key")
     return (
         keyed.where("NOT explicit")
-        .withColumn("rank", F.row_number().over(by_records))
         .where(F.col("rank") <= HOT_KEYS)
         .join(total, on=_TOPIC, how="inner")
         .select(
