@@ -35,6 +35,8 @@ _REASSIGNED = "its replicas were reassigned"
 
 def transform(*frames: DataFrame, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
     now, was = ({table.name: df for table, df in zip(READS, part, strict=True)} for part in (frames[: len(READS)], frames[len(READS) :]))
+    if was["cluster"].isEmpty():  # a first night, of which Spark need plan nothing
+        return (was["cluster"].sparkSession.createDataFrame([], CHANGE.columns),)
     nights = _nights(now, was)
     topics = _beside(nights, now, was, TOPIC, ["topic"], ["topic_id", "partitions", "replication_factor", "configs"])
     groups = _beside(nights, now, was, CONSUMER_GROUP, ["group_id"], ["protocol", "assignor", "state", "coordinator_id", "members"])

@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Annotated
 
 import psutil
+import pyarrow as pa
 import typer
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -33,7 +35,7 @@ from jobs.generate.tables import tables
 from jobs.lake import Lake
 from jobs.run import GATES, JOBS, NIGHT, Night
 from jobs.session import session, set_for
-from jobs.tables import Table
+from jobs.tables import TABLES, Table
 
 SNAPSHOT = "2026-01-01"
 Row = dict[str, float | int | str | None]
@@ -115,6 +117,23 @@ def night(fleet: Fleet, folder: Path, only: list[str] | None, say: Callable[[str
         writes = JOBS[row["name"]].WRITES if row["kind"] == "step" else ()
         row["in"], row["out"] = sum(map(least.count, reads)), sum(map(least.count, writes))
         row["floor"] = sum(map(least.read, reads)) + sum(map(least.write, writes))
+    return rows + opened(lake)
+
+
+def opened(lake: Lake) -> list[Row]:
+    """Of each table in several files, the part that a query opens which names the night and the cluster in the middle: by what the files
+    tell of their least and greatest cluster.
+    """
+    rows: list[Row] = []
+    for table in TABLES:
+        files = pa.table(DeltaTable(lake.path(table)).get_add_actions(flatten=True)).to_pylist()
+        if len(files) < 2 or "cluster_id" in table.slice:
+            continue
+        clusters = sorted({file["max.cluster_id"] for file in files if file.get("max.cluster_id")})
+        wanted = clusters[len(clusters) // 2] if clusters else ""
+        hit = [file for file in files if not file.get("max.cluster_id") or file["min.cluster_id"] <= wanted <= file["max.cluster_id"]]
+        rows.append({"kind": "files", "name": table.name, "files": len(files), "opened": len(hit),
+                     "share": sum(file["size_bytes"] for file in hit) / sum(file["size_bytes"] for file in files)})  # fmt: skip
     return rows
 
 
@@ -163,6 +182,8 @@ def show(fleet: Fleet, rows: list[Row]) -> None:
         shown.add_row(name, f"{row['in']:,}", f"{row['out']:,}", f"{row['seconds']:.1f}", f"{moved / row['seconds']:,.0f}", f"{row['floor']:.1f}",
                       f"{row['seconds'] / row['floor']:.1f}" if row["floor"] else "", *(f"{row[part]:,.0f}" for part in ("python", "jvm", "workers")))  # fmt: skip
 
+    found = [row for row in rows if row["kind"] == "files"]
+    rows = [row for row in rows if row["kind"] != "files"]
     for row in rows:
         line(f"{row['kind']} {row['name']}", row)
     steps, checks = [row for row in rows if row["kind"] == "step"], [row for row in rows if row["kind"] == "check"]
@@ -177,7 +198,9 @@ def show(fleet: Fleet, rows: list[Row]) -> None:
     line("night", total(rows, steps))
     Console(width=180).print(shown)
     most = max(rows, key=lambda row: row["python"] + row["jvm"] + row["workers"])
-    print(f"most memory at once: {most['python'] + most['jvm'] + most['workers']:,.0f} MiB, in {most['name']}")
+    print(f"most memory at once: {most['python'] + most['jvm'] + most['workers']:,.0f} MiB, in {most['kind']} {most['name']}")
+    told = ", ".join(f"{row['name']} {row['opened']} of {row['files']} files ({row['share']:.0%} of the bytes)" for row in found)
+    print(f"a query of the night and one cluster opens {told}")
 
 
 def main(
@@ -209,7 +232,7 @@ def main(
             subprocess.run([sys.executable, "-m", "tests.benchmarks.fleet", *asked, "--into", str(rows_file)], check=True)
             rows = json.loads(rows_file.read_text())
         show(fleet, rows)
-        totals[times] = sum(row["seconds"] for row in rows)
+        totals[times] = sum(row["seconds"] for row in rows if row["kind"] != "files")
     for small, large in zip([*totals], [*totals][1:]):
         print(f"{large / small:.1f} times the clusters take {totals[large] / totals[small]:.2f} times as long")
 

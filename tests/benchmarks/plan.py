@@ -13,7 +13,10 @@ import sys
 import time
 
 import numpy as np
+import pyarrow as pa
 
+from jobs.plan import Question, planned
+from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.goal_array import Cluster, judged
 from kafka_model.load_balance import REASONS
@@ -64,6 +67,32 @@ def made_up(replicas: int, brokers: int, racks: int, skew: float) -> Cluster:
         loads=loads,
         capacities=capacities,
     )
+
+
+def tables(cluster: Cluster) -> dict[Table, pa.Table]:
+    """What ingest would have of the cluster, whose partitions are all in sync."""
+    count, replicas = cluster.replicas.shape
+    topics = np.array(cluster.topics, dtype=object)
+    capacities = {"disk_capacity_bytes": cluster.disk_capacity, **{f"network_{way}_capacity_bytes_per_s": cluster.capacities[name] * 1024 for way, name in (("in", NETWORK_IN), ("out", NETWORK_OUT))},
+                  "cpu_capacity_percent": cluster.capacities[CPU]}  # fmt: skip
+
+    def rows(of: Table, size: int, **given: object) -> pa.Table:
+        named = {"snapshot_id": ["s"] * size, "cluster_id": ["c"] * size, **given}
+        return pa.table([pa.array(named.get(field.name, [None] * size), field.type) for field in of.schema], of.schema)
+
+    lists = pa.ListArray.from_arrays(np.arange(0, count * replicas + 1, replicas, dtype=np.int32), pa.array(cluster.replicas.ravel(), pa.int32()))
+    in_order = pa.ListArray.from_arrays(lists.offsets, pa.array(np.sort(cluster.replicas).ravel(), pa.int32()))
+    key = {"topic": topics[cluster.topic], "partition": cluster.partition}
+    each = {name: np.repeat(values, replicas) for name, values in key.items()}
+    loads = {"cpu_percent": cluster.loads[CPU], "disk_bytes": cluster.size, "network_in_bytes_per_s": cluster.loads[NETWORK_IN] * 1024, "network_out_bytes_per_s": cluster.loads[NETWORK_OUT] * 1024}  # fmt: skip
+    return {
+        CLUSTER: rows(CLUSTER, 1, controller=["kraft"], elr=[False], sources=[[]]),
+        BROKER: rows(BROKER, len(cluster.broker_ids), broker_id=cluster.broker_ids, rack=[f"rack-{rack}" for rack in cluster.racks], live=cluster.live, **capacities),
+        TOPIC: rows(TOPIC, len(topics), topic=topics, partitions=np.bincount(cluster.topic), replication_factor=[replicas] * len(topics), min_insync_replicas=[2] * len(topics), configs=[[]] * len(topics)),
+        PARTITION: rows(PARTITION, count, **key, leader=cluster.leader, replicas=lists, isr=in_order),
+        REPLICA: rows(REPLICA, count * replicas, **each, broker_id=cluster.replicas.ravel(), in_sync=np.ones(count * replicas, bool), size_bytes=np.repeat(cluster.size, replicas).astype(np.int64)),
+        PARTITION_LOAD: rows(PARTITION_LOAD, count, **key, **loads),
+    }  # fmt: skip
 
 
 def generated(cluster: Cluster) -> Plan:
@@ -128,6 +157,13 @@ def main() -> None:
         print(
             f"{'':22} {alone:,} leadership alone, {number} waves of at most 1 TB and 500 moves a broker, {time.monotonic() - began:.1f} s"
         )
+        given = tables(cluster)
+        began = time.monotonic()
+        found = planned(given, Question("p", "c", wave_bytes=1e12, moves_per_broker=500), LIMITS)
+        (said,) = found.tables[0].to_pylist()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"{'the job, rows to rows':22} {said['moved_replicas']:>10,} moves in {said['waves']} waves, every failure before and after, {time.monotonic() - began:.1f} s; peak memory {peak:.2f} GiB", flush=True)
+        del given, found
         counts = np.bincount(cluster.replicas.ravel(), minlength=int(brokers))
         print(f"{'net imbalance':22} {net_imbalance(counts.tolist()):>10,} moves: to even the counts to within one, and no more")
         for name, rival in (("Kafka's --generate", generated), ("greedy", greedy)):
