@@ -58,6 +58,7 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.executor.extraClassPath": jars,
         "spark.driver.extraJavaOptions": options,
         "spark.driver.memory": "3g",
+        "spark.buffer.pageSize": "1m",  # else every hash table, of three rows too, takes and clears 64 MiB
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
