@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -126,13 +126,11 @@ class Night:
     ) -> tuple[list[str], list[str]]:
         """The whole night in this process; returns the clusters withheld, and a line for each hard rule that one of them broke.
 
-        Of a small night, steps run side by side as soon as the tables that they read are written, and gates beside the steps after
-        them, since they bind at publishing alone. `telling` is entered for each. Without a source, what was ingested is taken as it is.
+        Of a small night, steps run side by side once the tables that they read are written, and gates beside the steps after them,
+        since they bind at publishing alone. `telling` is entered for each. Without a source, what was ingested is taken as it is.
         """
 
-        def do(kind: str, name: str, after: Sequence[Future[list[str]]]) -> list[str]:
-            for earlier in after:
-                earlier.result()
+        def do(kind: str, name: str) -> list[str]:
             with telling(f"{kind} {name}"):
                 if kind == "check":
                     return self.check(name, limits, docs)
@@ -142,17 +140,19 @@ class Night:
         if source is not None:
             with telling("step ingest"):
                 self.ingest(source, parameters)
-        begun: dict[tuple[str, str], Future[list[str]]] = {}
-        with ThreadPoolExecutor(_SIDE_BY_SIDE if self.small else 1) as pool:
-            for kind, name in NIGHT[1:-1]:
-                read = set(JOBS[name].READS) if kind == "step" else set()
-                after = [it for (of, job), it in begun.items() if kind == "check" or (of == "step" and read & set(JOBS[job].WRITES))]
-                begun[kind, name] = pool.submit(do, kind, name, after)
-            try:
-                broken = [line for it in begun.values() for line in it.result()]
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        at_once = _SIDE_BY_SIDE if self.small else 1
+        waiting = {each: _needs(each) for each in NIGHT[1:-1]}
+        running: dict[Future[list[str]], tuple[str, str]] = {}
+        broken: list[str] = []
+        with ThreadPoolExecutor(at_once) as pool:
+            while waiting or running:
+                ready = [each for each, needs in waiting.items() if not needs & {*waiting, *running.values()}]
+                for each in ready[: at_once - len(running)]:
+                    del waiting[each]
+                    running[pool.submit(do, *each)] = each
+                for it in wait(running, return_when=FIRST_COMPLETED).done:
+                    del running[it]
+                    broken += it.result()
         with telling("publish"):
             return self.publish(), broken
 
@@ -231,6 +231,12 @@ class Night:
     def _earlier(self) -> dict[str, str]:
         """Of each cluster, the newest published snapshot before this one."""
         return publish.newest(self.lake.rows(SNAPSHOT), before=self.snapshot_id)
+
+
+def _needs(this: tuple[str, str]) -> set[tuple[str, str]]:
+    """What must have run before a step: those that write what it reads; before a gate: all steps above it."""
+    above = [each for each in NIGHT[1 : NIGHT.index(this)] if each[0] == "step"]
+    return set(above) if this[0] == "check" else {each for each in above if set(JOBS[this[1]].READS) & set(JOBS[each[1]].WRITES)}
 
 
 def _known(parameters: Mapping[str, str]) -> dict[str, str]:
