@@ -93,20 +93,14 @@ def transform(
 
 
 def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
-    """Each sampled key, and each explicit partition, with the partition that its records go to, and a key's rank in its topic.
-
-    `together` is the least that the partition of some keys up to this one has: of the k x partitions + 1 hottest keys some k + 1 share a
-    partition, which has no less than the k + 1 least of them have together.
-    """
+    """Each sampled key, and each explicit partition, with the partition that its records go to, and a key's rank in its topic."""
     told = key_sample.where("key IS NOT NULL OR partition IS NOT NULL").join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
     explicit = F.col("partition").isNotNull()
     by_records = Window.partitionBy(*_TOPIC, "explicit").orderBy(F.desc("records"), "key")
-    k = (F.col("rank") - 1) / F.col("partitions")
-    together = F.coalesce(*(F.when(k == n, F.sum("records").over(by_records.rowsBetween(-n, 0))) for n in range(_SHARING)))
     return (
         told.select(
             *_TOPIC,
-            "partitions",
+            F.col("partitions").alias("among"),
             "key",
             "records",
             "size_bytes",
@@ -116,8 +110,6 @@ def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
             F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)").alias("librdkafka_partition"),
         )
         .withColumn("rank", F.row_number().over(by_records))
-        .withColumn("together", together)
-        .drop("partitions")
     )
 
 
@@ -220,7 +212,7 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
     elsewhere = F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition"))
     hottest = keyed.where("NOT explicit").groupBy(_TOPIC).agg(
         F.max("records").alias("hottest_key"),
-        F.max("together").alias("together"),
+        F.greatest(*(_together(n) for n in range(_SHARING))).alias("together"),
         F.count_if(elsewhere).alias("keys_elsewhere"),
         F.sum(F.when(elsewhere, F.col("records")).otherwise(0)).alias("records_elsewhere"),
     )
@@ -268,6 +260,16 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
             F.when(F.col("records") > 0, gini).alias("record_gini"),
         )
     )
+
+
+def _together(others: int) -> Column:
+    """What some partition has at least, if there are keys enough for one to share a partition with so many others.
+
+    Of the k x partitions + 1 hottest keys some k + 1 share a partition, which has no less than the k + 1 least of them have together.
+    """
+    last = others * F.col("among") + 1
+    least = F.sum(F.when(F.col("rank").between(last - others, last), F.col("records")))
+    return F.when(F.count_if(F.col("rank") == last) > 0, least)
 
 
 def _hot_keys(keyed: DataFrame, producer_load: DataFrame) -> DataFrame:

@@ -107,7 +107,7 @@ def _best_start(observed: DataFrame, placeable: DataFrame, pattern: DataFrame) -
         .withColumn("start_index", F.expr("pmod(first_index - partition, n)"))
         .withColumn("shift", F.expr("pmod(shift - partition div n, if(replication_factor = 1, 1, greatest(n - 1, 1)))").cast("int"))
     )
-    votes = told.groupBy(*_TOPIC, "start_index", "shift").agg(F.countDistinct("partition").alias("votes"))
+    votes = told.groupBy(*_TOPIC, "start_index", "shift").agg(F.count("*").alias("votes"))  # a partition meets each pair in one pattern
     best = votes.groupBy(_TOPIC).agg(F.min(F.struct(-F.col("votes"), "start_index", "shift")).alias("best"))
     return best.select(*_TOPIC, "best.start_index", "best.shift")
 
