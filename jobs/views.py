@@ -6,7 +6,8 @@ A published view has its table's name and columns, and `latest`: the row is of t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
@@ -297,7 +298,7 @@ def ask_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[o
     """The columns and first rows of a query on the views, by DuckDB."""
     import duckdb
 
-    connection = open_in_duckdb(lake)
+    connection = open_in_duckdb(lake, sql)
     try:
         found = connection.execute(sql)
         return [column[0] for column in found.description or ()], found.fetchmany(rows)
@@ -305,17 +306,37 @@ def ask_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[o
         raise AuditError(f"DuckDB cannot answer it: {' '.join(str(error).split())}") from None
 
 
-def open_in_duckdb(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with the views, over the Delta tables as delta-rs reads them: no Spark, no Java."""
+def open_in_duckdb(lake: Lake, sql: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection with the views, over the Delta tables as delta-rs reads them: no Spark, no Java.
+
+    With a query, only the views that it names are there, and those that these name: each table costs a reading of its log. A query that
+    names none may ask for their names, and finds all.
+    """
     import duckdb
 
+    views = statements(lambda table: f'"_{table.name}"')
+    wanted = _named(sql or "", views) or set(views)
+    words = {word for name in wanted for word in re.findall(r"\w+", views[name])}
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for table in TABLES:
-        connection.register(f"_{table.name}", lake.dataset(table))
-    for name, query in statements(lambda table: f'"_{table.name}"').items():
-        connection.execute(f'CREATE VIEW "{name}" AS {query}')
+        if f"_{table.name}" in words:
+            connection.register(f"_{table.name}", lake.dataset(table))
+    for name, query in views.items():
+        if name in wanted:
+            connection.execute(f'CREATE VIEW "{name}" AS {query}')
     return connection
+
+
+def _named(sql: str, views: Mapping[str, str]) -> set[str]:
+    """The views of which the query has the name, in whatever place, and those of which these have it."""
+    found: set[str] = set()
+    texts = [sql]
+    while texts:
+        new = {word.lower() for word in re.findall(r"\w+", texts.pop())} & views.keys() - found
+        found |= new
+        texts += [views[name] for name in new]
+    return found
 
 
 def _in_spark(lake: Lake) -> list[str]:

@@ -65,12 +65,14 @@ def main(nights: int = 365) -> None:
         one, many = (Path(place) / name for name in ("one", "many"))
         subprocess.run([COMMAND, "nightly", "--lake", str(one), "--snapshot", str(FIRST)], check=True, stdout=subprocess.DEVNULL)
         shutil.copytree(one, many)
+        started = time.monotonic()
         multiply(many, nights)
+        print(f"{nights} nights made of one in {time.monotonic() - started:.0f} s", flush=True)
         lakes = {"1 night": one, f"{nights} nights": many}
         taken = {name: [seconds(Lake(str(folder), none), query) for query in queries()] for name, folder in lakes.items()}
         started = time.monotonic()
         subprocess.run([COMMAND, "maintain", "--lake", str(many), "--keep-nights", str(nights)], check=True, stdout=subprocess.DEVNULL)
-        print(f"maintain took {time.monotonic() - started:.1f} s")
+        print(f"maintain took {time.monotonic() - started:.1f} s", flush=True)
         taken["maintained"] = [seconds(Lake(str(many), none), query) for query in queries()]
     shown = RichTable("query", *(f"{name}, s" for name in taken), "times")
     for number, query in enumerate(queries()):
