@@ -152,6 +152,8 @@ class Lake:
         """The same for Spark, at any size."""
         from pyspark.sql import functions as F
 
+        if not snapshots:
+            return frame(self.spark(), table, table.schema.empty_table())
         rows = self.stream_each(table, snapshots, _PLANNED_BYTES)
         if rows is not None:
             return frame(self.spark(), table, rows.to_table().select(table.schema.names).cast(_loose(table)))
