@@ -4,8 +4,9 @@ Every rule of expectations/<table>.py, and the key of every table, is judged by 
 the broken rows of each cluster, so that one cluster's fault is its own. A rule that cannot be asked, such as for a misspelt column,
 is an error and no verdict: GX alone would call it a failed rule.
 
-Rules are written in Spark's SQL, and Spark answers them. Those that read tables of a folder, not too large, DuckDB answers, in this process, on rows that
-Arrow streams from their files, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its processor, however few the rows.
+Rules are written in Spark's SQL, and Spark answers them. Those that read tables of a folder, not too large, DuckDB answers, in this
+process, on rows that Arrow streams from their files, with the rules in its own dialect: to plan a hundred queries costs Spark half a
+minute of its processor, however few the rows.
 """
 
 from __future__ import annotations

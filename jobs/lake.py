@@ -109,8 +109,7 @@ class Lake:
     def few(self, table: Table, most_bytes: int = FEW_BYTES, **slice: Slice) -> pa.Table | None:
         """The rows of a slice (of the whole table, if none is named) in this process; None: they are many, or elsewhere."""
         rows = self.stream(table, most_bytes, **slice)
-        # The rows of older nights may be null in columns that came later.
-        return None if rows is None else rows.to_table().select(table.schema.names).cast(_loose(table))
+        return None if rows is None else _whole(table, rows)
 
     def stream(self, table: Table, most_bytes: int = STREAMED_BYTES, **slice: Slice) -> Dataset | None:
         """The same for a reader in this process that takes them bit by bit, without Spark."""
@@ -156,7 +155,7 @@ class Lake:
             return frame(self.spark(), table, table.schema.empty_table())
         rows = self.stream_each(table, snapshots, _PLANNED_BYTES)
         if rows is not None:
-            return frame(self.spark(), table, rows.to_table().select(table.schema.names).cast(_loose(table)))
+            return frame(self.spark(), table, _whole(table, rows))
         many = self.read(table, snapshot_id=sorted(set(snapshots.values())))
         pairs = F.broadcast(self.spark().createDataFrame(list(snapshots.items()), "cluster_id STRING, snapshot_id STRING"))
         return many.join(pairs, on=["cluster_id", "snapshot_id"], how="left_semi").select(*many.columns)
@@ -298,8 +297,9 @@ def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
     return of_arrow(spark, rows, table.columns)
 
 
-def _loose(table: Table) -> pa.Schema:
-    return pa.schema([field.with_nullable(True) for field in table.schema])
+def _whole(table: Table, rows: Dataset) -> pa.Table:
+    """All rows in this process; those of older nights may be null in columns that came later."""
+    return rows.to_table().select(table.schema.names).cast(pa.schema([field.with_nullable(True) for field in table.schema]))
 
 
 def _values(value: Slice) -> Sequence[str]:

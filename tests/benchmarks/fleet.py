@@ -81,8 +81,8 @@ def timed(into: list[float]) -> Iterator[None]:
     into.append(time.monotonic() - started)
 
 
-def night(fleet: Fleet, folder: Path, only: list[str] | None, say: Callable[[str], None]) -> list[Row]:
-    """A row for each step and gate of the night."""
+def night(fleet: Fleet, folder: Path, only: list[str] | None, say: Callable[[str], None]) -> dict[str, list[Row]]:
+    """A row for each step and gate of the night, and for each table what a query of one cluster opens."""
     memory = Memory()
     memory.start()
     spark = session(**json.loads(os.environ.get("SPARK_SETTINGS", "{}")))
@@ -117,7 +117,7 @@ def night(fleet: Fleet, folder: Path, only: list[str] | None, say: Callable[[str
         writes = JOBS[row["name"]].WRITES if row["kind"] == "step" else ()
         row["in"], row["out"] = sum(map(least.count, reads)), sum(map(least.count, writes))
         row["floor"] = sum(map(least.read, reads)) + sum(map(least.write, writes))
-    return rows + opened(lake)
+    return {"steps": rows, "opened": opened(lake)}
 
 
 def opened(lake: Lake) -> list[Row]:
@@ -127,12 +127,12 @@ def opened(lake: Lake) -> list[Row]:
     rows: list[Row] = []
     for table in TABLES:
         files = pa.table(DeltaTable(lake.path(table)).get_add_actions(flatten=True)).to_pylist()
-        if len(files) < 2 or "cluster_id" in table.slice:
+        if len(files) < 2:
             continue
         clusters = sorted({file["max.cluster_id"] for file in files if file.get("max.cluster_id")})
         wanted = clusters[len(clusters) // 2] if clusters else ""
         hit = [file for file in files if not file.get("max.cluster_id") or file["min.cluster_id"] <= wanted <= file["max.cluster_id"]]
-        rows.append({"kind": "files", "name": table.name, "files": len(files), "opened": len(hit),
+        rows.append({"name": table.name, "files": len(files), "opened": len(hit),
                      "share": sum(file["size_bytes"] for file in hit) / sum(file["size_bytes"] for file in files)})  # fmt: skip
     return rows
 
@@ -172,7 +172,7 @@ class Floor:
         return self._written[table.name]
 
 
-def show(fleet: Fleet, rows: list[Row]) -> None:
+def show(fleet: Fleet, rows: list[Row], found: list[Row]) -> None:
     shown = RichTable("", "rows in", "rows out", "s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB", title=f"{fleet}")
     for column in shown.columns[1:]:
         column.justify = "right"
@@ -182,8 +182,6 @@ def show(fleet: Fleet, rows: list[Row]) -> None:
         shown.add_row(name, f"{row['in']:,}", f"{row['out']:,}", f"{row['seconds']:.1f}", f"{moved / row['seconds']:,.0f}", f"{row['floor']:.1f}",
                       f"{row['seconds'] / row['floor']:.1f}" if row["floor"] else "", *(f"{row[part]:,.0f}" for part in ("python", "jvm", "workers")))  # fmt: skip
 
-    found = [row for row in rows if row["kind"] == "files"]
-    rows = [row for row in rows if row["kind"] != "files"]
     for row in rows:
         line(f"{row['kind']} {row['name']}", row)
     steps, checks = [row for row in rows if row["kind"] == "step"], [row for row in rows if row["kind"] == "check"]
@@ -219,8 +217,8 @@ def main(
     if into is not None:
         fleet = Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed)
         with tempfile.TemporaryDirectory() as folder:
-            rows = night(fleet, Path(folder), only, lambda text: print(text, flush=True))
-        into.write_text(json.dumps(rows))
+            found = night(fleet, Path(folder), only, lambda text: print(text, flush=True))
+        into.write_text(json.dumps(found))
         return
     totals = {}
     for times in scale or [1]:
@@ -230,9 +228,9 @@ def main(
             rows_file = Path(folder) / "rows.json"
             asked = [word for name, value in sizes.items() for word in (f"--{name}", str(value))] + [word for name in only or () for word in ("--only", name)]
             subprocess.run([sys.executable, "-m", "tests.benchmarks.fleet", *asked, "--into", str(rows_file)], check=True)
-            rows = json.loads(rows_file.read_text())
-        show(fleet, rows)
-        totals[times] = sum(row["seconds"] for row in rows if row["kind"] != "files")
+            found = json.loads(rows_file.read_text())
+        show(fleet, found["steps"], found["opened"])
+        totals[times] = sum(row["seconds"] for row in found["steps"])
     for small, large in zip([*totals], [*totals][1:]):
         print(f"{large / small:.1f} times the clusters take {totals[large] / totals[small]:.2f} times as long")
 
