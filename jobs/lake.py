@@ -7,7 +7,9 @@ Delta table that a session writes, and half a second for each after it). A lake 
 
 from __future__ import annotations
 
+import glob
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +18,11 @@ from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
@@ -37,11 +40,19 @@ if TYPE_CHECKING:
 
 Slice = str | Sequence[str]  # the value of a column, or its values
 FEW_BYTES = 16 << 20  # of Parquet: what one process reads in less time than Spark plans to
-STREAMED_BYTES = 256 << 20  # what one process reads bit by bit in less time than Spark
 # Readers ask by keys, which come first: to tell the least and the most of every column takes a fifth of the time of a write.
 _PROPERTIES = {"delta.dataSkippingNumIndexedCols": "6"}
 # Of rows in this process every rule of Spark's analyser and optimiser looks at each one, again and again: so many cost less than a scan.
 _PLANNED_BYTES = 256 << 10
+_DUCKDB_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BLOB",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMPTZ",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +87,11 @@ class Lake:
     def create(self, table: Table) -> None:
         """Create the table if it is not there, from the declaration, since a plain write would lose NOT NULL and the comments.
 
-        A lake of an older version gets the columns that it lacks, null in its rows.
+        A lake of an older version gets the columns that it lacks, null in its rows, and tables that it slices otherwise are written anew.
         """
         if self.has(table):
             self._add_columns(table)
+            self._slice_anew(table)
         elif self.in_process:
             DeltaTable.create(
                 self.path(table), table.schema, mode="ignore", partition_by=list(table.slice), description=table.comment, configuration=_PROPERTIES
@@ -106,23 +118,36 @@ class Lake:
             if column.split()[0] not in known:
                 self.spark().sql(f"ALTER TABLE delta.`{self.path(table)}` ADD COLUMNS ({column})")
 
+    def _slice_anew(self, table: Table) -> None:
+        if self.in_process:
+            if self._open(table).metadata().partition_columns != list(table.slice):
+                rows = self.few(table, sys.maxsize)
+                write_deltalake(self.path(table), rows, mode="overwrite", schema_mode="overwrite", partition_by=list(table.slice))
+            return
+        df = self.spark().read.format("delta").load(self.path(table))
+        detail = self.spark().sql(f"DESCRIBE DETAIL delta.`{self.path(table)}`").first()
+        if detail.partitionColumns != list(table.slice):
+            df.write.format("delta").mode("overwrite").option("overwriteSchema", "true").partitionBy(*table.slice).save(self.path(table))
+
     def few(self, table: Table, most_bytes: int = FEW_BYTES, **slice: Slice) -> pa.Table | None:
         """The rows of a slice (of the whole table, if none is named) in this process; None: they are many, or elsewhere."""
-        rows = self.stream(table, most_bytes, **slice)
-        return None if rows is None else _whole(table, rows)
-
-    def stream(self, table: Table, most_bytes: int = STREAMED_BYTES, **slice: Slice) -> Dataset | None:
-        """The same for a reader in this process that takes them bit by bit, without Spark."""
         if not self.in_process:
             return None
         delta = self._open(table)
-        wanted = [(column, "in", list(_values(value))) for column, value in slice.items()]
-        files = pa.table(delta.get_add_actions(flatten=True))
-        for column, _, values in wanted:
-            files = files.filter(pc.is_in(files[f"partition.{column}"], pa.array(values, pa.string())))
-        if (pc.sum(files["size_bytes"]).as_py() or 0) > most_bytes:
+        if _size(_files(delta, slice)) > most_bytes:
             return None
-        return self._dataset(delta, table, wanted or None)
+        wanted = [(column, "in", list(_values(value))) for column, value in slice.items()]
+        rows = self._dataset(delta, table, wanted or None).to_table()
+        # Those of older nights may be null in columns that came later.
+        return rows.select(table.schema.names).cast(pa.schema([field.with_nullable(True) for field in table.schema]))
+
+    def scan(self, table: Table, most_bytes: int | None = None, **slice: Slice) -> str | None:
+        """The same as a query for DuckDB, which reads the files by itself; None: they are more than that, or not files of this machine."""
+        if self.folder is None or glob.escape(str(self.folder)) != str(self.folder):  # it would take such a path for a pattern
+            return None
+        delta = self._open(table)
+        files = _files(delta, slice)
+        return None if most_bytes is not None and _size(files) > most_bytes else _scan(delta, self.folder / table.name, files)
 
     def dataset(self, table: Table) -> Dataset:
         """The whole table, for a reader without Spark, on any storage that delta-rs knows."""
@@ -136,16 +161,11 @@ class Lake:
         df = self.spark().read.format("delta").load(self.path(table))
         return df.where(_predicate(slice)) if slice else df
 
-    def stream_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int = STREAMED_BYTES) -> Dataset | None:
+    def scan_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int | None = None) -> str | None:
         """The rows of each of these clusters in its snapshot, likewise."""
-        rows = self.stream(table, most_bytes, snapshot_id=sorted(set(snapshots.values())))
-        if rows is None:
-            return None
-        of: dict[str, list[str]] = {}
-        for cluster_id, snapshot_id in snapshots.items():
-            of.setdefault(snapshot_id, []).append(cluster_id)
-        cluster, snapshot = pc.field("cluster_id"), pc.field("snapshot_id")
-        return rows.filter(reduce(or_, ((snapshot == id) & cluster.isin(clusters) for id, clusters in of.items()), pc.scalar(False)))
+        rows = self.scan(table, most_bytes, snapshot_id=sorted(set(snapshots.values())))
+        theirs = [f"({_predicate({'snapshot_id': snapshot_id, 'cluster_id': clusters})})" for snapshot_id, clusters in _clusters_of(snapshots).items()]
+        return rows and f"SELECT * FROM ({rows}) WHERE {' OR '.join(theirs) or 'false'}"
 
     def read_each(self, table: Table, snapshots: Mapping[str, str]) -> DataFrame:
         """The same for Spark, at any size."""
@@ -153,9 +173,11 @@ class Lake:
 
         if not snapshots:
             return frame(self.spark(), table, table.schema.empty_table())
-        rows = self.stream_each(table, snapshots, _PLANNED_BYTES)
-        if rows is not None:
-            return frame(self.spark(), table, _whole(table, rows))
+        few = self.few(table, _PLANNED_BYTES, snapshot_id=sorted(set(snapshots.values())))
+        if few is not None:
+            cluster, snapshot = pc.field("cluster_id"), pc.field("snapshot_id")
+            theirs = ((snapshot == id) & cluster.isin(clusters) for id, clusters in _clusters_of(snapshots).items())
+            return frame(self.spark(), table, few.filter(reduce(or_, theirs)))
         many = self.read(table, snapshot_id=sorted(set(snapshots.values())))
         pairs = F.broadcast(self.spark().createDataFrame(list(snapshots.items()), "cluster_id STRING, snapshot_id STRING"))
         return many.join(pairs, on=["cluster_id", "snapshot_id"], how="left_semi").select(*many.columns)
@@ -297,9 +319,49 @@ def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
     return of_arrow(spark, rows, table.columns)
 
 
-def _whole(table: Table, rows: Dataset) -> pa.Table:
-    """All rows in this process; those of older nights may be null in columns that came later."""
-    return rows.to_table().select(table.schema.names).cast(pa.schema([field.with_nullable(True) for field in table.schema]))
+def _files(delta: DeltaTable, slice: Mapping[str, Slice]) -> pa.Table:
+    """What the log tells of the files of a slice."""
+    files = pa.table(delta.get_add_actions(flatten=True))
+    for column, value in slice.items():
+        files = files.filter(pc.is_in(files[f"partition.{column}"], pa.array(_values(value), pa.string())))
+    return files
+
+
+def _size(files: pa.Table) -> int:
+    return pc.sum(files["size_bytes"]).as_py() or 0
+
+
+def _scan(delta: DeltaTable, folder: Path, files: pa.Table) -> str:
+    """A query for DuckDB on these files of a table."""
+    schema = pa.schema(delta.schema().to_arrow())
+    if not len(files):
+        nulls = ", ".join(f'CAST(NULL AS {_in_duckdb(field.type)}) AS "{field.name}"' for field in schema)
+        return f"SELECT {nulls} WHERE false"
+    paths = [str(folder / unquote(path)) for path in files["path"].to_pylist()]
+    # Columns only ever come: if the oldest file has them all, so has each. To look into all costs as long as most queries.
+    oldest = paths[pc.index(files["modification_time"], pc.min(files["modification_time"])).as_py()]
+    all_there = {*pq.read_schema(oldest).names, *delta.metadata().partition_columns} >= set(schema.names)
+    columns, listed = (", ".join(each) for each in ((f'"{name}"' for name in schema.names), (f"'{_doubled(path)}'" for path in paths)))
+    return (
+        f"SELECT {columns} FROM read_parquet([{listed}], union_by_name = {not all_there}, "
+        "hive_partitioning = true, hive_types_autocast = false)"
+    )  # fmt: skip
+
+
+def _in_duckdb(type: pa.DataType) -> str:
+    if pa.types.is_list(type):
+        return f"{_in_duckdb(type.value_type)}[]"
+    if pa.types.is_map(type):
+        return f"MAP({_in_duckdb(type.key_type)}, {_in_duckdb(type.item_type)})"
+    return _DUCKDB_TYPES[type]
+
+
+def _clusters_of(snapshots: Mapping[str, str]) -> dict[str, list[str]]:
+    """The clusters of each snapshot."""
+    of: dict[str, list[str]] = {}
+    for cluster_id, snapshot_id in snapshots.items():
+        of.setdefault(snapshot_id, []).append(cluster_id)
+    return of
 
 
 def _values(value: Slice) -> Sequence[str]:
@@ -313,6 +375,10 @@ def _predicate(slice: Mapping[str, Slice]) -> str:
         literals = ", ".join(f"'{_quoted(each)}'" for each in _values(value))
         terms.append(f"{column} IN ({literals})")
     return " AND ".join(terms)
+
+
+def _doubled(text: str) -> str:
+    return text.replace("'", "''")
 
 
 def _quoted(text: str) -> str:

@@ -200,7 +200,7 @@ class Night:
         """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""
         suites = [table.name for table in GATES[gate]]
         verdicts = check(self.lake, self.snapshot_id, suites, earlier=self._earlier(), limits=limits, docs=docs)
-        self.lake.replace(VALIDATION, verdicts, few=True, snapshot_id=self.snapshot_id, suite=suites)
+        self.lake.replace(VALIDATION, verdicts, few=True, snapshot_id=self.snapshot_id, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
 

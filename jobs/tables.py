@@ -724,6 +724,7 @@ PLAN_RULE = Table("plan_rule", "a rule before and after a plan: the night after 
 # ---------------------------------------------------------------- what was judged, and what is published
 VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id", "cluster_id", "suite", "rule"), f"""
     {_CLUSTER},
+    gate     STRING           COMMENT 'the check that judged it',
     suite    STRING  NOT NULL COMMENT 'the table that the rule reads',
     rule     STRING  NOT NULL,
     severity STRING  NOT NULL COMMENT 'hard: our answer contradicts itself, the cluster is withheld; soft: a finding about the cluster',
@@ -731,7 +732,7 @@ VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id",
     broken_rows BIGINT NOT NULL,
     example  STRING           COMMENT 'one broken row as JSON; null: none',
     sentence STRING  NOT NULL COMMENT 'what must hold'
-""", slice=("snapshot_id", "suite"))
+""", slice=("snapshot_id", "gate"))
 SNAPSHOT = Table("snapshot", "the clusters of a night that are published: readers see what stands here", ("snapshot_id", "cluster_id"), f"""
     {_CLUSTER},
     previous_snapshot_id STRING COMMENT 'the published snapshot before it, which growth is measured from; null: none',

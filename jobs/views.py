@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
     from jobs.lake import Lake
 
+
+def _latest_and_others(query: str) -> str:
+    """A query on the latest nights, the only ones that an engine reads if it is asked for these, and the same on all others.
+
+    No engine carries `WHERE latest` over an outer join by itself.
+    """
+    return f"{query.format(of='latest', latest='true')} UNION ALL {query.format(of='NOT latest', latest='false')}"
+
+
 ANSWERS: dict[str, tuple[str, str]] = {
     "harm": (
         "what each nightly failure, and the loss of each pair of brokers that share a partition, does",
@@ -47,21 +56,22 @@ ANSWERS: dict[str, tuple[str, str]] = {
     ),
     "offender_cause": (
         "the partitions that a nightly failure harms and did not harm in the night before, each with what changed since",
-        """
-        SELECT f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition, f.latest,
+        _latest_and_others("""
+        SELECT f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition, {latest} AS latest,
                coalesce(substr(min(concat(
                    CASE WHEN c.kind = 'partition added' THEN '1' WHEN c.kind LIKE 'replicas %' THEN '2' WHEN c.kind LIKE 'ISR %' THEN '3'
                         WHEN c.kind = 'config changed' THEN '4' WHEN c.kind LIKE 'leader %' THEN '5' ELSE '6' END,
                    c.kind, coalesce(' ' || c.name, ''), coalesce(': ' || c.cause, ''))), 2), 'brokers or configs changed') AS cause
         FROM offender f
         JOIN snapshot s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id AND s.previous_snapshot_id IS NOT NULL
-        LEFT JOIN offender before ON before.snapshot_id = s.previous_snapshot_id AND before.cluster_id = f.cluster_id
+        LEFT JOIN (SELECT * FROM offender WHERE snapshot_id IN (SELECT previous_snapshot_id FROM snapshot WHERE {of})) before
+              ON before.snapshot_id = s.previous_snapshot_id AND before.cluster_id = f.cluster_id
               AND before.scenario_set = f.scenario_set AND before.scenario_id = f.scenario_id AND before.topic = f.topic AND before.partition = f.partition
-        LEFT JOIN change c ON c.snapshot_id = f.snapshot_id AND c.cluster_id = f.cluster_id AND c.topic = f.topic
+        LEFT JOIN (SELECT * FROM change WHERE {of}) c ON c.snapshot_id = f.snapshot_id AND c.cluster_id = f.cluster_id AND c.topic = f.topic
               AND (c.partition = f.partition OR (c.kind = 'config changed' AND c.name = 'min.insync.replicas'))
-        WHERE f.scenario_set = 'nightly' AND before.topic IS NULL
-        GROUP BY f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition, f.latest
-        """,
+        WHERE f.latest = {latest} AND f.scenario_set = 'nightly' AND before.topic IS NULL
+        GROUP BY f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition
+        """),
     ),
     "change_summary": (
         "what changed since the night before, counted by kind and cause, with an example",
@@ -88,15 +98,15 @@ ANSWERS: dict[str, tuple[str, str]] = {
                max(newly_under_min_isr) AS most_under_min_isr,
                max(newly_lost) AS most_lost,
                min(CASE WHEN harm = most_harm AND harm > 0 THEN scenario_id END) AS worst_scenario
-        FROM (SELECT *, max(harm) OVER (PARTITION BY snapshot_id, cluster_id, kind) AS most_harm FROM harm) AS lost
+        FROM (SELECT *, max(harm) OVER (PARTITION BY snapshot_id, cluster_id, kind, latest) AS most_harm FROM harm) AS lost
         GROUP BY snapshot_id, cluster_id, kind, latest
         """,
     ),
     "survival_change": (
         "the nightly failures that are newly fatal, or newly safe, since the night before: to reads, writes or data, and what became of the "
         "partitions that make the difference",
-        """
-        SELECT n.snapshot_id, s.previous_snapshot_id, n.cluster_id, n.scenario_id, n.latest,
+        _latest_and_others("""
+        SELECT n.snapshot_id, s.previous_snapshot_id, n.cluster_id, n.scenario_id, {latest} AS latest,
                CASE WHEN n.harm > 0 AND coalesce(o.harm, 0) = 0 THEN 'newly fatal' WHEN n.harm = 0 AND o.harm > 0 THEN 'newly safe'
                     WHEN n.harm > o.harm THEN 'worse' ELSE 'better' END AS change,
                n.newly_leaderless - coalesce(o.newly_leaderless, 0) AS leaderless_change,
@@ -105,12 +115,13 @@ ANSWERS: dict[str, tuple[str, str]] = {
                c.cause
         FROM harm n
         JOIN snapshot s ON s.snapshot_id = n.snapshot_id AND s.cluster_id = n.cluster_id AND s.previous_snapshot_id IS NOT NULL
-        LEFT JOIN harm o ON o.snapshot_id = s.previous_snapshot_id AND o.cluster_id = n.cluster_id AND o.scenario_id = n.scenario_id
-        LEFT JOIN (SELECT snapshot_id, cluster_id, scenario_id, max(cause) AS cause FROM offender_cause
+        LEFT JOIN (SELECT * FROM harm WHERE snapshot_id IN (SELECT previous_snapshot_id FROM snapshot WHERE {of})) o
+               ON o.snapshot_id = s.previous_snapshot_id AND o.cluster_id = n.cluster_id AND o.scenario_id = n.scenario_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, scenario_id, max(cause) AS cause FROM offender_cause WHERE {of}
                    GROUP BY snapshot_id, cluster_id, scenario_id) c
                ON c.snapshot_id = n.snapshot_id AND c.cluster_id = n.cluster_id AND c.scenario_id = n.scenario_id
-        WHERE n.harm <> coalesce(o.harm, 0)
-        """,
+        WHERE n.latest = {latest} AND n.harm <> coalesce(o.harm, 0)
+        """),
     ),
     "explanation": (
         "what a failure does to a partition, and why, in a sentence",
@@ -148,16 +159,16 @@ ANSWERS: dict[str, tuple[str, str]] = {
     ),
     "redirection": (
         "the sampled records without a key that the leaderless partitions of a topic got, and the partitions that share them then: none, if no leader is left",
-        """
-        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.latest,
+        _latest_and_others("""
+        SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, {latest} AS latest,
                sum(p.unkeyed_records) AS unkeyed_records, max(t.partitions) - count(*) AS led_partitions,
                CASE WHEN max(t.partitions) > count(*) THEN CAST(sum(p.unkeyed_records) AS DOUBLE) / (max(t.partitions) - count(*)) END AS records_each
         FROM failover f
-        JOIN producer_load p ON p.snapshot_id = f.snapshot_id AND p.cluster_id = f.cluster_id AND p.topic = f.topic AND p.partition = f.partition
-        JOIN topic t ON t.snapshot_id = f.snapshot_id AND t.cluster_id = f.cluster_id AND t.topic = f.topic
-        WHERE f.leader IS NULL AND p.unkeyed_records IS NOT NULL
-        GROUP BY f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.latest
-        """,
+        JOIN (SELECT * FROM producer_load WHERE {of}) p ON p.snapshot_id = f.snapshot_id AND p.cluster_id = f.cluster_id AND p.topic = f.topic AND p.partition = f.partition
+        JOIN (SELECT * FROM topic WHERE {of}) t ON t.snapshot_id = f.snapshot_id AND t.cluster_id = f.cluster_id AND t.topic = f.topic
+        WHERE f.latest = {latest} AND f.leader IS NULL AND p.unkeyed_records IS NOT NULL
+        GROUP BY f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic
+        """),
     ),
     "broken_rule": (
         "the rules that a published cluster breaks, and those that could not be judged",
@@ -180,16 +191,17 @@ ANSWERS: dict[str, tuple[str, str]] = {
     ),
     "consumer_load": (
         "what each member of a group was seen to hold, idle ones too: partitions, and what producers sent to these (sampled; grown since the night before); members of a share group may share them",
-        """
+        _latest_and_others("""
         SELECT m.snapshot_id, m.cluster_id, m.group_id, m.member_id, m.client_id, m.host, count(a.topic) AS partitions,
                sum(l.records) AS records, sum(l.size_bytes) AS size_bytes, sum(l.observed_records) AS observed_records,
-               sum(l.observed_size_bytes) AS observed_size_bytes, m.latest
+               sum(l.observed_size_bytes) AS observed_size_bytes, {latest} AS latest
         FROM group_member m
-        LEFT JOIN observed_assignment a ON a.snapshot_id = m.snapshot_id AND a.cluster_id = m.cluster_id AND a.group_id = m.group_id
+        LEFT JOIN (SELECT * FROM observed_assignment WHERE {of}) a ON a.snapshot_id = m.snapshot_id AND a.cluster_id = m.cluster_id AND a.group_id = m.group_id
               AND a.member_id = m.member_id
-        LEFT JOIN producer_load l ON l.snapshot_id = m.snapshot_id AND l.cluster_id = m.cluster_id AND l.topic = a.topic AND l.partition = a.partition
-        GROUP BY m.snapshot_id, m.cluster_id, m.group_id, m.member_id, m.client_id, m.host, m.latest
-        """,
+        LEFT JOIN (SELECT * FROM producer_load WHERE {of}) l ON l.snapshot_id = m.snapshot_id AND l.cluster_id = m.cluster_id AND l.topic = a.topic AND l.partition = a.partition
+        WHERE m.latest = {latest}
+        GROUP BY m.snapshot_id, m.cluster_id, m.group_id, m.member_id, m.client_id, m.host
+        """),
     ),
     "broken_since": (
         "the rules that a cluster breaks in a night, since which night, and in how many; a night in which a rule is not told does not mend it",
@@ -211,8 +223,8 @@ ANSWERS: dict[str, tuple[str, str]] = {
     ),
     "verdict": (
         "a line per cluster: does it survive, how even is it, how many rules does it break",
-        """
-        SELECT s.snapshot_id, s.cluster_id, s.latest,
+        _latest_and_others("""
+        SELECT s.snapshot_id, s.cluster_id, {latest} AS latest,
                b.live_brokers, b.brokers,
                one.reads_survive AS any_broker_reads, one.writes_survive AS any_broker_writes, one.worst_scenario AS worst_broker,
                one.most_leaderless AS broker_leaderless, one.most_under_min_isr AS broker_under_min_isr, one.data_survives AS any_broker_data,
@@ -230,30 +242,31 @@ ANSWERS: dict[str, tuple[str, str]] = {
         FROM snapshot s
         LEFT JOIN (SELECT snapshot_id, cluster_id, count(*) AS brokers, max(live_brokers) AS live_brokers,
                           max(leader_ratio) AS leader_skew, max(byte_ratio) AS byte_skew
-                   FROM broker_balance GROUP BY snapshot_id, cluster_id) b
+                   FROM broker_balance WHERE {of} GROUP BY snapshot_id, cluster_id) b
                ON b.snapshot_id = s.snapshot_id AND b.cluster_id = s.cluster_id
         LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN live AND restart_order IS NULL THEN 1 ELSE 0 END) = 0 AS restartable
-                   FROM broker_restart GROUP BY snapshot_id, cluster_id) r
+                   FROM broker_restart WHERE {of} GROUP BY snapshot_id, cluster_id) r
                ON r.snapshot_id = s.snapshot_id AND r.cluster_id = s.cluster_id
-        LEFT JOIN survival one ON one.snapshot_id = s.snapshot_id AND one.cluster_id = s.cluster_id AND one.kind = 'broker'
-        LEFT JOIN survival stop ON stop.snapshot_id = s.snapshot_id AND stop.cluster_id = s.cluster_id AND stop.kind = 'stop'
-        LEFT JOIN survival pair ON pair.snapshot_id = s.snapshot_id AND pair.cluster_id = s.cluster_id AND pair.kind = 'pair'
-        LEFT JOIN survival rack ON rack.snapshot_id = s.snapshot_id AND rack.cluster_id = s.cluster_id AND rack.kind = 'rack'
-        LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew) AS producer_skew FROM topic_load GROUP BY snapshot_id, cluster_id) p
+        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'broker') one ON one.snapshot_id = s.snapshot_id AND one.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'stop') stop ON stop.snapshot_id = s.snapshot_id AND stop.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'pair') pair ON pair.snapshot_id = s.snapshot_id AND pair.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'rack') rack ON rack.snapshot_id = s.snapshot_id AND rack.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew) AS producer_skew FROM topic_load WHERE {of} GROUP BY snapshot_id, cluster_id) p
                ON p.snapshot_id = s.snapshot_id AND p.cluster_id = s.cluster_id
         LEFT JOIN (SELECT a.snapshot_id, a.cluster_id, max(a.spread) AS consumer_spread
                    FROM group_assignment a
-                   WHERE a.members_change = 0 AND a.observed_differences IS NOT NULL GROUP BY a.snapshot_id, a.cluster_id) g
+                   WHERE {of} AND a.members_change = 0 AND a.observed_differences IS NOT NULL GROUP BY a.snapshot_id, a.cluster_id) g
                ON g.snapshot_id = s.snapshot_id AND g.cluster_id = s.cluster_id
         LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN leaderless THEN 1 ELSE 0 END) AS leaderless,
                           sum(CASE WHEN under_min_isr THEN 1 ELSE 0 END) AS under_min_isr
-                   FROM partition_health GROUP BY snapshot_id, cluster_id) h
+                   FROM partition_health WHERE {of} GROUP BY snapshot_id, cluster_id) h
                ON h.snapshot_id = s.snapshot_id AND h.cluster_id = s.cluster_id
         LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN NOT success THEN 1 ELSE 0 END) AS broken_rules,
                           sum(CASE WHEN success IS NULL THEN 1 ELSE 0 END) AS untold_rules
-                   FROM validation GROUP BY snapshot_id, cluster_id) v
+                   FROM validation WHERE {of} GROUP BY snapshot_id, cluster_id) v
                ON v.snapshot_id = s.snapshot_id AND v.cluster_id = s.cluster_id
-        """,
+        WHERE s.latest = {latest}
+        """),
     ),
 }
 
@@ -307,7 +320,7 @@ def ask_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[o
 
 
 def open_in_duckdb(lake: Lake, sql: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with the views, over the Delta tables as delta-rs reads them: no Spark, no Java.
+    """A DuckDB connection with the views, over the files that delta-rs tells of the Delta tables: no Spark, no Java.
 
     With a query, only the views that it names are there, and those that these name: each table costs a reading of its log. A query that
     names none may ask for their names, and finds all.
@@ -321,10 +334,14 @@ def open_in_duckdb(lake: Lake, sql: str | None = None) -> duckdb.DuckDBPyConnect
     connection.execute("SET TimeZone = 'UTC'")
     for table in TABLES:
         if f"_{table.name}" in words:
-            connection.register(f"_{table.name}", lake.dataset(table))
+            if (query := lake.scan(table)) is None:
+                connection.register(f"_{table.name}", lake.dataset(table))
+            else:
+                connection.execute(f'CREATE VIEW "_{table.name}" AS {query}')
     for name, query in views.items():
         if name in wanted:
-            connection.execute(f'CREATE VIEW "{name}" AS {query}')
+            # Each view asks which night is the latest: once is enough.
+            connection.execute(f'CREATE {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {query}')
     return connection
 
 

@@ -1,10 +1,12 @@
 """A night of a made-up fleet: what each step takes, beside the least that storage allows.
 
     python -m tests.benchmarks.fleet [--clusters 2] [--brokers 40] [--topics 700] [--partitions 100] [--groups 200] [--keys 700] [--scale 1 --scale 2]
+                                     [--lake FOLDER] [--no-floor]
 
 A step's floor is the time, in the same session, to read its inputs and to write its outputs unchanged: each table is read once into
 nothing and copied once into another lake, and the floor is the sum over the step's tables. `--scale N` is a fleet of N times the clusters,
-in a process of its own; memory is the largest sum seen of this process, the JVM and its Python workers, a look each half second.
+in a process of its own. A lake keeps what `topology-audit generate --lake FOLDER --snapshot 2026-01-01` made, for a fleet that takes long to
+make. Memory is the largest sum seen of this process, the JVM and its Python workers, a look each half second.
 """
 
 from __future__ import annotations
@@ -81,19 +83,20 @@ def timed(into: list[float]) -> Iterator[None]:
     into.append(time.monotonic() - started)
 
 
-def night(fleet: Fleet, folder: Path, only: list[str] | None, say: Callable[[str], None]) -> dict[str, list[Row]]:
+def night(fleet: Fleet, folder: Path, made: Path | None, only: list[str] | None, floors: bool, say: Callable[[str], None]) -> dict[str, list[Row]]:
     """A row for each step and gate of the night, and for each table what a query of one cluster opens."""
     memory = Memory()
     memory.start()
     spark = session(**json.loads(os.environ.get("SPARK_SETTINGS", "{}")))
-    lake, copies, allowed = Lake(str(folder / "lake"), lambda: spark), Lake(str(folder / "floor"), lambda: spark), limits(None)
+    lake, copies, allowed = Lake(str(made or folder / "lake"), lambda: spark), Lake(str(folder / "floor"), lambda: spark), limits(None)
     subject = Night(lake, SNAPSHOT)
     seconds: list[float] = []
-    with timed(seconds):
-        set_for(spark, small=False)
-        subject.begin([*tables(spark, fleet, SNAPSHOT).values()], {})
+    set_for(spark, small=False)
+    if made is None:
+        with timed(seconds):
+            subject.begin([*tables(spark, fleet, SNAPSHOT).values()], {})
+        say(f"generated in {seconds[0]:.1f} s")
     memory.most()
-    say(f"generated in {seconds[0]:.1f} s")
     rows: list[Row] = []
     for kind, name in NIGHT:
         if name == "ingest" and kind == "step":
@@ -110,13 +113,13 @@ def night(fleet: Fleet, folder: Path, only: list[str] | None, say: Callable[[str
                 subject.publish()
         here, jvm, workers = memory.most()
         rows.append({"kind": kind, "name": name, "seconds": taken[0], "python": here, "jvm": jvm, "workers": workers})
-        say(f"{kind} {name}: {taken[0]:.1f} s")
+        say(f"{kind} {name}: {taken[0]:.1f} s, {here + jvm + workers:,.0f} MiB")
     least = Floor(lake, copies)
     for row in rows:
         reads = JOBS[row["name"]].READS if row["kind"] == "step" else GATES.get(str(row["name"]), ())
         writes = JOBS[row["name"]].WRITES if row["kind"] == "step" else ()
         row["in"], row["out"] = sum(map(least.count, reads)), sum(map(least.count, writes))
-        row["floor"] = sum(map(least.read, reads)) + sum(map(least.write, writes))
+        row["floor"] = sum(map(least.read, reads)) + sum(map(least.write, writes)) if floors else 0.0
     return {"steps": rows, "opened": opened(lake)}
 
 
@@ -212,12 +215,14 @@ def main(
     seed: int = 0,
     scale: Annotated[list[int] | None, typer.Option()] = None,
     only: Annotated[list[str] | None, typer.Option(help="These steps alone.")] = None,
+    lake: Annotated[Path | None, typer.Option(help="Where the fleet lies already.")] = None,
+    floor: bool = True,
     into: Annotated[Path | None, typer.Option(help="One fleet, in this process; its rows as JSON.")] = None,
 ) -> None:
     if into is not None:
         fleet = Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed)
         with tempfile.TemporaryDirectory() as folder:
-            found = night(fleet, Path(folder), only, lambda text: print(text, flush=True))
+            found = night(fleet, Path(folder), lake, only, floor, lambda text: print(text, flush=True))
         into.write_text(json.dumps(found))
         return
     totals = {}
@@ -227,6 +232,7 @@ def main(
         with tempfile.TemporaryDirectory() as folder:
             rows_file = Path(folder) / "rows.json"
             asked = [word for name, value in sizes.items() for word in (f"--{name}", str(value))] + [word for name in only or () for word in ("--only", name)]
+            asked += (["--lake", str(lake)] if lake else []) + ([] if floor else ["--no-floor"])
             subprocess.run([sys.executable, "-m", "tests.benchmarks.fleet", *asked, "--into", str(rows_file)], check=True)
             found = json.loads(rows_file.read_text())
         show(fleet, found["steps"], found["opened"])

@@ -2,12 +2,13 @@
 
     python -m tests.benchmarks.year [--nights 365]
 
-The bundled snapshot's night is run once; the others are its rows under other names, a commit for each table and night. Each query is
+The bundled snapshot's night is run once; the others are its files under other names, committed at once. Each query is
 asked by DuckDB in this process, opening the lake each time: the best of three.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -15,17 +16,21 @@ import sys
 import tempfile
 import time
 from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import typer
 from deltalake import DeltaTable, write_deltalake
+from deltalake.transaction import AddAction
 from rich.console import Console
 from rich.table import Table as RichTable
 
 from jobs.cli import REPOSITORY
 from jobs.lake import Lake
-from jobs.tables import TABLES
+from jobs.tables import SNAPSHOT, TABLES
 from jobs.views import ask_duckdb
 
 FIRST = date(2026, 1, 1)
@@ -38,14 +43,31 @@ def queries() -> list[str]:
 
 
 def multiply(folder: Path, nights: int) -> None:
-    """The rows of the one night, again for each day after it."""
+    """The one night again for each day after it: its files, which do not hold their night, in the folders of the others."""
+    days = [f"{FIRST + timedelta(number)}" for number in range(nights)]
     for table in TABLES:
         delta = DeltaTable(folder / table.name)
-        rows = delta.to_pyarrow_table()
-        place = rows.schema.get_field_index("snapshot_id")
-        for number in range(1, nights):
-            named = pa.repeat(pa.scalar(f"{FIRST + timedelta(number)}"), len(rows))
-            write_deltalake(delta, rows.set_column(place, "snapshot_id", named), mode="append")
+        if table is SNAPSHOT:
+            rows = delta.to_pyarrow_table().to_pylist()
+            later = [row | {"snapshot_id": day, "previous_snapshot_id": before} for before, day in pairwise(days) for row in rows]
+            write_deltalake(delta, pa.Table.from_pylist(later, SNAPSHOT.schema), mode="append")
+            continue
+        added = []
+        for file in _added(folder / table.name, delta):
+            path = unquote(file["path"])
+            for day in days[1:]:
+                to = path.replace(days[0], day, 1)
+                (folder / table.name / to).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / table.name / path, folder / table.name / to)
+                added.append(AddAction(to, file["size"], file["partitionValues"] | {"snapshot_id": day}, file["modificationTime"], True, file["stats"]))
+        delta.create_write_transaction(added, "append", delta.schema(), list(table.slice))
+
+
+def _added(folder: Path, delta: DeltaTable) -> list[dict[str, Any]]:
+    """What the log tells of the table's files, with their statistics as they are there."""
+    now = {file.removeprefix(f"{folder}/") for file in delta.file_uris()}
+    told = (json.loads(line) for log in sorted((folder / "_delta_log").glob("*.json")) for line in log.read_text().splitlines())
+    return [action["add"] for action in told if "add" in action and unquote(action["add"]["path"]) in now]
 
 
 def seconds(lake: Lake, query: str) -> float:

@@ -56,8 +56,10 @@ def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(verdic
     lake = Lake(str(tmp_path), pytest.fail)
     lake.create(VALIDATION)
     for _ in range(2):
-        lake.replace(VALIDATION, pa.Table.from_pylist(verdicts), few=True, snapshot_id="s", suite=SUITES)
-    assert sorted(map(str, lake.rows(VALIDATION))) == sorted(map(str, verdicts))
+        lake.replace(VALIDATION, pa.Table.from_pylist(verdicts), few=True, snapshot_id="s", gate="g")
+    found = lake.rows(VALIDATION)
+    assert {row.pop("gate") for row in found} == {"g"}
+    assert sorted(map(str, found)) == sorted(map(str, verdicts))
 
 
 def test_a_sick_cluster_breaks_hard_rules_of_its_own_only(verdicts: list) -> None:
@@ -84,8 +86,8 @@ def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, 
 def test_spark_judges_the_suites_that_read_a_large_table_and_no_others(
     spark: SparkSession, lake: Lake, verdicts: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream, given = Lake.stream, []
-    monkeypatch.setattr(Lake, "stream", lambda lake, table, *most, **slice: None if table is TOPIC else stream(lake, table, *most, **slice))
+    scan, given = Lake.scan, []
+    monkeypatch.setattr(Lake, "scan", lambda lake, table, *most, **slice: None if table is TOPIC else scan(lake, table, *most, **slice))
     monkeypatch.setattr(InSpark, "share", lambda tables, queries: given.append((sorted(tables.tables), list(queries))))
     judged = check(Lake(lake.uri, lambda: spark), "s", SUITES, earlier={}, limits=limits(), docs=None).to_pylist()
     assert sorted(judged, key=str) == sorted(verdicts, key=str)
@@ -97,6 +99,16 @@ def test_spark_judges_the_suites_that_read_a_large_table_and_no_others(
 def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> None:
     with pytest.raises(AuditError, match="snapshot other has no cluster to judge"):
         check(lake, "other", ["topic"], earlier={}, limits=limits(), docs=None)
+
+
+def test_of_a_rule_that_not_all_tell_it_asks_for_the_clusters_and_not_for_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, answers = InDuckdb.ask, []
+    monkeypatch.setattr(InDuckdb, "ask", lambda tables, query: answers.append(ask(tables, query)) or answers[-1])
+    rule = soft_as_told("odd", "A rule.", "SELECT cluster_id FROM {batch} WHERE false", told="SELECT cluster_id FROM replica")
+    tables = arrow({"well": night()})
+    assert len(tables["replica"]) > 1
+    judge(InDuckdb(tables), {"partition": [rule]}, "s", docs=None)
+    assert [len(rows) for rows in answers] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""The lake's rows as DuckDB reads them from the files, and tables of older versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.lake import Lake
+from jobs.tables import Table
+
+COLUMNS = """
+    snapshot_id STRING NOT NULL,
+    cluster_id STRING NOT NULL,
+    suite STRING NOT NULL,
+    rows BIGINT
+"""
+TABLE = Table("made", "a table", ("snapshot_id", "cluster_id", "suite"), COLUMNS, slice=("snapshot_id", "suite"))
+NIGHT = "2026-01-31T02:00:00+00:00"  # as Airflow names it: with characters that a path has otherwise
+
+
+def rows(*told: tuple[str, str, int]) -> pa.Table:
+    return pa.table(list(zip(*told, strict=True)), names=["cluster_id", "suite", "rows"])
+
+
+def asked(query: str | None) -> list[tuple]:
+    assert query is not None
+    return sorted(duckdb.sql(query).fetchall())
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    lake = Lake(str(tmp_path / "it's a lake"), pytest.fail)
+    lake.create(TABLE)
+    lake.replace(TABLE, rows(("a", "x", 1), ("b", "x", 2), ("a", "y", 3)), few=True, snapshot_id=NIGHT, suite=["x", "y"])
+    lake.replace(TABLE, rows(("a", "x", 4), ("b", "x", 5)), few=True, snapshot_id="2026-02-01", suite=["x"])
+    return lake
+
+
+def test_duckdb_reads_a_slice_and_each_cluster_in_its_night(lake: Lake) -> None:
+    assert asked(lake.scan(TABLE)) == [
+        (NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), (NIGHT, "b", "x", 2), ("2026-02-01", "a", "x", 4), ("2026-02-01", "b", "x", 5)
+    ]  # fmt: skip
+    assert asked(lake.scan(TABLE, snapshot_id=NIGHT, suite=["y", "z"])) == [(NIGHT, "a", "y", 3)]
+    assert asked(lake.scan_each(TABLE, {"a": NIGHT, "b": "2026-02-01"})) == [(NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), ("2026-02-01", "b", "x", 5)]
+
+
+def test_a_slice_without_a_file_has_the_columns_and_no_row(lake: Lake) -> None:
+    for query in (lake.scan(TABLE, snapshot_id="2027-01-01"), lake.scan_each(TABLE, {})):
+        found = duckdb.sql(query)
+        assert found.fetchall() == []
+        assert dict(zip(found.columns, map(str, found.types), strict=True)) == {"snapshot_id": "VARCHAR", "cluster_id": "VARCHAR", "suite": "VARCHAR", "rows": "BIGINT"}
+
+
+def test_what_is_too_large_or_in_a_folder_that_reads_as_a_pattern_is_not_for_duckdb(lake: Lake, tmp_path: Path) -> None:
+    assert lake.scan(TABLE, most_bytes=1) is None
+    odd = Lake(str(tmp_path / "lake[1]"), pytest.fail)
+    odd.create(TABLE)
+    assert odd.scan(TABLE) is None
+    assert odd.dataset(TABLE).count_rows() == 0
+
+
+def test_rows_of_before_a_column_came_are_null_in_it(lake: Lake) -> None:
+    later = replace(TABLE, columns=f"{COLUMNS.rstrip()},\n    example STRING\n")
+    lake.create(later)
+    more = rows(("c", "x", 6)).append_column("example", pa.array(["e"]))
+    lake.replace(later, more, few=True, snapshot_id="2026-02-02", suite=["x"])
+    assert asked(lake.scan(later, snapshot_id=["2026-02-01", "2026-02-02"])) == [
+        ("2026-02-01", "a", "x", 4, None), ("2026-02-01", "b", "x", 5, None), ("2026-02-02", "c", "x", 6, "e")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("storage", ["folder", "uri"])
+def test_a_table_that_was_sliced_otherwise_is_sliced_anew_with_all_its_rows(lake: Lake, storage: str, request: pytest.FixtureRequest) -> None:
+    if storage == "uri":
+        spark: SparkSession = request.getfixturevalue("spark")
+        lake = Lake(f"file://{lake.uri}", lambda: spark)
+    later = replace(TABLE, columns=COLUMNS.replace("suite STRING", "gate STRING,\n    suite STRING"), slice=("snapshot_id", "gate"))
+    for _ in range(2):
+        lake.create(later)
+    more = pa.table({"cluster_id": ["c"], "suite": ["x"], "rows": [6]})
+    lake.replace(later, more, few=True, snapshot_id="2026-02-02", gate="g")
+    found = sorted((row["snapshot_id"], row["gate"], row["suite"], row["rows"]) for row in lake.rows(later))
+    assert found == [
+        (NIGHT, None, "x", 1), (NIGHT, None, "x", 2), (NIGHT, None, "y", 3), ("2026-02-01", None, "x", 4), ("2026-02-01", None, "x", 5), ("2026-02-02", "g", "x", 6)
+    ]  # fmt: skip
+    assert sorted({file.parent.name for file in (Path(lake.folder) / "made").rglob("gate=*/*.parquet")}) == ["gate=__HIVE_DEFAULT_PARTITION__", "gate=g"]
