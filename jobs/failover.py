@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from jobs.harm import OFFLINE
 from jobs.partition_state import accepts, after, heard, led, patterned, quorum_lost, ruled, rules_of, safe
-from jobs.session import kept
+from jobs.session import by_cluster, kept
 from jobs.tables import (
     BROKER,
     CLUSTER,
@@ -77,7 +77,7 @@ def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, log_dirs: bool =
     played = kept(_live_through(touched), FAILOVER)
     sample = of[PRODUCER_LOAD].where("records IS NOT NULL").select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
     load = kept(_load(played, rules, of, sample))
-    return _summary(asked, played, load, of, sample), played, load.select(*FAILOVER_LOAD.schema.names)
+    return _summary(asked, played, load, of, sample), played, by_cluster(load.select(*FAILOVER_LOAD.schema.names))
 
 
 def touched_by_brokers(rules: DataFrame, asked: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
-from jobs.session import kept
+from jobs.session import by_cluster, kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.variation import variation
 from kafka_model.attribution import Found, attribute
@@ -30,6 +30,8 @@ _SHARING = 4  # keys that share a partition, up to which a floor is sought
 LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _PARTITION = [*_TOPIC, "partition"]
+_TOLD = "has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL"
+_KEYED = ["explicit_records", "keyed_records", "keyed_bytes", "keys", "keys_elsewhere", "records_elsewhere"]
 
 
 def transform(
@@ -45,72 +47,76 @@ def transform(
     *,
     parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
-    keyed = kept(_to_partitions(key_sample, topic))
-    sampled = keyed.groupBy(_PARTITION).agg(
-        F.sum(F.when(F.col("explicit"), F.col("records")).otherwise(0)).alias("explicit_records"),
-        F.sum(F.when(F.col("explicit"), 0).otherwise(F.col("records"))).alias("keyed_records"),
-        F.sum("size_bytes").alias("keyed_bytes"),
-        F.count(F.when(~F.col("explicit"), 1)).alias("keys"),
-    )
-    unkeyed = key_sample.where("key IS NULL AND partition IS NULL").groupBy(_TOPIC).agg(
-        F.sum("records").alias("n"), F.sum("size_bytes").alias("b")
-    )
-    sampled_topic = key_sample.select(*_TOPIC).distinct().withColumn("has_sample", F.lit(True))
+    sample = kept(_of_topic(key_sample))
     growth = _growth(topic, partition, replica, previous_topic, previous_partition, previous_replica)
     then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
     seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
     between = cluster.join(then, on="cluster_id", how="inner").select(*_TOPIC[:2], F.when(seconds >= LEAST_SECONDS, seconds).alias("seconds"))
 
     turn = _turns(partition, counter=int(parameters.get("counter_start", "0")))
-    load = (
-        turn.join(sampled_topic, on=_TOPIC, how="left")
-        .join(unkeyed, on=_TOPIC, how="left")
-        .join(sampled, on=_PARTITION, how="left")
+    predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
+    load = kept(
+        # Every partition, and what keys bring it, in one aggregate: a join would sort both.
+        turn.unionByName(_of_keys(_to_partitions(key_sample, topic)), allowMissingColumns=True)
+        .groupBy(_PARTITION)
+        .agg(*(F.max(name).alias(name) for name in turn.columns[4:]), *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _KEYED))
+        .where("taking_partitions IS NOT NULL")
+        .join(F.broadcast(sample.select(*_TOPIC, F.lit(True).alias("has_sample"), "n", "b")), on=_TOPIC, how="left")
         .join(growth, on=_PARTITION, how="left")
-        .join(F.broadcast(between), on=_TOPIC[:2], how="left")
-        .fillna(0, ["n", "b", "explicit_records", "keyed_records", "keyed_bytes", "keys"])
+        .fillna(0, ["n", "b"])
         .withColumn("before", _records_before(F.col("turn")))
         .withColumn("unkeyed_records", _records_before(F.col("turn") + 1) - F.col("before"))
         .withColumn("unkeyed_bytes", _bytes_before(F.col("before") + F.col("unkeyed_records")) - _bytes_before(F.col("before")))
         .withColumn("records", F.col("explicit_records") + F.col("keyed_records") + F.col("unkeyed_records"))
         .withColumn("size_bytes", F.col("keyed_bytes") + F.col("unkeyed_bytes"))
-    )
-    of_topic = Window.partitionBy(*_TOPIC)
-    grown = F.sum("observed_records").over(of_topic)
-    all_told = F.count("observed_records").over(of_topic) == F.count("*").over(of_topic)
-    predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys", "record_share", "byte_share"]
-    load = kept(
-        load.withColumn("record_share", _share("records", of_topic))
-        .withColumn("byte_share", _share("size_bytes", of_topic))
-        .withColumn("observed_record_share", F.when(all_told & (grown > 0), F.col("observed_records") / grown))
         .withColumns({name: F.when(F.col("has_sample"), F.col(name)) for name in predicted})
-        .where("has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL")
+        .select(*_PARTITION, *predicted, "keys_elsewhere", "records_elsewhere", "available_partitions", "has_sample", "observed_records", "observed_size_bytes")
     )
-    producer_load = load.select(*_PARTITION, *predicted, "observed_records", "observed_size_bytes", "observed_record_share",
-                                (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"))  # fmt: skip
-    hot_key = _hot_keys(keyed, producer_load)
-    return producer_load, _topic_load(load, keyed), hot_key, _partitioners(key_sample, topic)
+    of_topic = kept(_totals(load))
+    producer_load = (
+        load.where(_TOLD)
+        .join(F.broadcast(of_topic.select(*_TOPIC, *(F.col(name).alias(f"all_{name}") for name in ("records", "size_bytes", "grown")))), on=_TOPIC, how="inner")
+        .join(F.broadcast(between), on=_TOPIC[:2], how="left")
+        .select(*_PARTITION, *predicted, _share("records"), _share("size_bytes"), "observed_records", "observed_size_bytes",
+                (F.col("observed_records") / F.col("all_grown")).alias("observed_record_share"),
+                (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"))  # fmt: skip
+    )
+    topic_load, hot_key = _topic_load(of_topic, sample, topic), _hot_keys(key_sample, sample, topic, of_topic)
+    return by_cluster(producer_load), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
+
+
+def _of_topic(key_sample: DataFrame) -> DataFrame:
+    """Of each sampled topic, the records and bytes without a key (n, b), and the records of each of its keys, the most first."""
+    unkeyed = F.expr("key IS NULL AND partition IS NULL")
+    of_key = F.when(F.expr("key IS NOT NULL AND partition IS NULL"), F.col("records"))
+    return key_sample.groupBy(_TOPIC).agg(
+        F.sum(F.when(unkeyed, F.col("records"))).alias("n"),
+        F.sum(F.when(unkeyed, F.col("size_bytes"))).alias("b"),
+        F.sort_array(F.collect_list(of_key), asc=False).alias("counts"),
+    )
 
 
 def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
-    """Each sampled key, and each explicit partition, with the partition that its records go to, and a key's rank in its topic."""
+    """Each sampled key, and each explicit partition, with the partition that its records go to."""
     told = key_sample.where("key IS NOT NULL OR partition IS NOT NULL").join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
-    explicit = F.col("partition").isNotNull()
-    by_records = Window.partitionBy(*_TOPIC, "explicit").orderBy(F.desc("records"), "key")
-    return (
-        told.select(
-            *_TOPIC,
-            F.col("partitions").alias("among"),
-            "key",
-            "records",
-            "size_bytes",
-            explicit.alias("explicit"),
-            F.coalesce("partition", _hash("key").bitwiseAND(0x7FFFFFFF) % F.col("partitions")).alias("partition"),
-            # kafka_model.foreign_partitioner's consistent_random
-            F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)").alias("librdkafka_partition"),
-        )
-        .withColumn("rank", F.row_number().over(by_records))
+    return told.select(
+        *_TOPIC,
+        "key",
+        "records",
+        "size_bytes",
+        F.col("partition").isNotNull().alias("explicit"),
+        F.coalesce("partition", _hash("key").bitwiseAND(0x7FFFFFFF) % F.col("partitions")).alias("partition"),
+        # kafka_model.foreign_partitioner's consistent_random
+        F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)").alias("librdkafka_partition"),
     )
+
+
+def _of_keys(keyed: DataFrame) -> DataFrame:
+    """What each of them brings its partition, and whether another partitioner would bring it elsewhere."""
+    explicit, records, size_bytes = F.col("explicit"), F.col("records"), F.col("size_bytes")
+    elsewhere = ~explicit & (F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition")))
+    values = (F.when(explicit, records), F.when(~explicit, records), size_bytes, F.when(~explicit, 1), F.when(elsewhere, 1), F.when(elsewhere, records))
+    return keyed.select(*_PARTITION, *(value.cast("bigint").alias(name) for value, name in zip(values, _KEYED, strict=True)))
 
 
 def _partitioners(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
@@ -154,18 +160,24 @@ def _hash(key: pa.Array) -> pa.Array:
 
 def _turns(partition: DataFrame, *, counter: int) -> DataFrame:
     """Each partition with its turn, from 0, in the round of records without a key; null: none, since others have a leader."""
-    of_topic = Window.partitionBy(*_TOPIC)
-    available = F.col("leader").isNotNull()
-    some = F.max(available.cast("int")).over(of_topic) == 1
-    taking = F.when(some, available).otherwise(True)  # with none available, all
-    return (
-        partition.withColumn("taking", taking)
-        .withColumn("available_partitions", F.sum(available.cast("int")).over(of_topic))
-        .withColumn("taking_partitions", F.sum(F.col("taking").cast("int")).over(of_topic))
-        .withColumn("place", F.sum(F.col("taking").cast("int")).over(of_topic.orderBy("partition")) - 1)
-        .withColumn("turn", F.when(F.col("taking"), F.pmod(F.col("place") - F.lit(counter & 0x7FFFFFFF), "taking_partitions")))
-        .select(*_PARTITION, "turn", "available_partitions", "taking_partitions")
-    )
+    of_topic = kept(
+        partition.groupBy(_TOPIC).agg(
+            F.count("*").alias("partitions"), F.count("leader").alias("available_partitions"), F.min("partition").alias("least"), F.max("partition").alias("most")
+        ).select(
+            *_TOPIC,
+            "available_partitions",
+            F.expr("if(available_partitions > 0, available_partitions, partitions)").alias("taking_partitions"),  # with none available, all
+            F.expr("least = 0 AND most = partitions - 1 AND available_partitions IN (0, partitions)").alias("all_alike"),
+        )
+    )  # fmt: skip
+    of_each = partition.join(F.broadcast(of_topic), on=_TOPIC, how="inner")
+    taking = of_each.where("NOT all_alike AND (leader IS NOT NULL OR available_partitions = 0)")
+    placed = taking.withColumn("place", F.row_number().over(Window.partitionBy(*_TOPIC).orderBy("partition")) - 1)
+    others = of_each.where("NOT all_alike AND leader IS NULL AND available_partitions > 0").withColumn("place", F.lit(None).cast("int"))
+    # Where all partitions of a topic take turns, each has its number for its place: of most topics no row is sorted.
+    placed = of_each.where("all_alike").withColumn("place", F.col("partition")).unionByName(placed).unionByName(others)
+    turn = F.pmod(F.col("place") - F.lit(counter & 0x7FFFFFFF), "taking_partitions").alias("turn")
+    return placed.select(*_PARTITION, turn, "available_partitions", "taking_partitions")
 
 
 def _records_before(turn: Column) -> Column:
@@ -179,9 +191,9 @@ def _bytes_before(records: Column) -> Column:
     return F.coalesce(F.floor(F.col("b").cast("decimal(19,0)") * records.cast("decimal(19,0)") / F.greatest("n", F.lit(1))), F.lit(0)).cast("bigint")
 
 
-def _share(column: str, of_topic: Window) -> Column:
-    total = F.sum(column).over(of_topic)
-    return F.when(total > 0, F.col(column) / total).otherwise(0.0)
+def _share(column: str) -> Column:
+    share = F.when(F.col(f"all_{column}") > 0, F.col(column) / F.col(f"all_{column}")).otherwise(0.0)
+    return F.when(F.col("has_sample"), share).alias({"records": "record_share", "size_bytes": "byte_share"}[column])
 
 
 def _growth(topic: DataFrame, partition: DataFrame, replica: DataFrame, *previous: DataFrame) -> DataFrame:
@@ -207,36 +219,40 @@ def _growth(topic: DataFrame, partition: DataFrame, replica: DataFrame, *previou
     )
 
 
-def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
-    """Each topic's skew beside the least that any partitioner could reach, which its hottest key sets."""
-    elsewhere = F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition"))
-    hottest = keyed.where("NOT explicit").groupBy(_TOPIC).agg(
-        F.max("records").alias("hottest_key"),
-        F.greatest(*(_together(n) for n in range(_SHARING))).alias("together"),
-        F.count_if(elsewhere).alias("keys_elsewhere"),
-        F.sum(F.when(elsewhere, F.col("records")).otherwise(0)).alias("records_elsewhere"),
+def _totals(load: DataFrame) -> DataFrame:
+    """What the partitions of each topic have together."""
+    grown = F.sum("observed_records")
+    all_told = F.count("observed_records") == F.count("*")
+    return load.groupBy(_TOPIC).agg(
+        F.count_if(F.expr(_TOLD)).cast("int").alias("partitions"),
+        F.first("available_partitions").cast("int").alias("available_partitions"),
+        F.sum("records").alias("records"),
+        F.sum("size_bytes").alias("size_bytes"),
+        F.sum("keys").alias("keys"),
+        (-F.max(F.struct("records", (-F.col("partition")).alias("p")))["p"]).alias("hottest_partition"),
+        F.max("records").alias("most"),
+        variation("records").alias("record_cv"),
+        F.max("explicit_records").alias("named"),
+        F.sum("keys_elsewhere").alias("keys_elsewhere"),
+        F.sum("records_elsewhere").alias("records_elsewhere"),
+        F.sort_array(F.collect_list("records")).alias("counts"),
+        grown.alias("observed_records"),
+        F.when(all_told & (grown > 0), grown).alias("grown"),
+        F.max("observed_records").alias("most_observed"),
     )
+
+
+def _topic_load(of_topic: DataFrame, sample: DataFrame, topic: DataFrame) -> DataFrame:
+    """Each topic's skew beside the least that any partitioner could reach, which its hottest key sets."""
+    keys = sample.join(topic, on=_TOPIC, how="inner").select(*_TOPIC, F.col("counts").alias("of_keys"), F.col("partitions").alias("among"))
     # With counts in rising order: the sum of (2 x place - partitions - 1) x count, over partitions x their sum.
     places = F.sequence(F.lit(1), F.size("counts"))
     weighed = F.zip_with("counts", places, lambda count, place: count * (2 * place - F.size("counts") - 1))
     gini = F.aggregate(weighed, F.lit(0).cast("bigint"), lambda sum, each: sum + each) / (F.size("counts") * F.col("records"))
     return (
-        load.groupBy(_TOPIC)
-        .agg(
-            F.count("*").cast("int").alias("partitions"),
-            F.first("available_partitions").cast("int").alias("available_partitions"),
-            F.sum("records").alias("records"),
-            F.sum("size_bytes").alias("size_bytes"),
-            F.sum("keys").alias("keys"),
-            (-F.max(F.struct("records", (-F.col("partition")).alias("p")))["p"]).alias("hottest_partition"),
-            F.max("records").alias("most"),
-            variation("records").alias("record_cv"),
-            F.max("explicit_records").alias("named"),
-            F.sort_array(F.collect_list("records")).alias("counts"),
-            F.sum("observed_records").alias("observed_records"),
-            F.max("observed_record_share").alias("observed_share"),
-        )
-        .join(hottest, on=_TOPIC, how="left")
+        of_topic.where("partitions > 0")
+        .join(keys, on=_TOPIC, how="left")
+        .withColumn("together", F.greatest(*(_together(n) for n in range(_SHARING))))
         .withColumn("mean", F.when(F.col("records") > 0, F.col("records") / F.col("partitions")))
         .select(
             *_TOPIC,
@@ -248,14 +264,14 @@ def _topic_load(load: DataFrame, keyed: DataFrame) -> DataFrame:
             F.when(F.col("records").isNotNull(), F.col("hottest_partition")).alias("hottest_partition"),
             (F.col("most") / F.col("mean")).alias("skew"),
             "record_cv",
-            (F.col("hottest_key") / F.col("records")).alias("hottest_key_share"),
+            (F.get("of_keys", F.lit(0)) / F.col("records")).alias("hottest_key_share"),
             F.when(
                 F.col("mean").isNotNull(), F.greatest(F.lit(1.0), F.greatest(F.coalesce("together", F.lit(0)), "named") / F.col("mean"))
             ).alias("skew_floor"),
             "observed_records",
-            (F.col("observed_share") * F.col("partitions")).alias("observed_skew"),
-            F.when(F.col("records").isNotNull(), F.coalesce("keys_elsewhere", F.lit(0))).alias("keys_elsewhere"),
-            F.when(F.col("records").isNotNull(), F.coalesce("records_elsewhere", F.lit(0))).alias("records_elsewhere"),
+            (F.col("most_observed") / F.col("grown") * F.col("partitions")).alias("observed_skew"),
+            F.when(F.col("records").isNotNull(), F.col("keys_elsewhere")).alias("keys_elsewhere"),
+            F.when(F.col("records").isNotNull(), F.col("records_elsewhere")).alias("records_elsewhere"),
             F.when(F.col("records") > 0, F.col("most") / F.col("records")).alias("hottest_share"),
             F.when(F.col("records") > 0, gini).alias("record_gini"),
         )
@@ -268,14 +284,18 @@ def _together(others: int) -> Column:
     Of the k x partitions + 1 hottest keys some k + 1 share a partition, which has no less than the k + 1 least of them have together.
     """
     last = others * F.col("among") + 1
-    least = F.sum(F.when(F.col("rank").between(last - others, last), F.col("records")))
-    return F.when(F.count_if(F.col("rank") == last) > 0, least)
+    least = F.aggregate(F.slice("of_keys", last - others, F.lit(others + 1)), F.lit(0).cast("bigint"), lambda sum, each: sum + each)
+    return F.when(F.size("of_keys") >= last, least)
 
 
-def _hot_keys(keyed: DataFrame, producer_load: DataFrame) -> DataFrame:
-    total = producer_load.groupBy(_TOPIC).agg(F.sum("records").alias("total"))
+def _hot_keys(key_sample: DataFrame, sample: DataFrame, topic: DataFrame, of_topic: DataFrame) -> DataFrame:
+    least = sample.select(*_TOPIC, F.get("counts", F.least(F.lit(HOT_KEYS), F.size("counts")) - 1).alias("least"))
+    hot = key_sample.where("key IS NOT NULL AND partition IS NULL").join(F.broadcast(least), on=_TOPIC, how="inner").where("records >= least")
+    total = of_topic.select(*_TOPIC, F.col("records").alias("total"))
+    by_records = Window.partitionBy(*_TOPIC).orderBy(F.desc("records"), "key")
     return (
-        keyed.where("NOT explicit")
+        _to_partitions(hot, topic)
+        .withColumn("rank", F.row_number().over(by_records))
         .where(F.col("rank") <= HOT_KEYS)
         .join(total, on=_TOPIC, how="inner")
         .select(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.session import kept
+from jobs.session import by_cluster, kept
 from jobs.tables import BROKER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
 from kafka_model.placement import alternate_racks, replicas_rack_aware, replicas_rack_unaware
 
@@ -74,7 +74,7 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
             "refusal",
         )
     )
-    return assignment, placement
+    return by_cluster(assignment), by_cluster(placement)
 
 
 def _clusters(broker: DataFrame) -> DataFrame:

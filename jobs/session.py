@@ -153,6 +153,11 @@ def kept(df: DataFrame, of: Table | None = None) -> DataFrame:
     return df
 
 
+def by_cluster(df: DataFrame) -> DataFrame:
+    """Rows to write that a shuffle mixed: each cluster's in as few files as they fill, for readers who ask for one cluster."""
+    return df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.hint("rebalance", "cluster_id")
+
+
 def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
     """Rows in this process as a DataFrame: a few of one partition, which needs no shuffle."""
     # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
