@@ -141,18 +141,6 @@ class Lake:
         # Those of older nights may be null in columns that came later.
         return rows.select(table.schema.names).cast(pa.schema([field.with_nullable(True) for field in table.schema]))
 
-    def scan(self, table: Table, most_bytes: int | None = None, **slice: Slice) -> str | None:
-        """The same as a query for DuckDB, which reads the files by itself; None: they are more than that, or not files of this machine."""
-        if self.folder is None or glob.escape(str(self.folder)) != str(self.folder):  # it would take such a path for a pattern
-            return None
-        delta = self._open(table)
-        files = _files(delta, slice)
-        return None if most_bytes is not None and _size(files) > most_bytes else _scan(delta, self.folder / table.name, files)
-
-    def dataset(self, table: Table) -> Dataset:
-        """The whole table, for a reader without Spark, on any storage that delta-rs knows."""
-        return self._dataset(self._open(table), table)
-
     def read(self, table: Table, **slice: Slice) -> DataFrame:
         """The same for Spark, at any size."""
         rows = self.few(table, _PLANNED_BYTES, **slice)
@@ -160,12 +148,6 @@ class Lake:
             return frame(self.spark(), table, rows)
         df = self.spark().read.format("delta").load(self.path(table))
         return df.where(_predicate(slice)) if slice else df
-
-    def scan_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int | None = None) -> str | None:
-        """The rows of each of these clusters in its snapshot, likewise."""
-        rows = self.scan(table, most_bytes, snapshot_id=sorted(set(snapshots.values())))
-        theirs = [f"({_predicate({'snapshot_id': snapshot_id, 'cluster_id': clusters})})" for snapshot_id, clusters in _clusters_of(snapshots).items()]
-        return rows and f"SELECT * FROM ({rows}) WHERE {' OR '.join(theirs) or 'false'}"
 
     def read_each(self, table: Table, snapshots: Mapping[str, str]) -> DataFrame:
         """The same for Spark, at any size."""
@@ -175,15 +157,32 @@ class Lake:
             return frame(self.spark(), table, table.schema.empty_table())
         few = self.few(table, _PLANNED_BYTES, snapshot_id=sorted(set(snapshots.values())))
         if few is not None:
-            cluster, snapshot = pc.field("cluster_id"), pc.field("snapshot_id")
-            theirs = ((snapshot == id) & cluster.isin(clusters) for id, clusters in _clusters_of(snapshots).items())
+            theirs = [(pc.field("cluster_id") == cluster_id) & (pc.field("snapshot_id") == snapshot_id) for cluster_id, snapshot_id in snapshots.items()]
             return frame(self.spark(), table, few.filter(reduce(or_, theirs)))
         many = self.read(table, snapshot_id=sorted(set(snapshots.values())))
         pairs = F.broadcast(self.spark().createDataFrame(list(snapshots.items()), "cluster_id STRING, snapshot_id STRING"))
         return many.join(pairs, on=["cluster_id", "snapshot_id"], how="left_semi").select(*many.columns)
 
+    def scan(self, table: Table, most_bytes: int | None = None, **slice: Slice) -> str | None:
+        """A slice as a query for DuckDB, which reads the files by itself; None: they are more than that, or not files of this machine."""
+        if self.folder is None or glob.escape(str(self.folder)) != str(self.folder):  # it would take such a path for a pattern
+            return None
+        delta = self._open(table)
+        files = _files(delta, slice)
+        return None if most_bytes is not None and _size(files) > most_bytes else _scan(delta, self.folder / table.name, files)
+
+    def scan_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int | None = None) -> str | None:
+        """The rows of each of these clusters in its snapshot, likewise."""
+        rows = self.scan(table, most_bytes, snapshot_id=sorted(set(snapshots.values())))
+        pairs = ", ".join(f"('{_doubled(snapshot_id)}', '{_doubled(cluster_id)}')" for cluster_id, snapshot_id in snapshots.items())
+        return rows and f"SELECT * FROM ({rows}) WHERE {f'(snapshot_id, cluster_id) IN ({pairs})' if pairs else 'false'}"
+
+    def dataset(self, table: Table) -> Dataset:
+        """The whole table, for a reader without Spark, on any storage that delta-rs knows."""
+        return self._dataset(self._open(table), table)
+
     def rows(self, table: Table, **slice: Slice) -> list[dict[str, Any]]:
-        """The same in Python: for tables of a few rows a cluster."""
+        """A slice in Python: for tables of a few rows a cluster."""
         few = self.few(table, **slice)
         return (self.read(table, **slice).toArrow() if few is None else few).to_pylist()
 
@@ -354,14 +353,6 @@ def _in_duckdb(type: pa.DataType) -> str:
     if pa.types.is_map(type):
         return f"MAP({_in_duckdb(type.key_type)}, {_in_duckdb(type.item_type)})"
     return _DUCKDB_TYPES[type]
-
-
-def _clusters_of(snapshots: Mapping[str, str]) -> dict[str, list[str]]:
-    """The clusters of each snapshot."""
-    of: dict[str, list[str]] = {}
-    for cluster_id, snapshot_id in snapshots.items():
-        of.setdefault(snapshot_id, []).append(cluster_id)
-    return of
 
 
 def _values(value: Slice) -> Sequence[str]:
