@@ -20,6 +20,7 @@ from pyspark.sql.types import ArrayType, IntegerType
 from jobs.harm import HARMED, ONE_BROKER_KILLED
 from jobs.partition_pattern import NOBODY, by_place
 from jobs.partition_state import accepts, after, patterned, ruled
+from jobs.session import by_cluster
 from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
@@ -59,7 +60,7 @@ def transform(
     said = [*_PARTITION, "scenario_ids", "goes_offline", "change"]
     played = tried.withColumn("dies", F.explode("live")).withColumn("after", after(F.array("dies"))).groupBy(said).agg(F.every(accepts(F.col("after"))).alias("clears"))
     first = Window.partitionBy(*_PARTITION).orderBy(F.desc("clears"), "change.order")
-    return (
+    chosen = (
         played.withColumn("choice", F.row_number().over(first))
         .where("choice = 1")
         .select(
@@ -68,8 +69,9 @@ def transform(
             "goes_offline",
             F.when(F.col("clears"), F.col("change.remedy")).alias("remedy"),
             *(F.when(F.col("clears"), F.col(f"change.{name}")).alias(name) for name in ("replicas", "added_replicas")),
-        ),
+        )
     )
+    return (by_cluster(chosen),)
 
 
 def _loads(broker: DataFrame, partition: DataFrame) -> DataFrame:

@@ -73,6 +73,10 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": "1",
         # A slice is a set of Delta partitions: replacing it needs no rewrite of files, so the path that can rewrite is not taken.
         "spark.databricks.delta.replaceWhere.dataColumns.enabled": "false",
+        # A reader of one cluster skips the row groups of others: of seven million rows in one it would read all.
+        "spark.hadoop.parquet.block.row.count.limit": "500000",
+        # A step writes a slice or two, and Spark would sort all rows by them first.
+        "spark.sql.maxConcurrentOutputFileWriters": "8",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **extra,
@@ -159,10 +163,12 @@ def by_cluster(df: DataFrame) -> DataFrame:
 
 
 def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
-    """Rows in this process as a DataFrame: a few of one partition, which needs no shuffle."""
+    """Rows in this process as a DataFrame: of a small night in one partition, which needs no shuffle; of a large one a few rows may become
+    millions, such as groups that become assignments, and are for all cores.
+    """
     # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
     df = spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
-    return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION else df
+    return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION and spark.conf.get(_FOR_MANY) == "false" else df
 
 
 @contextmanager

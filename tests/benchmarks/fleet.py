@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Annotated
 
 import psutil
-import pyarrow as pa
+import pyarrow.parquet as parquet
 import typer
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame
@@ -124,20 +124,28 @@ def night(fleet: Fleet, folder: Path, made: Path | None, only: list[str] | None,
 
 
 def opened(lake: Lake) -> list[Row]:
-    """Of each table in several files, the part that a query opens which names the night and the cluster in the middle: by what the files
-    tell of their least and greatest cluster.
+    """Of each table in several row groups, the part that a query reads which names the night and the cluster in the middle: by what the
+    files, and their row groups, tell of their least and greatest cluster.
     """
     rows: list[Row] = []
     for table in TABLES:
-        files = pa.table(DeltaTable(lake.path(table)).get_add_actions(flatten=True)).to_pylist()
-        if len(files) < 2:
+        files = [parquet.read_metadata(path) for path in DeltaTable(lake.path(table)).file_uris()]
+        groups = [(number, *_clusters(file.row_group(place))) for number, file in enumerate(files) for place in range(file.num_row_groups)]
+        if len(groups) < 2:
             continue
-        clusters = sorted({file["max.cluster_id"] for file in files if file.get("max.cluster_id")})
-        wanted = clusters[len(clusters) // 2] if clusters else ""
-        hit = [file for file in files if not file.get("max.cluster_id") or file["min.cluster_id"] <= wanted <= file["max.cluster_id"]]
-        rows.append({"name": table.name, "files": len(files), "opened": len(hit),
-                     "share": sum(file["size_bytes"] for file in hit) / sum(file["size_bytes"] for file in files)})  # fmt: skip
+        clusters = sorted({greatest for _, _, _, greatest in groups})
+        wanted = clusters[len(clusters) // 2]
+        read = [(number, size) for number, size, least, greatest in groups if least <= wanted <= greatest]
+        rows.append({"name": table.name, "files": len(files), "opened": len({number for number, _ in read}),
+                     "share": sum(size for _, size in read) / sum(size for _, size, _, _ in groups)})  # fmt: skip
     return rows
+
+
+def _clusters(group: parquet.RowGroupMetaData) -> tuple[int, str, str]:
+    """Its bytes, and its least and greatest cluster; a table without clusters has one."""
+    told = (group.column(place) for place in range(group.num_columns))
+    of = next((column.statistics for column in told if column.path_in_schema == "cluster_id"), None)
+    return group.total_byte_size, *((of.min, of.max) if of else ("", ""))
 
 
 class Floor:
@@ -201,7 +209,7 @@ def show(fleet: Fleet, rows: list[Row], found: list[Row]) -> None:
     most = max(rows, key=lambda row: row["python"] + row["jvm"] + row["workers"])
     print(f"most memory at once: {most['python'] + most['jvm'] + most['workers']:,.0f} MiB, in {most['kind']} {most['name']}")
     told = ", ".join(f"{row['name']} {row['opened']} of {row['files']} files ({row['share']:.0%} of the bytes)" for row in found)
-    print(f"a query of the night and one cluster opens {told}")
+    print(f"a query of the night and one cluster opens, and reads in row groups, {told}")
 
 
 def main(
