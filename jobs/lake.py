@@ -333,18 +333,18 @@ def _size(files: pa.Table) -> int:
 def _scan(delta: DeltaTable, folder: Path, files: pa.Table) -> str:
     """A query for DuckDB on these files of a table."""
     schema = pa.schema(delta.schema().to_arrow())
+    columns = ", ".join(f'"{name}"' for name in schema.names)
+    nulls = ", ".join(f'CAST(NULL AS {_in_duckdb(field.type)}) AS "{field.name}"' for field in schema)
     if not len(files):
-        nulls = ", ".join(f'CAST(NULL AS {_in_duckdb(field.type)}) AS "{field.name}"' for field in schema)
         return f"SELECT {nulls} WHERE false"
     paths = [str(folder / unquote(path)) for path in files["path"].to_pylist()]
+    listed = ", ".join(f"'{_doubled(path)}'" for path in paths)
+    read = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false"
     # Columns only ever come: if the oldest file has them all, so has each. To look into all costs as long as most queries.
     oldest = paths[pc.index(files["modification_time"], pc.min(files["modification_time"])).as_py()]
-    all_there = {*pq.read_schema(oldest).names, *delta.metadata().partition_columns} >= set(schema.names)
-    columns, listed = (", ".join(each) for each in ((f'"{name}"' for name in schema.names), (f"'{_doubled(path)}'" for path in paths)))
-    return (
-        f"SELECT {columns} FROM read_parquet([{listed}], union_by_name = {not all_there}, "
-        "hive_partitioning = true, hive_types_autocast = false)"
-    )  # fmt: skip
+    if {*pq.read_schema(oldest).names, *delta.metadata().partition_columns} >= set(schema.names):
+        return f"SELECT {columns} FROM {read})"
+    return f"SELECT {columns} FROM (SELECT * FROM {read}, union_by_name = true) UNION ALL BY NAME SELECT {nulls} WHERE false)"
 
 
 def _in_duckdb(type: pa.DataType) -> str:

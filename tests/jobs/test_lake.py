@@ -67,6 +67,7 @@ def test_what_is_too_large_or_in_a_folder_that_reads_as_a_pattern_is_not_for_duc
 def test_rows_of_before_a_column_came_are_null_in_it(lake: Lake) -> None:
     later = replace(TABLE, columns=f"{COLUMNS.rstrip()},\n    example STRING\n")
     lake.create(later)
+    assert asked(lake.scan(later, snapshot_id="2026-02-01")) == [("2026-02-01", "a", "x", 4, None), ("2026-02-01", "b's", "x", 5, None)]
     more = rows(("c", "x", 6)).append_column("example", pa.array(["e"]))
     lake.replace(later, more, few=True, snapshot_id="2026-02-02", suite=["x"])
     assert asked(lake.scan(later, snapshot_id=["2026-02-01", "2026-02-02"])) == [
