@@ -215,3 +215,21 @@ def test_the_nights_report_and_data_docs_are_read_on_the_runs_page(airflow: Airf
     until(lambda: "Data Docs" in browser.find_element(By.TAG_NAME, "body").text and not browser.find_elements(By.TAG_NAME, "pre"))
     picture(browser, "data-docs")
     browser.switch_to.default_content()
+
+
+@in_a_browser
+@pytest.mark.browser
+def test_the_lake_is_maintained_from_its_form(airflow: Airflow, night: Night, browser: Chrome) -> None:
+    """What is published stays as it was, and the log has a checkpoint."""
+    from selenium.webdriver.common.by import By
+
+    before = published_clusters(airflow)
+    browser.get(f"{airflow.url}/dags/maintenance")
+    browser.find_element(By.CSS_SELECTOR, "[data-testid=trigger-dag-button]").click()
+    browser.find_element(By.NAME, "element_keep_nights")
+    picture(browser, "maintenance")
+    browser.find_element(By.CSS_SELECTOR, "[data-testid=trigger-dag-submit]").click()
+    (run_id,) = until(lambda: [run["dag_run_id"] for run in airflow.call("GET", "dags/maintenance/dagRuns")["dag_runs"] if run["run_type"] == "manual"])
+    assert airflow.ended("maintenance", run_id) == "success"
+    assert published_clusters(airflow) == before
+    assert list((airflow.lake / "failover" / "_delta_log").glob("*.checkpoint*.parquet"))
