@@ -171,11 +171,11 @@ def _turns(partition: DataFrame, *, counter: int) -> DataFrame:
         )
     )  # fmt: skip
     of_each = partition.join(F.broadcast(of_topic), on=_TOPIC, how="inner")
-    taking = of_each.where("NOT all_alike AND (leader IS NOT NULL OR available_partitions = 0)")
-    placed = taking.withColumn("place", F.row_number().over(Window.partitionBy(*_TOPIC).orderBy("partition")) - 1)
-    others = of_each.where("NOT all_alike AND leader IS NULL AND available_partitions > 0").withColumn("place", F.lit(None).cast("int"))
+    takes = F.expr("leader IS NOT NULL OR available_partitions = 0")
+    in_order = Window.partitionBy(*_TOPIC, takes).orderBy("partition")
+    others = of_each.where("NOT all_alike").withColumn("place", F.when(takes, F.row_number().over(in_order) - 1))
     # Where all partitions of a topic take turns, each has its number for its place: of most topics no row is sorted.
-    placed = of_each.where("all_alike").withColumn("place", F.col("partition")).unionByName(placed).unionByName(others)
+    placed = of_each.where("all_alike").withColumn("place", F.col("partition")).unionByName(others)
     turn = F.pmod(F.col("place") - F.lit(counter & 0x7FFFFFFF), "taking_partitions").alias("turn")
     return placed.select(*_PARTITION, turn, "available_partitions", "taking_partitions")
 
