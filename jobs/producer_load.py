@@ -47,7 +47,7 @@ def transform(
     *,
     parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
-    sample = kept(_of_topic(key_sample))
+    sample = kept(_sampled(key_sample))
     growth = _growth(topic, partition, replica, previous_topic, previous_partition, previous_replica)
     then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
     seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
@@ -85,7 +85,7 @@ def transform(
     return by_cluster(producer_load), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
 
 
-def _of_topic(key_sample: DataFrame) -> DataFrame:
+def _sampled(key_sample: DataFrame) -> DataFrame:
     """Of each sampled topic, the records and bytes without a key (n, b), and the records of each of its keys, the most first."""
     unkeyed = F.expr("key IS NULL AND partition IS NULL")
     of_key = F.when(F.expr("key IS NOT NULL AND partition IS NULL"), F.col("records"))
