@@ -321,6 +321,30 @@ def test_two_at_once_on_a_lake_are_one_too_many(tmp_path: Path) -> None:
         pass
 
 
+def test_the_step_that_most_others_wait_for_begins_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[tuple[str, str]] = []
+
+    class Told(Night):
+        small = True
+
+        def step(self, name: str, limits: object) -> None:
+            begun.append(("step", name))
+
+        def check(self, gate: str, limits: object, docs: str | None) -> list[str]:
+            begun.append(("check", gate))
+            return []
+
+        def publish(self) -> list[str]:
+            begun.append(("publish", ""))
+            return []
+
+    monkeypatch.setattr("jobs.run._SIDE_BY_SIDE", 1)
+    Told(Lake("", pytest.fail), FIRST).run(None, {}, limits(), None)
+    assert begun[:2] == [("check", "ingest"), ("step", "producer_load")]  # failover waits for it, and three steps for failover
+    assert begun[-1] == ("publish", "")
+    assert sorted(begun) == sorted(NIGHT[1:])
+
+
 def test_steps_come_after_the_steps_whose_tables_they_read() -> None:
     written = {table.name for table in ingest.WRITES}
     for kind, name in NIGHT[1:]:
