@@ -31,12 +31,8 @@ _FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few
 _ONE_PASS = "1"  # what a second pass of Spark's rules would still better in a plan, a few rows never give back
 _OF_ONE_PARTITION = 10_000  # rows
 _KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
-_ASKED_OFTEN = {
-    "org.apache.spark.sql": ("functions",),
-    "org.apache.spark.api.python": ("PythonUtils",),
-    "org.apache.spark.sql.api.python": ("PythonSQLUtils",),
-    "org.apache.spark.sql.classic": ("SparkSession",),
-}
+# What expressions are made by, as PySpark says it.
+_ASKED_OFTEN = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.classic.SparkSession")
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -208,10 +204,8 @@ def _resolve_once(spark: SparkSession) -> None:
             return member
 
     jvm, client = spark.sparkContext._jvm, spark.sparkContext._gateway._gateway_client
-    for package, names in _ASKED_OFTEN.items():
-        for name in names:
-            known = Known(f"{package}.{name}", client)
-            vars(jvm).update({name: known, f"{package}.{name}": known})
+    for name in _ASKED_OFTEN:
+        setattr(jvm, name, Known(getattr(jvm, name)._fqn, client))
 
 
 def _archive() -> Path:
