@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 _FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
-_ONE_PASS = "1"  # what a second pass of Spark's rules would still better in a plan, a few rows never give back
 _OF_ONE_PARTITION = 10_000  # rows
 _KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
 # What expressions are made by, as PySpark says it.
@@ -72,8 +71,7 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.optimizer.maxIterations": _ONE_PASS,
-        "spark.sql.shuffle.partitions": "2",  # these five are for a few rows: jobs.run sets others for a large snapshot
+        "spark.sql.shuffle.partitions": "2",  # these four are for a few rows: jobs.run sets others for a large snapshot
         "spark.databricks.delta.snapshotPartitions": "1",
         # A slice is a set of Delta partitions: replacing it needs no rewrite of files, so the path that can rewrite is not taken.
         "spark.databricks.delta.replaceWhere.dataColumns.enabled": "false",
@@ -128,7 +126,6 @@ def set_for(spark: SparkSession, *, small: bool) -> None:
     spark.conf.set(_FOR_MANY, not small)
     spark.conf.set("spark.sql.codegen.wholeStage", not small)
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
-    spark.conf.set("spark.sql.optimizer.maxIterations", _ONE_PASS if small else "100")
     spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
 
 
