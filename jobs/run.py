@@ -147,7 +147,7 @@ class Night:
         with ThreadPoolExecutor(at_once) as pool:
             while waiting or running:
                 ready = [each for each, needs in waiting.items() if not needs & {*waiting, *running.values()}]
-                # A gate works in this process while the others work in Spark's; of steps, first the one that most others wait for.
+                # Gates first, which work in this process while steps work in Spark's; of steps, the one that most others wait for.
                 ready.sort(key=lambda each: (each[0] != "check", -sum(each in needs for needs in waiting.values())))
                 for each in ready[: at_once - len(running)]:
                     del waiting[each]

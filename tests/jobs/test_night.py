@@ -321,11 +321,11 @@ def test_two_at_once_on_a_lake_are_one_too_many(tmp_path: Path) -> None:
         pass
 
 
-def test_the_step_that_most_others_wait_for_begins_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_step_that_most_others_wait_for_begins_first() -> None:
     begun: list[tuple[str, str]] = []
 
     class Told(Night):
-        small = True
+        small = False  # one after the other
 
         def step(self, name: str, limits: object) -> None:
             begun.append(("step", name))
@@ -338,7 +338,6 @@ def test_the_step_that_most_others_wait_for_begins_first(monkeypatch: pytest.Mon
             begun.append(("publish", ""))
             return []
 
-    monkeypatch.setattr("jobs.run._SIDE_BY_SIDE", 1)
     Told(Lake("", pytest.fail), FIRST).run(None, {}, limits(), None)
     assert begun[:2] == [("check", "ingest"), ("step", "producer_load")]  # failover waits for it, and three steps for failover
     assert begun[-1] == ("publish", "")
