@@ -12,14 +12,21 @@ few the rows; and of fifty million rows it tells in eleven seconds that they hav
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import signal
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from multiprocessing import forkserver, get_context, parent_process, resource_tracker
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
+from filelock import FileLock
 
 from jobs.errors import AuditError
 from jobs.lake import Lake
@@ -45,35 +52,88 @@ PREVIOUS = "previous_"
 
 
 def check(
-    lake: Lake, snapshot_id: str, suites: Sequence[str], *, earlier: Mapping[str, str], limits: Limits, docs: str | None
+    lake: Lake,
+    snapshot_id: str,
+    suites: Sequence[str],
+    *,
+    earlier: Mapping[str, str],
+    limits: Limits,
+    docs: str | None,
+    judges: Executor | None = None,
 ) -> pa.Table:
     """The rows of `validation`, but for their gate: one for each cluster of the snapshot, suite and rule. `docs` is the folder of the night's Data Docs.
 
-    `earlier` names each cluster's previous snapshot, whose tables rules know as `previous_<table>`.
+    `earlier` names each cluster's previous snapshot, whose tables rules know as `previous_<table>`. What DuckDB judges is judged by one of
+    the `judges`, if there are any, else here.
     """
+    asked = {"earlier": earlier, "limits": limits, "docs": docs}
+    if not lake.in_process:
+        return _by_spark(lake, snapshot_id, suites, **asked)
+    if judges is None:
+        rows, large = _by_duckdb(lake, snapshot_id, suites, **asked)
+    else:
+        rows, large = judges.submit(_by_duckdb, replace(lake, spark=_no_spark), snapshot_id, suites, **asked).result()
+    return pa.concat_tables([*rows, *([_by_spark(lake, snapshot_id, large, **asked)] if large else [])])
+
+
+@contextmanager
+def judges() -> Iterator[Executor]:
+    """Processes that judge. They are forked from one that imports GX, which takes seconds of a core, while Spark starts in this one."""
+    forkserver.set_forkserver_preload(["jobs.docs_view", "expectations.rule", "duckdb", "sqlglot"])
+    resource_tracker.ensure_running()  # else started with the other, and it would let interrupts through again
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # what is forked inherits that: an interrupt is for this process to handle
+    forkserver.ensure_running()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    with ProcessPoolExecutor(2, get_context("forkserver"), initializer=_end_with_parent) as processes:
+        yield processes
+
+
+def _end_with_parent() -> None:
+    """Else a judge whose parent was killed would wait for ever."""
+    parent = parent_process()
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _no_spark() -> NoReturn:
+    raise RuntimeError("a judge has no Spark")
+
+
+def _by_duckdb(
+    lake: Lake, snapshot_id: str, suites: Sequence[str], *, earlier: Mapping[str, str], limits: Limits, docs: str | None
+) -> tuple[list[pa.Table], list[str]]:
+    """What of these DuckDB judges, and the suites with tables that are too large for it."""
     rules = {suite: rules_of(suite, limits) for suite in suites}
-    needed = {suite: _needed(suite, rules[suite]) for suite in suites}
-    names = sorted({name for of_suite in needed.values() for name in of_suite})
+    needed = {suite: judged_by(suite, rules[suite]) for suite in suites}
 
     def query(name: str) -> str | None:
         table = BY_NAME[name.removeprefix(PREVIOUS)]
         return lake.scan_each(table, earlier, _MOST_BYTES) if name.startswith(PREVIOUS) else lake.scan(table, _MOST_BYTES, snapshot_id=snapshot_id)
 
+    scans = {name: scan for name in sorted(set().union(*needed.values())) if (scan := query(name)) is not None}
+    small = {suite: of_suite for suite, of_suite in rules.items() if needed[suite] <= scans.keys()}
+    rows = [judge(InDuckdb(scans), small, snapshot_id, docs=docs)] if small else []
+    return rows, [suite for suite in suites if suite not in small]
+
+
+def _by_spark(
+    lake: Lake, snapshot_id: str, suites: Sequence[str], *, earlier: Mapping[str, str], limits: Limits, docs: str | None
+) -> pa.Table:
+    rules = {suite: rules_of(suite, limits) for suite in suites}
+
     def frame(name: str) -> DataFrame:
         table = BY_NAME[name.removeprefix(PREVIOUS)]
         return lake.read_each(table, earlier) if name.startswith(PREVIOUS) else lake.read(table, snapshot_id=snapshot_id)
 
-    scans = {name: scan for name in names if lake.in_process and (scan := query(name)) is not None}
-    small = {suite: of_suite for suite, of_suite in rules.items() if needed[suite] <= scans.keys()}
-    large = {suite: of_suite for suite, of_suite in rules.items() if suite not in small}
-    verdicts = [judge(InDuckdb(scans), small, snapshot_id, docs=docs)] if small else []
-    if large:
-        many = sorted({name for suite in large for name in needed[suite]})
-        verdicts.append(judge(InSpark({name: frame(name) for name in many}), large, snapshot_id, docs=docs))
-    return pa.concat_tables(verdicts)
+    names = sorted({name for suite in suites for name in judged_by(suite, rules[suite])})
+    return judge(InSpark({name: frame(name) for name in names}), rules, snapshot_id, docs=docs)
 
 
-def _needed(suite: str, rules: Iterable[Expectation]) -> set[str]:
+def judged_by(suite: str, rules: Iterable[Expectation]) -> set[str]:
     """The tables that a suite is judged by: its own, those that it reads, of the night before too, and those by which it tells."""
     told = " ".join(rule.meta.get("told") or "" for rule in rules)
     named = set(re.findall(r"\w+", told)) & BY_NAME.keys()
@@ -181,7 +241,8 @@ def judge(
     with ThreadPoolExecutor(tables.threads) as pool:
         results = list(pool.map(lambda suite: _judge_suite(context, suite, rules[suite], tables, snapshot_id), rules))
     if docs is not None:
-        _build_docs(context, rules, snapshot_id)
+        with FileLock(f"{docs}/.building"):  # the list of pages is made from what is there: two at once could each miss the other's
+            _build_docs(context, rules, snapshot_id)
     rows = [row for suite, result in zip(rules, results, strict=True) for row in _verdicts(snapshot_id, clusters, suite, result, told)]
     schema = pa.schema([field for field in VALIDATION.schema if field.name != "gate"])
     return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
@@ -218,7 +279,16 @@ def _context(docs: str | None) -> EphemeralDataContext:
         # Checks of one night may be processes of their own: what they find stays beside the pages, for the index to name all of it.
         defaults.stores[defaults.expectations_store_name]["store_backend"] = folder("/results/suites")
         defaults.stores[defaults.validation_results_store_name]["store_backend"] = folder("/results/validations")
-        sites = {"night": {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": folder("")}}
+        page, index = ({"view": {"module_name": "jobs.docs_view", "class_name": name}} for name in ("PageView", "IndexView"))
+        sites = {
+            "night": {
+                "class_name": "SiteBuilder",
+                "show_how_to_buttons": False,
+                "store_backend": folder(""),
+                "site_index_builder": {"class_name": "DefaultSiteIndexBuilder", **index},
+                "site_section_builders": {"expectations": page, "validations": page},
+            }
+        }
     config = DataContextConfig(
         store_backend_defaults=defaults, data_docs_sites=sites, analytics_enabled=False, progress_bars={"globally": False}
     )

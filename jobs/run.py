@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ from jobs import (
     remedy,
     replica_assignment,
 )
-from jobs.check import check
+from jobs.check import check, judges
 from jobs.errors import AuditError
 from jobs.lake import Lake, Slice
 from jobs.session import keeping, set_for
@@ -133,30 +133,31 @@ class Night:
         def do(kind: str, name: str) -> list[str]:
             with telling(f"{kind} {name}"):
                 if kind == "check":
-                    return self.check(name, limits, docs)
+                    return self.check(name, limits, docs, judging)
                 self.step(name, limits)
                 return []
 
-        if source is not None:
-            with telling("step ingest"):
-                self.ingest(source, parameters)
-        at_once = _SIDE_BY_SIDE if self.small else 1
-        waiting = {each: _needs(each) for each in NIGHT[1:-1]}
-        running: dict[Future[list[str]], tuple[str, str]] = {}
-        broken: list[str] = []
-        with ThreadPoolExecutor(at_once) as pool:
-            while waiting or running:
-                ready = [each for each, needs in waiting.items() if not needs & {*waiting, *running.values()}]
-                # Gates first, which work in this process while steps work in Spark's; of steps, the one that most others wait for.
-                ready.sort(key=lambda each: (each[0] != "check", -sum(each in needs for needs in waiting.values())))
-                for each in ready[: at_once - len(running)]:
-                    del waiting[each]
-                    running[pool.submit(do, *each)] = each
-                for it in wait(running, return_when=FIRST_COMPLETED).done:
-                    del running[it]
-                    broken += it.result()
-        with telling("publish"):
-            return self.publish(), broken
+        with judges() if self.lake.in_process else nullcontext() as judging:
+            if source is not None:
+                with telling("step ingest"):
+                    self.ingest(source, parameters)
+            at_once = _SIDE_BY_SIDE if self.small else 1
+            waiting = {each: _needs(each) for each in NIGHT[1:-1]}
+            running: dict[Future[list[str]], tuple[str, str]] = {}
+            broken: list[str] = []
+            with ThreadPoolExecutor(at_once) as pool:
+                while waiting or running:
+                    ready = [each for each, needs in waiting.items() if not needs & {*waiting, *running.values()}]
+                    # Gates first, which work in processes of their own; of steps, the one that most others wait for.
+                    ready.sort(key=lambda each: (each[0] != "check", -sum(each in needs for needs in waiting.values())))
+                    for each in ready[: at_once - len(running)]:
+                        del waiting[each]
+                        running[pool.submit(do, *each)] = each
+                    for it in wait(running, return_when=FIRST_COMPLETED).done:
+                        del running[it]
+                        broken += it.result()
+            with telling("publish"):
+                return self.publish(), broken
 
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster."""
@@ -198,10 +199,10 @@ class Night:
             results = zip(tables, work_out(), strict=True)
             _together(lambda pair: replace(*pair), [(table, rows) for table, rows in results if table not in keeper.stored])
 
-    def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
-        """Judge the tables of a gate; returns a line for each hard rule that a cluster broke."""
+    def check(self, gate: str, limits: Limits, docs: str | None, judges: Executor | None = None) -> list[str]:
+        """Judge the tables of a gate, by one of the `judges` if there are any; returns a line for each hard rule that a cluster broke."""
         suites = [table.name for table in GATES[gate]]
-        verdicts = check(self.lake, self.snapshot_id, suites, earlier=self._earlier(), limits=limits, docs=docs)
+        verdicts = check(self.lake, self.snapshot_id, suites, earlier=self._earlier(), limits=limits, docs=docs, judges=judges)
         self.lake.replace(VALIDATION, verdicts, few=True, snapshot_id=self.snapshot_id, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
@@ -236,9 +237,10 @@ class Night:
 
 
 def _needs(this: tuple[str, str]) -> set[tuple[str, str]]:
-    """What must have run before a step: those that write what it reads; before a gate: all steps above it."""
-    above = [each for each in NIGHT[1 : NIGHT.index(this)] if each[0] == "step"]
-    return set(above) if this[0] == "check" else {each for each in above if set(JOBS[this[1]].READS) & set(JOBS[each[1]].WRITES)}
+    """What must have run before a step: those that write what it reads; before a gate: those that write what it judges."""
+    kind, name = this
+    wanted = set(GATES[name] if kind == "check" else JOBS[name].READS)
+    return {("step", job) for job, module in JOBS.items() if wanted & set(module.WRITES)}
 
 
 def _known(parameters: Mapping[str, str]) -> dict[str, str]:

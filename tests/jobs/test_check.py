@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from pathlib import Path
+from signal import SIGINT, SIGKILL
+from subprocess import PIPE
 
+import jinja2
+import psutil
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from expectations.rule import soft_as_told
-from jobs.check import InDuckdb, InSpark, check, judge, rules_of
+from jobs import docs_view
+from jobs.check import InDuckdb, InSpark, check, judge, judges, rules_of
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.tables import BY_NAME, TOPIC, VALIDATION
@@ -94,6 +102,43 @@ def test_spark_judges_the_suites_that_read_a_large_table_and_no_others(
     ((tables, queries),) = given
     assert tables == ["cluster", "partition", "topic"]
     assert len(queries) == len(rules_of("topic", limits()))
+
+
+def test_a_process_of_its_own_judges_likewise(lake: Lake, verdicts: list) -> None:
+    with judges() as apart:
+        judged = check(lake, "s", SUITES, earlier={}, limits=limits(), docs=None, judges=apart).to_pylist()
+        with pytest.raises(AuditError, match="snapshot other has no cluster to judge"):
+            check(lake, "other", ["topic"], earlier={}, limits=limits(), docs=None, judges=apart)
+    assert sorted(judged, key=str) == sorted(verdicts, key=str)
+
+
+@pytest.mark.parametrize(("signal", "said"), [(SIGKILL, ""), (SIGINT, "KeyboardInterrupt")])
+def test_judges_end_with_the_process_that_has_them(signal: int, said: str) -> None:
+    script = "import os, time; from jobs.check import judges\nwith judges() as apart: print(apart.submit(os.getpid).result(), flush=True); time.sleep(60)"
+    parent = psutil.Popen([sys.executable, "-c", script], stdout=PIPE, stderr=PIPE, text=True, start_new_session=True)
+    own = [psutil.Process(int(parent.stdout.readline())), *parent.children(recursive=True)]
+    os.killpg(parent.pid, signal) if signal == SIGINT else parent.kill()
+    _, error = parent.communicate(timeout=30)
+    assert psutil.wait_procs(own, timeout=30)[1] == []
+    assert error.count("Traceback") == len(said.split())
+    assert said in error
+
+
+def test_an_interrupt_is_not_for_judges_that_start() -> None:
+    script = "import time; from jobs.check import judges\nwith judges(): print(flush=True); time.sleep(60)"
+    parent = psutil.Popen([sys.executable, "-c", script], stdout=PIPE, stderr=PIPE, text=True, start_new_session=True)
+    parent.stdout.readline()
+    while max(child.memory_info().rss for child in parent.children()) < 80 << 20:  # until one of them imports GX
+        time.sleep(0.01)
+    os.killpg(parent.pid, SIGINT)
+    assert parent.communicate(timeout=30)[1].count("Traceback") == 1
+
+
+def test_templates_of_pages_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(docs_view, "CACHE", tmp_path)
+    docs_view.PageView().env.get_template("page.j2")
+    monkeypatch.setattr(jinja2.Environment, "compile", pytest.fail)
+    docs_view.PageView().env.get_template("page.j2")
 
 
 def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pyarrow as pa
 import pytest
@@ -13,9 +14,10 @@ from pyspark.sql import functions as F
 
 from expectations.limits import limits
 from jobs import ingest, plan, views
+from jobs.check import PREVIOUS, judged_by, rules_of
 from jobs.errors import AuditError
 from jobs.lake import Lake
-from jobs.run import JOBS, NIGHT, Night
+from jobs.run import GATES, JOBS, NIGHT, Night
 from jobs.tables import (
     BROKER,
     FAILOVER,
@@ -330,7 +332,7 @@ def test_the_step_that_most_others_wait_for_begins_first() -> None:
         def step(self, name: str, limits: object) -> None:
             begun.append(("step", name))
 
-        def check(self, gate: str, limits: object, docs: str | None) -> list[str]:
+        def check(self, gate: str, limits: object, docs: str | None, judges: object) -> list[str]:
             begun.append(("check", gate))
             return []
 
@@ -338,10 +340,30 @@ def test_the_step_that_most_others_wait_for_begins_first() -> None:
             begun.append(("publish", ""))
             return []
 
-    Told(Lake("", pytest.fail), FIRST).run(None, {}, limits(), None)
+    Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None)
     assert begun[:2] == [("check", "ingest"), ("step", "producer_load")]  # failover waits for it, and three steps for failover
     assert begun[-1] == ("publish", "")
     assert sorted(begun) == sorted(NIGHT[1:])
+
+
+def test_a_gate_waits_for_its_own_tables_alone() -> None:
+    judged = Event()
+
+    class Told(Night):
+        small = True  # side by side
+
+        def step(self, name: str, limits: object) -> None:
+            assert name != "remedy" or judged.wait(10)
+
+        def check(self, gate: str, limits: object, docs: str | None, judges: object) -> list[str]:
+            if gate == "balance":
+                judged.set()
+            return []
+
+        def publish(self) -> list[str]:
+            return []
+
+    assert Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None) == ([], [])
 
 
 def test_steps_come_after_the_steps_whose_tables_they_read() -> None:
@@ -351,3 +373,10 @@ def test_steps_come_after_the_steps_whose_tables_they_read() -> None:
             job = JOBS[name]
             assert {table.name for table in job.READS} <= written, name
             written |= {table.name for table in job.WRITES}
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_a_gate_judges_by_what_was_ingested_and_by_its_own_tables(gate: str) -> None:
+    own = {table.name for table in GATES[gate]}
+    read = {name.removeprefix(PREVIOUS) for suite in own for name in judged_by(suite, rules_of(suite, limits()))}
+    assert read <= own | {table.name for table in ingest.WRITES}
