@@ -149,10 +149,10 @@ def publish(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None) -> None:
 @app.command()
 def report(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None, report: Report = None) -> None:
     """Show the verdicts of a published snapshot, and write its page; an error if a cluster was withheld."""
-    from jobs.views import open_in_duckdb
+    from jobs.views import DuckdbViews
 
     id, place = _snapshot_id(snapshot), _lake(lake)
-    connection = open_in_duckdb(place)
+    connection = DuckdbViews(place)
     withheld = connection.execute(
         "SELECT cluster_id FROM _cluster WHERE snapshot_id = ? EXCEPT SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [id, id]
     ).fetchall()
@@ -174,7 +174,7 @@ def what_if(
     report: Report = None,
 ) -> None:
     """Fail any brokers, racks or log dirs of a published cluster, and see what breaks."""
-    from jobs.views import open_in_duckdb
+    from jobs.views import DuckdbViews
     from jobs.what_if import Question, answer
 
     if not broker and not rack and not log_dir:
@@ -184,7 +184,7 @@ def what_if(
     place = _lake(lake)
     with _telling(f"what if, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question)
-    parts = pages.what_if(open_in_duckdb(place), found, id)
+    parts = pages.what_if(DuckdbViews(place), found, id)
     pages.show(parts)
     if folder := _pages(place, f"{found}/{id}", report):
         pages.write(parts, folder / "index.html", title=f"What if, on {cluster}", links={})
@@ -212,7 +212,7 @@ def plan(
 ) -> None:
     """Plan the smallest reassignment that mends a published cluster, and write it for Kafka's own tools; nothing is executed."""
     from jobs.plan import Question, answer, files
-    from jobs.views import open_in_duckdb
+    from jobs.views import DuckdbViews
 
     id = id or f"plan-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     brokers = {int(number): rack or None for number, _, rack in (_broker(text).partition(":") for text in add or ())}
@@ -223,7 +223,7 @@ def plan(
     place, allowed = _lake(lake), _limits(limits)
     with _telling(f"plan, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed, rules=rules)
-    connection = open_in_duckdb(place)
+    connection = DuckdbViews(place)
     parts = pages.plan(connection, found, id)
     pages.show(parts)
     if folder := _pages(place, f"{found}/{id}", report):
@@ -358,9 +358,9 @@ def airflow(
 
 def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[str]) -> None:
     """The verdicts, on the terminal and as a page beside the Data Docs."""
-    from jobs.views import open_in_duckdb
+    from jobs.views import DuckdbViews
 
-    connection = open_in_duckdb(lake)
+    connection = DuckdbViews(lake)
     parts = pages.verdicts(connection, snapshot_id, withheld)
     pages.show(parts)
     if folder:

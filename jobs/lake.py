@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
-from operator import or_
+from operator import and_, or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
@@ -98,10 +98,10 @@ class Lake:
             )
         else:
             properties = ", ".join(f"'{name}' = '{value}'" for name, value in _PROPERTIES.items())
+            partitioned = f"PARTITIONED BY ({', '.join(table.slice)})" if table.slice else ""
             self.spark().sql(
-                f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta "
-                f"PARTITIONED BY ({', '.join(table.slice)}) COMMENT '{_quoted(table.comment)}' "
-                f"TBLPROPERTIES ({properties})"
+                f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta {partitioned} "
+                f"COMMENT '{_quoted(table.comment)}' TBLPROPERTIES ({properties})"
             )
 
     def _add_columns(self, table: Table) -> None:
@@ -136,8 +136,10 @@ class Lake:
         delta = self._open(table)
         if _size(_files(delta, slice)) > most_bytes:
             return None
-        wanted = [(column, "in", list(_values(value))) for column, value in slice.items()]
-        rows = self._dataset(delta, table, wanted or None).to_table()
+        sliced = delta.metadata().partition_columns
+        wanted = [(column, "in", list(_values(value))) for column, value in slice.items() if column in sliced]
+        alike = [pc.field(column).isin(_values(value)) for column, value in slice.items() if column not in sliced]
+        rows = self._dataset(delta, table, wanted or None).to_table(filter=reduce(and_, alike) if alike else None)
         # Those of older nights may be null in columns that came later.
         return rows.select(table.schema.names).cast(pa.schema([field.with_nullable(True) for field in table.schema]))
 
@@ -169,7 +171,10 @@ class Lake:
             return None
         delta = self._open(table)
         files = _files(delta, slice)
-        return None if most_bytes is not None and _size(files) > most_bytes else _scan(delta, self.folder / table.name, files)
+        if most_bytes is not None and _size(files) > most_bytes:
+            return None
+        rows, alike = _scan(delta, self.folder / table.name, files), {column: value for column, value in slice.items() if column not in table.slice}
+        return f"SELECT * FROM ({rows}) WHERE {_predicate(alike)}" if alike else rows
 
     def scan_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int | None = None) -> str | None:
         """The rows of each of these clusters in its snapshot, likewise."""
@@ -228,14 +233,18 @@ class Lake:
         delta.create_write_transaction(added, "overwrite", delta.schema(), list(table.slice), replaced)
 
     def _replace_by_spark(self, table: Table, df: DataFrame, slice: Mapping[str, Slice]) -> None:
-        writer = df.write.format("delta")
+        writer, spark = df.write.format("delta"), self.spark()
         if self._is_new(table, slice["snapshot_id"]):
             writer.mode("append").save(self.path(table))
-        else:
-            writer.mode("overwrite").option("replaceWhere", _predicate(slice)).save(self.path(table))
+            return
+        # Of whole Delta partitions no file is rewritten, so the path that can rewrite is not taken.
+        spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not slice.keys() <= set(table.slice))
+        writer.mode("overwrite").option("replaceWhere", _predicate(slice)).save(self.path(table))
 
     def _is_new(self, table: Table, snapshot_id: Slice) -> bool:
         """No folder, no rows: to append costs a fifth of what it does to replace, for which Delta must work out its files first."""
+        if "snapshot_id" not in table.slice:
+            return False
         spark = self.spark()
         folders = [spark._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/snapshot_id={id.replace(':', '%3A')}") for id in _values(snapshot_id)]
         return not any(folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder) for folder in folders)
@@ -321,8 +330,8 @@ def frame(spark: SparkSession, table: Table, rows: pa.Table) -> DataFrame:
 def _files(delta: DeltaTable, slice: Mapping[str, Slice]) -> pa.Table:
     """What the log tells of the files of a slice."""
     files = pa.table(delta.get_add_actions(flatten=True))
-    for column, value in slice.items():
-        files = files.filter(pc.is_in(files[f"partition.{column}"], pa.array(_values(value), pa.string())))
+    for column in slice.keys() & set(delta.metadata().partition_columns):
+        files = files.filter(pc.is_in(files[f"partition.{column}"], pa.array(_values(slice[column]), pa.string())))
     return files
 
 
@@ -337,7 +346,7 @@ def _scan(delta: DeltaTable, folder: Path, files: pa.Table) -> str:
     nulls = ", ".join(f'CAST(NULL AS {_in_duckdb(field.type)}) AS "{field.name}"' for field in schema)
     if not len(files):
         return f"SELECT {nulls} WHERE false"
-    paths = [str(folder / unquote(path)) for path in files["path"].to_pylist()]
+    paths = [f"{folder}/{unquote(path)}" for path in files["path"].to_pylist()]
     listed = ", ".join(f"'{_doubled(path)}'" for path in paths)
     read = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false"
     # Columns only ever come: if the oldest file has them all, so has each. To look into all costs as long as most queries.

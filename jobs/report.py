@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from jobs.views import DuckdbViews
 
 OFFENDERS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM offender"  # what to ask next
 _PAGE = """<!DOCTYPE html>
@@ -32,7 +32,7 @@ th {{ font-weight: 600; background: #f6f7f9 }} tr > th:first-child {{ text-align
 """
 
 
-def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequence[str]) -> list[RenderableType]:
+def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str]) -> list[RenderableType]:
     """What each cluster survives and how even it is, a line each; then the rules that are broken."""
     table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("cluster", "survives\nany broker?", "a rolling\nrestart?", "any rack?", "any two\nbrokers?"):
@@ -108,12 +108,12 @@ def verdicts(connection: DuckDBPyConnection, snapshot_id: str, withheld: Sequenc
     return [table, balance, notes, *told, offences]
 
 
-def pictures(connection: DuckDBPyConnection, snapshot_id: str) -> str:
+def pictures(connection: DuckdbViews, snapshot_id: str) -> str:
     """What each failure does to each survivor, and whether each night would have survived the loss of any one broker."""
     return "".join([*_matrices(connection, snapshot_id), _nights(connection, snapshot_id)])
 
 
-def _matrices(connection: DuckDBPyConnection, snapshot_id: str) -> Iterator[str]:
+def _matrices(connection: DuckdbViews, snapshot_id: str) -> Iterator[str]:
     """A table for each cluster: failures down, survivors across, the leaders that each has then; its worst failures, if they are many."""
     clusters = connection.execute("SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1 LIMIT 50", [snapshot_id]).fetchall()
     for (cluster,) in clusters:
@@ -151,7 +151,7 @@ def _cell(leaders: int, ratio: float) -> str:
     return f'<td style="background:rgb(255,{fade},{fade})">{leaders}</td>'
 
 
-def _nights(connection: DuckDBPyConnection, snapshot_id: str) -> str:
+def _nights(connection: DuckdbViews, snapshot_id: str) -> str:
     """A square for each cluster and night up to this one: green if it survives the loss of any one broker, for reads, writes and data."""
     rows = connection.execute(
         "SELECT cluster_id, snapshot_id, reads_survive, writes_survive, data_survives FROM survival WHERE kind = 'broker' AND snapshot_id <= ? "
@@ -172,7 +172,7 @@ def _nights(connection: DuckDBPyConnection, snapshot_id: str) -> str:
     return f"<h2>The loss of any one broker, night by night ({len(nights)})</h2><table>{''.join(lines)}</table><p>{legend}</p>"
 
 
-def what_if(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[RenderableType]:
+def what_if(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableType]:
     """The outcome of a what-if: in a sentence, by partition, by survivor."""
     ask = [snapshot_id, id]
     where = "WHERE snapshot_id = ? AND scenario_set = ?"
@@ -238,7 +238,7 @@ def _costs(said: Mapping[str, Any]) -> Iterator[str]:
         yield f"The controller sends {said['leader_and_isr_requests']} LeaderAndIsr and {said['update_metadata_requests']} UpdateMetadata requests."
 
 
-def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[RenderableType]:
+def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableType]:
     """What a plan moves, in waves, and each goal, rule and failure before and after it."""
     ask, where = [snapshot_id, id], "WHERE snapshot_id = ? AND plan_id = ?"
     names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "least_moves",
@@ -306,7 +306,7 @@ def plan(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> list[Rend
     return [summary, goals, *(each for each in (rules, failures) if each.row_count), waves, moves]
 
 
-def plan_pictures(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> str:
+def plan_pictures(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
     """What each broker carries before and after, as bars; HTML, for a browser."""
     names = {"replicas": "replicas", "leaders": "leaders", "size_bytes": "GiB"}
     columns = ", ".join(f"{name}{suffix}" for name in names for suffix in ("_before", ""))
@@ -329,7 +329,7 @@ _HARMS = (("newly_leaderless", "offline"), ("newly_under_min_isr", "read-only"),
 _IN_ORDER = "kind = 'pair', kind, newly_lost_before DESC, newly_leaderless_before DESC, newly_under_min_isr_before DESC, brokers, scenario_id"
 
 
-def _plan_matrix(connection: DuckDBPyConnection, snapshot_id: str, id: str) -> str:
+def _plan_matrix(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
     """Failures down, what each takes across, now and then: of many the worst; pairs only where they harm."""
     columns = [name for name, _ in (*_HARMS, ("at_min_isr", "at min ISR"))]
     rows = connection.execute(
@@ -373,7 +373,7 @@ def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dic
     page.write_text(console.export_html(code_format=frame).replace("<!--pictures-->", pictures), encoding="utf-8")
 
 
-def _rows(connection: DuckDBPyConnection, title: str, columns: dict[str, str], query: str, values: Sequence[object]) -> Table:
+def _rows(connection: DuckdbViews, title: str, columns: dict[str, str], query: str, values: Sequence[object]) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name, side in columns.items():
         table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]

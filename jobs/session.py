@@ -73,8 +73,6 @@ def properties(**extra: str) -> dict[str, str]:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.shuffle.partitions": "2",  # these four are for a few rows: jobs.run sets others for a large snapshot
         "spark.databricks.delta.snapshotPartitions": "1",
-        # A slice is a set of Delta partitions: replacing it needs no rewrite of files, so the path that can rewrite is not taken.
-        "spark.databricks.delta.replaceWhere.dataColumns.enabled": "false",
         # A reader of one cluster skips the row groups of others: of seven million rows in one it would read all.
         "spark.hadoop.parquet.block.row.count.limit": "500000",
         # A step writes a slice or two, and Spark would sort all rows by them first.

@@ -24,7 +24,7 @@ _PARTITION = f"""{_TOPIC},
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A Delta table: `key` tells its rows apart, `slice` names the columns whose values a job replaces as a whole."""
+    """A Delta table: `key` tells its rows apart, `slice` names the columns whose values a job replaces as a whole, its Delta partitions."""
 
     name: str
     comment: str
@@ -733,11 +733,12 @@ VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id",
     example  STRING           COMMENT 'one broken row as JSON; null: none',
     sentence STRING  NOT NULL COMMENT 'what must hold'
 """, slice=("snapshot_id", "gate"))
+# Every query and every step reads all of it: in slices it would be a file a night, for good.
 SNAPSHOT = Table("snapshot", "the clusters of a night that are published: readers see what stands here", ("snapshot_id", "cluster_id"), f"""
     {_CLUSTER},
     previous_snapshot_id STRING COMMENT 'the published snapshot before it, which growth is measured from; null: none',
     published_at TIMESTAMP NOT NULL
-""")
+""", slice=())
 
 TABLES: tuple[Table, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Table))
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
@@ -311,49 +311,64 @@ def ask_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[o
     """The columns and first rows of a query on the views, by DuckDB."""
     import duckdb
 
-    connection = open_in_duckdb(lake, sql)
     try:
-        found = connection.execute(sql)
+        found = DuckdbViews(lake).execute(sql)
         return [column[0] for column in found.description or ()], found.fetchmany(rows)
     except duckdb.Error as error:
         raise AuditError(f"DuckDB cannot answer it: {' '.join(str(error).split())}") from None
 
 
-def open_in_duckdb(lake: Lake, sql: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with the views, over the files that delta-rs tells of the Delta tables: no Spark, no Java.
+class DuckdbViews:
+    """The views in DuckDB, over the files that delta-rs tells of the Delta tables: no Spark, no Java.
 
-    With a query, only the views that it names are there, and those that these name: each table costs a reading of its log. A query that
-    names none may ask for their names, and finds all.
+    Each opens when a query first names it, since that costs a reading of a table's log. A query that names none may ask for their names,
+    and finds all.
     """
-    import duckdb
 
-    views = statements(lambda table: f'"_{table.name}"')
-    wanted = _named(sql or "", views) or set(views)
-    words = {word for name in wanted for word in re.findall(r"\w+", views[name])}
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    for table in TABLES:
-        if f"_{table.name}" in words:
-            if (query := lake.scan(table)) is None:
-                connection.register(f"_{table.name}", lake.dataset(table))
+    def __init__(self, lake: Lake) -> None:
+        import duckdb
+
+        self._lake = lake
+        self._connection = duckdb.connect()
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._all = {f"_{table.name}": table for table in TABLES} | statements(lambda table: f'"_{table.name}"')
+        self._open: set[str] = set()
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        """A query's answer, to be fetched before the next one is asked."""
+        for name in self._read_by(sql) if _words(sql) & self._all.keys() else self._all:
+            self._make(name)
+        return self._connection.execute(sql, parameters)
+
+    def _make(self, name: str) -> None:
+        if name in self._open:
+            return
+        self._open.add(name)
+        made = self._all[name]
+        if isinstance(made, Table):
+            if (query := self._lake.scan(made)) is None:
+                self._connection.register(name, self._lake.dataset(made))
             else:
-                connection.execute(f'CREATE VIEW "_{table.name}" AS {query}')
-    for name, query in views.items():
-        if name in wanted:
-            # Each view asks which night is the latest: once is enough.
-            connection.execute(f'CREATE {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {query}')
-    return connection
+                self._connection.execute(f'CREATE VIEW "{name}" AS {query}')
+            return
+        for other in self._read_by(made):
+            self._make(other)
+        # Each view asks which night is the latest: once is enough.
+        self._connection.execute(f'CREATE {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {made}')
+
+    def _read_by(self, sql: str) -> set[str]:
+        """The tables and views that a query reads, but for some that are made; where DuckDB cannot tell, all words of it that name one."""
+        import duckdb
+
+        try:
+            names = {name.lower() for name in self._connection.get_table_names(sql)}
+        except duckdb.Error:
+            names = _words(sql)
+        return names & self._all.keys()
 
 
-def _named(sql: str, views: Mapping[str, str]) -> set[str]:
-    """The views of which the query has the name, in whatever place, and those of which these have it."""
-    found: set[str] = set()
-    texts = [sql]
-    while texts:
-        new = {word.lower() for word in re.findall(r"\w+", texts.pop())} & views.keys() - found
-        found |= new
-        texts += [views[name] for name in new]
-    return found
+def _words(sql: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"\w+", sql)}
 
 
 def _in_spark(lake: Lake) -> list[str]:

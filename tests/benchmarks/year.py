@@ -49,8 +49,9 @@ def multiply(folder: Path, nights: int) -> None:
         delta = DeltaTable(folder / table.name)
         if table is SNAPSHOT:
             rows = delta.to_pyarrow_table().to_pylist()
-            later = [row | {"snapshot_id": day, "previous_snapshot_id": before} for before, day in pairwise(days) for row in rows]
-            write_deltalake(delta, pa.Table.from_pylist(later, SNAPSHOT.schema), mode="append")
+            for before, day in pairwise(days):  # a commit each, as by the nights themselves
+                later = [row | {"snapshot_id": day, "previous_snapshot_id": before} for row in rows]
+                write_deltalake(delta, pa.Table.from_pylist(later, SNAPSHOT.schema), mode="append")
             continue
         added = []
         for file in _added(folder / table.name, delta):

@@ -16,7 +16,7 @@ import pytest
 
 from jobs.lake import Lake
 from jobs.tables import FAILOVER
-from jobs.views import open_in_duckdb
+from jobs.views import DuckdbViews
 from tests.dags.standalone import Airflow, standalone, until
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def runs(process: psutil.Process, step: str) -> bool:
 
 
 def published_clusters(airflow: Airflow) -> list[str]:
-    rows = open_in_duckdb(Lake(str(airflow.lake), pytest.fail)).execute("SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [NIGHT]).fetchall()
+    rows = DuckdbViews(Lake(str(airflow.lake), pytest.fail)).execute("SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [NIGHT]).fetchall()
     return [cluster for (cluster,) in rows]
 
 
@@ -99,7 +99,7 @@ def test_a_night_runs_to_its_end_after_the_killed_step_is_cleared(airflow: Airfl
     assert airflow.task("nightly", night.run_id, "ingest")["try_number"] == 1
     key = ", ".join(FAILOVER.key)
     twice = f"SELECT count(*) FROM (SELECT {key} FROM failover GROUP BY {key} HAVING count(*) > 1)"
-    assert open_in_duckdb(Lake(str(airflow.lake), pytest.fail)).execute(twice).fetchone() == (0,)
+    assert DuckdbViews(Lake(str(airflow.lake), pytest.fail)).execute(twice).fetchone() == (0,)
 
 
 def test_a_dag_that_waits_for_the_published_tables_runs_when_they_are(airflow: Airflow, night: Night) -> None:

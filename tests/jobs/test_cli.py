@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs.lake import Lake
-from jobs.views import open_in_duckdb
+from jobs.views import DuckdbViews
 
 COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
 
@@ -141,6 +141,6 @@ def test_the_queries_of_the_readme_are_answered(tmp_path: Path) -> None:
     asked = re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
     assert len(asked) > 8
     assert run("nightly", cwd=tmp_path).returncode == 0
-    connection = open_in_duckdb(Lake(str(tmp_path / "lake"), pytest.fail))
+    connection = DuckdbViews(Lake(str(tmp_path / "lake"), pytest.fail))
     empty = [sql for sql in asked if not connection.execute(sql).fetchall()]
     assert [sql for sql in empty if "change" not in sql] == []  # of a first night, nothing has changed

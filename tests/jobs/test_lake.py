@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.lake import Lake
@@ -49,6 +50,26 @@ def test_duckdb_reads_a_slice_and_each_cluster_in_its_night(lake: Lake) -> None:
     assert asked(lake.scan_each(TABLE, {"a": NIGHT, "b's": "2026-02-01"})) == [(NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), ("2026-02-01", "b's", "x", 5)]
 
 
+@pytest.mark.parametrize("storage", ["folder", "uri"])
+def test_a_table_without_slices_has_rows_of_a_night_replaced_and_lies_in_one_file(tmp_path: Path, storage: str, request: pytest.FixtureRequest) -> None:
+    folder = Lake(str(tmp_path), pytest.fail)
+    lake = folder
+    if storage == "uri":
+        spark: SparkSession = request.getfixturevalue("spark")
+        lake = Lake(f"file://{folder.uri}", lambda: spark)
+    whole = replace(TABLE, slice=())
+    lake.create(whole)
+    for number, night in enumerate([NIGHT, "2026-02-01", NIGHT, "2026-02-02", "2026-02-01"]):
+        lake.replace(whole, rows(("a", "x", number), ("b", "y", number))[: 2 - number // 4], few=True, snapshot_id=night)
+    expected = [(NIGHT, "a", "x", 2), (NIGHT, "b", "y", 2), ("2026-02-01", "a", "x", 4), ("2026-02-02", "a", "x", 3), ("2026-02-02", "b", "y", 3)]
+    assert asked(folder.scan(whole)) == expected
+    lake.expire(whole, ["2026-02-02"])
+    lake.compact(whole)
+    assert len(folder.dataset(whole).files) == 1
+    assert asked(folder.scan(whole, snapshot_id=NIGHT)) == expected[:2]
+    assert [tuple(row.values()) for row in lake.rows(whole, snapshot_id=["2026-02-01", "2026-02-02"])] == expected[2:3]
+
+
 def test_a_slice_without_a_file_has_the_columns_and_no_row(lake: Lake) -> None:
     for query in (lake.scan(TABLE, snapshot_id="2027-01-01"), lake.scan_each(TABLE, {})):
         found = duckdb.sql(query)
@@ -80,9 +101,11 @@ def test_a_table_that_was_sliced_otherwise_is_sliced_anew_with_all_its_rows(lake
     if storage == "uri":
         spark: SparkSession = request.getfixturevalue("spark")
         lake = Lake(f"file://{lake.uri}", lambda: spark)
+    whole = replace(TABLE, slice=())
     later = replace(TABLE, columns=COLUMNS.replace("suite STRING", "gate STRING,\n    suite STRING"), slice=("snapshot_id", "gate"))
-    for _ in range(2):
-        lake.create(later)
+    for table in (whole, whole, later, later):
+        lake.create(table)
+        assert DeltaTable(lake.folder / table.name).metadata().partition_columns == list(table.slice)
     more = pa.table({"cluster_id": ["c"], "suite": ["x"], "rows": [6]})
     lake.replace(later, more, few=True, snapshot_id="2026-02-02", gate="g")
     found = sorted((row["snapshot_id"], row["gate"], row["suite"], row["rows"]) for row in lake.rows(later))

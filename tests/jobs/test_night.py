@@ -67,7 +67,7 @@ def contents(night: Night, *, but: tuple[str, ...] = ()) -> dict[str, list[str]]
 
 
 def ask(lake: Lake, sql: str) -> list[tuple[object, ...]]:
-    return views.open_in_duckdb(lake).execute(sql).fetchall()
+    return views.DuckdbViews(lake).execute(sql).fetchall()
 
 
 def test_every_line_of_every_dump_is_accepted_or_rejected(night: Night) -> None:
@@ -190,6 +190,18 @@ def test_spark_and_duckdb_answer_a_view_alike(lake: Lake, view: str) -> None:
     of_spark, of_duckdb = rows(views.ask_spark(lake, sql, 10_000)), rows(views.ask_duckdb(lake, sql, 10_000))
     assert of_spark == of_duckdb
     assert of_duckdb[1]
+
+
+def test_a_query_opens_the_tables_that_it_reads_and_one_for_names_opens_all(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan, opened = Lake.scan, []
+    monkeypatch.setattr(Lake, "scan", lambda lake, table: opened.append(table) or scan(lake, table))
+    opening = views.DuckdbViews(lake)
+    for _ in range(2):
+        opening.execute("SELECT topic, partition, remedy, added_replicas FROM remedy WHERE latest")  # topic and partition are views, too
+    assert sorted(table.name for table in opened) == ["remedy", "snapshot"]
+    opening.execute("SELECT count(*) FROM broker JOIN Cluster USING (cluster_id)")  # DuckDB cannot tell what it reads before they are there
+    assert {table.name for table in opened[2:]} == {"broker", "cluster"}
+    assert {name for (name,) in opening.execute("SHOW TABLES").fetchall()} >= {*views.ANSWERS, *(table.name for table in TABLES)}
 
 
 def test_a_table_is_read_by_delta_rs_with_its_comments(lake: Lake) -> None:
