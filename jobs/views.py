@@ -331,12 +331,13 @@ class DuckdbViews:
         self._lake = lake
         self._connection = duckdb.connect()
         self._connection.execute("SET TimeZone = 'UTC'")
+        self._without = self._connection.cursor()  # to which the views, temporary ones, are not there: it tells their names of a query
         self._all = {f"_{table.name}": table for table in TABLES} | statements(lambda table: f'"_{table.name}"')
         self._open: set[str] = set()
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
         """A query's answer, to be fetched before the next one is asked."""
-        for name in self._read_by(sql) if _words(sql) & self._all.keys() else self._all:
+        for name in self._read_by(sql) or self._all:
             self._make(name)
         return self._connection.execute(sql, parameters)
 
@@ -349,19 +350,19 @@ class DuckdbViews:
             if (query := self._lake.scan(made)) is None:
                 self._connection.register(name, self._lake.dataset(made))
             else:
-                self._connection.execute(f'CREATE VIEW "{name}" AS {query}')
+                self._connection.execute(f'CREATE TEMPORARY VIEW "{name}" AS {query}')
             return
         for other in self._read_by(made):
             self._make(other)
         # Each view asks which night is the latest: once is enough.
-        self._connection.execute(f'CREATE {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {made}')
+        self._connection.execute(f'CREATE TEMPORARY {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {made}')
 
     def _read_by(self, sql: str) -> set[str]:
-        """The tables and views that a query reads, but for some that are made; where DuckDB cannot tell, all words of it that name one."""
+        """The tables and views that a query reads; where DuckDB cannot tell, all words of it that name one."""
         import duckdb
 
         try:
-            names = {name.lower() for name in self._connection.get_table_names(sql)}
+            names = {name.lower() for name in self._without.get_table_names(sql)}
         except duckdb.Error:
             names = _words(sql)
         return names & self._all.keys()
