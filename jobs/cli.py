@@ -72,15 +72,17 @@ def nightly(
     ingested: Annotated[bool, typer.Option("--ingested", help="Take what the lake has of the snapshot's dumps; read none.")] = False,
 ) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
+    from jobs.ingest import dumped
     from jobs.jars import java
-    from jobs.run import Night
+    from jobs.run import LONG_BYTES, Night
 
     started = time.monotonic()
-    asked, allowed = _pairs(parameters), _limits(limits)
+    asked, allowed, id = _pairs(parameters), _limits(limits), _snapshot_id(snapshot)
     java()
     with ThreadPoolExecutor(1) as starting, (place := _lake(lake)).sole_writer():
+        long = (Night(place, id).dumped if ingested else dumped(source)) > LONG_BYTES
         # Spark starts while the dumps are read.
-        night = Night(replace(place, spark=starting.submit(_spark).result), _snapshot_id(snapshot))
+        night = Night(replace(place, spark=starting.submit(_spark, long=long).result), id)
         folder = _pages(place, night.snapshot_id, report)
         withheld, broken = night.run(None if ingested else source, asked, allowed, _docs(folder), _telling)
     for line in broken:
@@ -388,10 +390,10 @@ def _lake(uri: str) -> Lake:
 
 
 @cache  # to ask for it again would set back what is set for the size of the data
-def _spark() -> SparkSession:
+def _spark(*, long: bool = False) -> SparkSession:
     from jobs.session import session
 
-    return session()
+    return session(long=long)
 
 
 def _snapshot_id(text: str | None) -> str:

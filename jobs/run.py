@@ -84,6 +84,7 @@ NIGHT = (
     ("publish", ""),
 )
 _SMALL_BYTES = 1 << 20  # of dumps: at twice that, the code that Spark makes for a step is worth its time
+LONG_BYTES = 8 << 20  # from some such on (27,000 partitions), what the JVM's second compiler costs a night, it gives back
 _SIDE_BY_SIDE = 3  # steps and gates: a core each for two, and one that waits
 # What a run may be asked, each a whole number.
 PARAMETERS = {
@@ -219,11 +220,16 @@ class Night:
 
     @cached_property
     def small(self) -> bool:
-        """Whether its dumps are a few, told by what ingest read."""
+        """Whether its dumps are a few."""
+        return self.dumped <= _SMALL_BYTES
+
+    @property
+    def dumped(self) -> int:
+        """The bytes of its dumps, told by what ingest read."""
         files = self.rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
         if not files:
             raise AuditError(f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first")
-        return sum(file["size_bytes"] for file in files) <= _SMALL_BYTES
+        return sum(file["size_bytes"] for file in files)
 
     def session(self) -> SparkSession:
         """Spark, set for the size of what was ingested."""

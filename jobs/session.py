@@ -42,16 +42,17 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def properties(**extra: str) -> dict[str, str]:
-    """The Spark settings of every run; `extra` ones win."""
+def properties(*, long: bool = False, **extra: str) -> dict[str, str]:
+    """The Spark settings of every run; `extra` ones win. `long`: of a run so long that the second compiler tier is worth its time."""
     java()
     jars = ":".join(str(jar) for coordinate in DELTA for jar in fetch(coordinate))
     logging = CACHE / "log4j2.properties"
     if not logging.exists() or logging.read_text() != _LOGGING:
         logging.write_text(_LOGGING)
-    # The first compiler tier and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
+    # The first compiler tier alone and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
     # With one tier the JVM reserves 48 MB for compiled code, which a night fills: it would go on uncompiled.
-    options = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
+    options = "" if long else "-XX:TieredStopAtLevel=1 "
+    options += f"-XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
     archive = _archive()
     options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
     return {
@@ -92,12 +93,12 @@ def properties_file() -> Path:
     return path
 
 
-def session(**extra: str) -> SparkSession:
-    """The session: of this process, or the one that spark-submit started."""
+def session(*, long: bool = False, **extra: str) -> SparkSession:
+    """The session: of this process, set for a `long` run or not, or the one that spark-submit started."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take the system's Python
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    settings = extra if submitted else {"spark.master": "local[*]", **properties(**extra)}
+    settings = extra if submitted else {"spark.master": "local[*]", **properties(long=long, **extra)}
     if not submitted and not _archive().exists():
         part = _archive().with_suffix(f".{os.getpid()}")
         settings["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={part}"

@@ -89,6 +89,11 @@ def read(
     return tuple(pa.concat_tables(of_clusters) for of_clusters in zip(*tables, strict=True))
 
 
+def dumped(source: str) -> int:
+    """The bytes of the dumps of a source."""
+    return sum(map(_size, clusters(source)))
+
+
 def _spread(
     spark: SparkSession,
     source: str,

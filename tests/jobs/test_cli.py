@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs import cli
+from jobs.errors import AuditError
 from jobs.lake import Lake
+from jobs.session import properties
 from jobs.views import DuckdbViews
 
 COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
@@ -144,3 +147,21 @@ def test_the_queries_of_the_readme_are_answered(tmp_path: Path) -> None:
     connection = DuckdbViews(Lake(str(tmp_path / "lake"), pytest.fail))
     empty = [sql for sql in asked if not connection.execute(sql).fetchall()]
     assert [sql for sql in empty if "change" not in sql] == []  # of a first night, nothing has changed
+
+
+@pytest.mark.parametrize(("lines", "long"), [(1, False), (100_000, True)])
+def test_a_night_of_many_dumps_has_the_second_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, long: bool) -> None:
+    begun = []
+
+    def begin(*, long: bool) -> None:
+        begun.append(long)
+        raise AuditError("that was all")
+
+    monkeypatch.setattr(cli, "_spark", begin)
+    (tmp_path / "dumps" / "c").mkdir(parents=True)
+    told = "".join(f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: N/A\tLastKnownElr: N/A\n" for number in range(lines))
+    (tmp_path / "dumps" / "c" / "topics.txt").write_text(f"Topic: t\tPartitionCount: {lines}\tReplicationFactor: 2\tConfigs: \n{told}")
+    with pytest.raises(AuditError, match="that was all"):
+        cli.nightly(str(tmp_path / "dumps"), str(tmp_path / "lake"))
+    assert begun == [long]
+    assert ("TieredStopAtLevel" in properties(long=long)["spark.driver.extraJavaOptions"]) is not long
