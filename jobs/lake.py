@@ -173,8 +173,9 @@ class Lake:
         files = _files(delta, slice)
         if most_bytes is not None and _size(files) > most_bytes:
             return None
-        rows, alike = _scan(delta, self.folder / table.name, files), {column: value for column, value in slice.items() if column not in table.slice}
-        return f"SELECT * FROM ({rows}) WHERE {_predicate(alike)}" if alike else rows
+        rows = _scan(delta, self.folder / table.name, files)
+        alike = [f"{column} IN ({_listed(_values(value))})" for column, value in slice.items() if column not in table.slice]
+        return f"SELECT * FROM ({rows}) WHERE {' AND '.join(alike)}" if alike else rows
 
     def scan_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int | None = None) -> str | None:
         """The rows of each of these clusters in its snapshot, likewise."""
@@ -347,8 +348,7 @@ def _scan(delta: DeltaTable, folder: Path, files: pa.Table) -> str:
     if not len(files):
         return f"SELECT {nulls} WHERE false"
     paths = [f"{folder}/{unquote(path)}" for path in files["path"].to_pylist()]
-    listed = ", ".join(f"'{_doubled(path)}'" for path in paths)
-    read = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false"
+    read = f"read_parquet([{_listed(paths)}], hive_partitioning = true, hive_types_autocast = false"
     # Columns only ever come: if the oldest file has them all, so has each. To look into all costs as long as most queries.
     oldest = paths[pc.index(files["modification_time"], pc.min(files["modification_time"])).as_py()]
     if {*pq.read_schema(oldest).names, *delta.metadata().partition_columns} >= set(schema.names):
@@ -375,6 +375,10 @@ def _predicate(slice: Mapping[str, Slice]) -> str:
         literals = ", ".join(f"'{_quoted(each)}'" for each in _values(value))
         terms.append(f"{column} IN ({literals})")
     return " AND ".join(terms)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(f"'{_doubled(text)}'" for text in texts)
 
 
 def _doubled(text: str) -> str:

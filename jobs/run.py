@@ -128,7 +128,7 @@ class Night:
         """The whole night in this process; returns the clusters withheld, and a line for each hard rule that one of them broke.
 
         Of a small night, steps run side by side once the tables that they read are written, and gates beside the steps after them,
-        since they bind at publishing alone. `telling` is entered for each. Without a source, what was ingested is taken as it is.
+        since they bind at publishing alone; gates of a lake in a folder run in processes of their own. `telling` is entered for each. Without a source, what was ingested is taken as it is.
         """
 
         def do(kind: str, name: str) -> list[str]:

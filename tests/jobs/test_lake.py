@@ -60,9 +60,10 @@ def test_a_table_without_slices_has_rows_of_a_night_replaced_and_lies_in_one_fil
     whole = replace(TABLE, slice=())
     lake.create(whole)
     for number, night in enumerate([NIGHT, "2026-02-01", NIGHT, "2026-02-02", "2026-02-01"]):
-        lake.replace(whole, rows(("a", "x", number), ("b", "y", number))[: 2 - number // 4], few=True, snapshot_id=night)
-    expected = [(NIGHT, "a", "x", 2), (NIGHT, "b", "y", 2), ("2026-02-01", "a", "x", 4), ("2026-02-02", "a", "x", 3), ("2026-02-02", "b", "y", 3)]
+        lake.replace(whole, rows(("a", "x", number), ("b's", "y", number))[: 2 - number // 4], few=True, snapshot_id=night)
+    expected = [(NIGHT, "a", "x", 2), (NIGHT, "b's", "y", 2), ("2026-02-01", "a", "x", 4), ("2026-02-02", "a", "x", 3), ("2026-02-02", "b's", "y", 3)]
     assert asked(folder.scan(whole)) == expected
+    assert asked(folder.scan(whole, cluster_id="b's")) == [row for row in expected if row[1] == "b's"]
     lake.expire(whole, ["2026-02-02"])
     lake.compact(whole)
     assert len(folder.dataset(whole).files) == 1
