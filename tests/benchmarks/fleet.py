@@ -87,7 +87,7 @@ def night(fleet: Fleet, folder: Path, made: Path | None, only: list[str] | None,
     """A row for each step and gate of the night, and for each table what a query of one cluster opens."""
     memory = Memory()
     memory.start()
-    spark = session(**json.loads(os.environ.get("SPARK_SETTINGS", "{}")))
+    spark = session(long=True, **json.loads(os.environ.get("SPARK_SETTINGS", "{}")))  # as `nightly` does for so many dumps
     lake, copies, allowed = Lake(str(made or folder / "lake"), lambda: spark), Lake(str(folder / "floor"), lambda: spark), limits(None)
     subject = Night(lake, SNAPSHOT)
     seconds: list[float] = []
