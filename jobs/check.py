@@ -4,8 +4,9 @@ Every rule of expectations/<table>.py, and the key of every table, is judged by 
 the broken rows of each cluster, so that one cluster's fault is its own. A rule that cannot be asked, such as for a misspelt column,
 is an error and no verdict: GX alone would call it a failed rule.
 
-Rules are written in Spark's SQL, and Spark answers them. Those that read tables of a folder, not too large, DuckDB answers, in this
-process, from their files, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its processor, however
+Rules are written in Spark's SQL, and Spark answers them. Those that read tables of a folder, not too large, DuckDB answers, in a
+process without Spark, from their files, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its
+processor, however
 few the rows; and of fifty million rows it tells in eleven seconds that they have keys of their own, where Spark shuffles for three minutes.
 """
 
@@ -82,8 +83,10 @@ def judges() -> Iterator[Executor]:
     forkserver.set_forkserver_preload(["jobs.docs_view", "expectations.rule", "duckdb", "sqlglot"])
     resource_tracker.ensure_running()  # else started with the other, and it would let interrupts through again
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # what is forked inherits that: an interrupt is for this process to handle
-    forkserver.ensure_running()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     with ProcessPoolExecutor(2, get_context("forkserver"), initializer=_end_with_parent) as processes:
         yield processes
 

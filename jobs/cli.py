@@ -80,9 +80,10 @@ def nightly(
     asked, allowed, id = _pairs(parameters), _limits(limits), _snapshot_id(snapshot)
     java()
     with ThreadPoolExecutor(1) as starting, (place := _lake(lake)).sole_writer():
-        long = (Night(place, id).dumped if ingested else dumped(source)) > LONG_BYTES
+        # What was ingested into other storage, Spark alone could tell, which is to be set before it starts.
+        size = dumped(source) if not ingested else Night(place, id).dumped if place.in_process else 0
         # Spark starts while the dumps are read.
-        night = Night(replace(place, spark=starting.submit(_spark, long=long).result), id)
+        night = Night(replace(place, spark=starting.submit(_spark, long=size > LONG_BYTES).result), id)
         folder = _pages(place, night.snapshot_id, report)
         withheld, broken = night.run(None if ingested else source, asked, allowed, _docs(folder), _telling)
     for line in broken:

@@ -1,4 +1,4 @@
-"""The views of the Data Docs, with templates compiled once on a machine: GX would compile them for every gate, which takes longer than its pages."""
+"""The views of the Data Docs, with templates compiled once on a machine: GX would compile them for every gate, which takes as long as its pages."""
 
 from __future__ import annotations
 

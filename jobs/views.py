@@ -364,12 +364,8 @@ class DuckdbViews:
         try:
             names = {name.lower() for name in self._without.get_table_names(sql)}
         except duckdb.Error:
-            names = _words(sql)
+            names = {word.lower() for word in re.findall(r"\w+", sql)}
         return names & self._all.keys()
-
-
-def _words(sql: str) -> set[str]:
-    return {word.lower() for word in re.findall(r"\w+", sql)}
 
 
 def _in_spark(lake: Lake) -> list[str]:
