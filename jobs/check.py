@@ -6,8 +6,8 @@ is an error and no verdict: GX alone would call it a failed rule.
 
 Rules are written in Spark's SQL, and Spark answers them. Those that read tables of a folder, not too large, DuckDB answers, in a
 process without Spark, from their files, with the rules in its own dialect: to plan a hundred queries costs Spark half a minute of its
-processor, however
-few the rows; and of fifty million rows it tells in eleven seconds that they have keys of their own, where Spark shuffles for three minutes.
+processor, however few the rows; and of fifty million rows it tells in eleven seconds that they have keys of their own, where Spark
+shuffles for three minutes.
 """
 
 from __future__ import annotations
