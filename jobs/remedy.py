@@ -20,7 +20,7 @@ from pyspark.sql.types import ArrayType, IntegerType
 from jobs.harm import HARMED, ONE_BROKER_KILLED
 from jobs.partition_pattern import NOBODY, by_place
 from jobs.partition_state import accepts, after, patterned, ruled
-from jobs.session import by_cluster
+from jobs.session import by_cluster, kept
 from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
@@ -48,30 +48,27 @@ def transform(
         .groupBy(_PARTITION)
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )
-    sick = ruled(partition, cluster, broker, topic).join(harmed, on=_PARTITION, how="inner").join(F.broadcast(_loads(broker, partition)), on=_CLUSTER, how="inner")
-    sick = sick.withColumn("free", _least_loaded("replicas", "brokers", "racks", "live_count"))
+    rules = ruled(partition, cluster, broker, topic).drop("live_brokers")
+    kind = F.struct(*(name for name in rules.columns if name not in _PARTITION)).alias("kind")
+    sick = kept(rules.select(*_PARTITION, kind).join(harmed, on=_PARTITION, how="inner"))
+    # Partitions alike to the broker are mended alike: a fleet has far fewer such kinds than partitions.
+    alike = sick.select(*_CLUSTER, "kind").distinct().join(F.broadcast(_loads(broker, partition)), on=_CLUSTER, how="inner")
+    each = alike.select(*_CLUSTER, "kind", "kind.*", _least_loaded("kind.replicas", "brokers", "racks", "live_count").alias("free"))
     tried = patterned(
-        sick.withColumn("change", F.explode(_changes()))
+        each.withColumn("change", F.explode(_changes()))
         .withColumns({name: F.col("change")[name] for name in ("replicas", "isr", "live")})
         .withColumns({"unclean_allowed": F.lit(False), "controlled_shutdown": F.lit(False)})
         .withColumn("replication_factor", F.size("replicas"))
         .withColumn("elr", F.when(F.col("elr").isNotNull(), F.array().cast("array<int>")))
     )
-    said = [*_PARTITION, "scenario_ids", "goes_offline", "change"]
+    said = [*_CLUSTER, "kind", "change"]
     played = tried.withColumn("dies", F.explode("live")).withColumn("after", after(F.array("dies"))).groupBy(said).agg(F.every(accepts(F.col("after"))).alias("clears"))
-    first = Window.partitionBy(*_PARTITION).orderBy(F.desc("clears"), "change.order")
-    chosen = (
-        played.withColumn("choice", F.row_number().over(first))
-        .where("choice = 1")
-        .select(
-            *_PARTITION,
-            "scenario_ids",
-            "goes_offline",
-            F.when(F.col("clears"), F.col("change.remedy")).alias("remedy"),
-            *(F.when(F.col("clears"), F.col(f"change.{name}")).alias(name) for name in ("replicas", "added_replicas")),
-        )
+    # The smallest change that clears it; null: none does.
+    chosen = played.groupBy(*_CLUSTER, "kind").agg(F.min(F.when(F.col("clears"), F.col("change"))).alias("change"))
+    found = sick.join(chosen, on=[*_CLUSTER, "kind"], how="inner").select(
+        *_PARTITION, "scenario_ids", "goes_offline", *(F.col(f"change.{name}").alias(name) for name in ("remedy", "replicas", "added_replicas"))
     )
-    return (by_cluster(chosen),)
+    return (by_cluster(found),)
 
 
 def _loads(broker: DataFrame, partition: DataFrame) -> DataFrame:

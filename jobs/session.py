@@ -32,6 +32,10 @@ _OF_ONE_PARTITION = 10_000  # rows
 _KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
 # What expressions are made by, as PySpark says it.
 _ASKED_OFTEN = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.classic.SparkSession")
+# Five times the JVM's own thresholds for its second compiler, half of whose work is else for what plans queries, not for what runs them.
+_COMPILED_LATE = (
+    "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
+)
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -51,8 +55,8 @@ def properties(*, long: bool = False, **extra: str) -> dict[str, str]:
         logging.write_text(_LOGGING)
     # The first compiler tier alone and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
     # With one tier the JVM reserves 48 MB for compiled code, which a night fills: it would go on uncompiled.
-    options = "" if long else "-XX:TieredStopAtLevel=1 "
-    options += f"-XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
+    options = _COMPILED_LATE if long else "-XX:TieredStopAtLevel=1"
+    options += f" -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
     archive = _archive()
     options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
     return {
