@@ -29,7 +29,9 @@ with DAG(
     max_active_runs=1,
     tags=["topology"],
     params={
-        "keep_nights": Param(400, type="integer", minimum=1, title="Nights to keep", description="The newest so many published nights stay."),
+        "keep_nights": Param(
+            400, type="integer", minimum=1, title="Nights to keep", description="The newest so many published nights stay."
+        ),
         "vacuum_hours": Param(
             168, type="integer", minimum=24, title="Hours of versions", description="What began so long ago still finds its files."
         ),

@@ -45,9 +45,16 @@ with DAG(
         replication_factor=lines("Replication factors", "One a line, as orders=3.", r"^\s*([^=\s]+=[1-9]\d{0,3})?\s*$"),
         topics=lines("Only these topics", "One a line: they alone change, to be rack-safe and off dead brokers.", r"^[^=]*$"),
         balance=Param(True, type="boolean", title="Balance", description="Mend the goals of counts, leaders, disks, network and cpu too."),
-        rules=Param(True, type="boolean", title="Rules", description="Judge every rule on the night after the plan: it takes as long as a night of the cluster."),
+        rules=Param(
+            True,
+            type="boolean",
+            title="Rules",
+            description="Judge every rule on the night after the plan: it takes as long as a night of the cluster.",
+        ),
         wave_gib=Param(100, type="number", exclusiveMinimum=0, title="GiB a wave", description="What a wave may copy."),
-        moves_per_broker=Param(100, type="integer", minimum=1, title="Moves a broker", description="Replicas that a wave may copy to or from one."),
+        moves_per_broker=Param(
+            100, type="integer", minimum=1, title="Moves a broker", description="Replicas that a wave may copy to or from one."
+        ),
         network_share=Param(
             0.5,
             type="number",

@@ -38,7 +38,9 @@ with DAG(
         brokers=lines("Brokers that fail", "Broker ids, one a line, in the order in which they fail.", r"^\s*\d{0,9}\s*$"),
         racks=lines("Racks that fail", "Racks, one a line: their brokers fail after those named above, in the order of their ids.", ".*"),
         log_dirs=lines(
-            "Log dirs that fail", "Log dirs, one a line, as 3:/var/lib/kafka (broker id, colon, path): they fail last.", r"^\s*(\d{1,9}:.+)?$"
+            "Log dirs that fail",
+            "Log dirs, one a line, as 3:/var/lib/kafka (broker id, colon, path): they fail last.",
+            r"^\s*(\d{1,9}:.+)?$",
         ),
         unclean=Param(
             "topic",

@@ -141,12 +141,12 @@ def _accounted_for(
             f"cluster_id, {key}",
             said=f"SELECT cluster_id, {key}, struct({counted}) AS said FROM {{batch}} {but} WHERE {these} GROUP BY cluster_id, {key}",
             found=f"""
-                SELECT cluster_id, {key}, struct({', '.join(names)}) AS found
+                SELECT cluster_id, {key}, struct({", ".join(names)}) AS found
                 FROM (SELECT cluster_id, {key}, {differing}
                       FROM (SELECT *, true AS here FROM {table}) AS now
                       FULL JOIN (SELECT *, true AS here FROM previous_{table}) AS was USING (cluster_id, {key})) AS compared
                 SEMI JOIN ({clusters}) AS clusters USING (cluster_id) {but}
-                WHERE {' + '.join(names)} > 0
+                WHERE {" + ".join(names)} > 0
             """,
         ),
     )

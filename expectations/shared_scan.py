@@ -63,7 +63,9 @@ def counted(rules: Sequence[RowRule]) -> str:
     columns = []
     for place, rule in enumerate(rules):
         row = ", ".join(f"'{name}', {value}" for name, value in rule.says)
-        columns.append(f"count_if({rule.condition}) AS rows_{place}, min(if({rule.condition}, to_json(named_struct({row})), NULL)) AS example_{place}")
+        columns.append(
+            f"count_if({rule.condition}) AS rows_{place}, min(if({rule.condition}, to_json(named_struct({row})), NULL)) AS example_{place}"
+        )
     return f"SELECT cluster_id, {', '.join(columns)} FROM {source} GROUP BY cluster_id ORDER BY cluster_id"
 
 

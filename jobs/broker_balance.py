@@ -87,10 +87,14 @@ def _topics(partition: DataFrame, replica: DataFrame) -> DataFrame:
 
 
 def _balance(broker: DataFrame, partition: DataFrame, producer_load: DataFrame, disk_usage: DataFrame) -> DataFrame:
-    held = partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id"), "replicas", "isr").groupBy(_BROKER).agg(
-        F.count("*").alias("replicas"),
-        F.count_if(F.array_contains("isr", F.col("broker_id"))).alias("in_sync_replicas"),
-        F.count_if(F.col("replicas")[0] == F.col("broker_id")).alias("preferred_leaders"),
+    held = (
+        partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id"), "replicas", "isr")
+        .groupBy(_BROKER)
+        .agg(
+            F.count("*").alias("replicas"),
+            F.count_if(F.array_contains("isr", F.col("broker_id"))).alias("in_sync_replicas"),
+            F.count_if(F.col("replicas")[0] == F.col("broker_id")).alias("preferred_leaders"),
+        )
     )
     led = (
         partition.where("leader IS NOT NULL")

@@ -40,7 +40,14 @@ def transform(
 ) -> tuple[DataFrame, ...]:
     rules = ruled(partition, cluster, broker, topic)
     back = _back(rules, broker, scenario, failover)
-    counts = ["falling_partitions", "rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders"]
+    counts = [
+        "falling_partitions",
+        "rejoining_partitions",
+        "revived_partitions",
+        "revived_uncleanly",
+        "preferred_partitions",
+        "regained_leaders",
+    ]
     return (
         broker.select(*_BROKER, "live")
         .join(_order(rules, rules_of(cluster, broker)), on=_BROKER, how="left")
@@ -62,7 +69,11 @@ def _order(rules: DataFrame, clusters: DataFrame) -> DataFrame:
         tight.where(F.size("live") <= F.col("least")).withColumn("broker_id", F.explode("in_sync"))
         .groupBy(_BROKER).agg(F.count("*").alias("falling_partitions"))
     )  # fmt: skip
-    bound = tight.where(F.size("live") > F.col("least")).groupBy(_CLUSTER).agg(F.collect_set(F.struct("live", "in_sync", "least")).alias("tight"))
+    bound = (
+        tight.where(F.size("live") > F.col("least"))
+        .groupBy(_CLUSTER)
+        .agg(F.collect_set(F.struct("live", "in_sync", "least")).alias("tight"))
+    )
     asked = clusters.select(*_CLUSTER, F.col("live_brokers").alias("brokers")).join(bound, on=_CLUSTER, how="left")
     order = asked.mapInArrow(_plans, "snapshot_id STRING, cluster_id STRING, broker_id INT, restart_order INT")
     return order.join(falling, on=_BROKER, how="left")
@@ -85,7 +96,14 @@ def _back(rules: DataFrame, broker: DataFrame, scenario: DataFrame, failover: Da
     killed = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, "scenario_set", "scenario_id", F.col("brokers")[0].alias("broker_id"))
     left = failover.join(F.broadcast(killed), on=[*_CLUSTER, "scenario_set", "scenario_id"], how="inner")
     states = left.select(
-        *_BROKER, "topic", "partition", "leader", "isr", "elr", "last_known_elr", F.array_contains("isr_before", F.col("broker_id")).alias("rejoins"),
+        *_BROKER,
+        "topic",
+        "partition",
+        "leader",
+        "isr",
+        "elr",
+        "last_known_elr",
+        F.array_contains("isr_before", F.col("broker_id")).alias("rejoins"),
         F.when(F.col("leader").isNotNull(), F.col("at_risk_size_bytes")).alias("truncated"),
     )
     dead = (
@@ -96,7 +114,9 @@ def _back(rules: DataFrame, broker: DataFrame, scenario: DataFrame, failover: Da
                 F.lit(True).alias("rejoins"), F.lit(None).cast("bigint").alias("truncated"))
     )  # fmt: skip
     states = states.unionByName(dead)
-    rejoining = states.groupBy(_BROKER).agg(F.count_if("rejoins").alias("rejoining_partitions"), F.sum("truncated").alias("truncated_size_bytes"))
+    rejoining = states.groupBy(_BROKER).agg(
+        F.count_if("rejoins").alias("rejoining_partitions"), F.sum("truncated").alias("truncated_size_bytes")
+    )
     # With ELR, a broker that was killed may have lost what it had: it leaves ISR and ELR before it comes back.
     isr, elr = (F.when(F.col("elr_kept"), F.array_remove(name, F.col("broker_id"))).otherwise(F.col(name)) for name in ("isr", "elr"))
     valid = F.when(F.col("elr_kept") & (F.size(isr) == 0), elr).otherwise(isr)
@@ -125,8 +145,10 @@ def _fetched(partition: DataFrame, replica: DataFrame, producer_load: DataFrame)
     of = partition.join(size, on=[*_PARTITION, "leader"], how="left").join(
         producer_load.select(*_PARTITION, F.col("observed_size_bytes_per_s").alias("rate")), on=_PARTITION, how="left"
     )
-    return of.withColumn("broker_id", F.explode("replicas")).groupBy(_BROKER).agg(
-        F.sum("size_bytes").alias("full_copy_bytes"), F.sum("rate").alias("catch_up_bytes_per_s")
+    return (
+        of.withColumn("broker_id", F.explode("replicas"))
+        .groupBy(_BROKER)
+        .agg(F.sum("size_bytes").alias("full_copy_bytes"), F.sum("rate").alias("catch_up_bytes_per_s"))
     )
 
 

@@ -276,7 +276,12 @@ def _of_members(members: DataFrame, groups: DataFrame) -> DataFrame:
 
 
 def _row(
-    kind: str, happened: Column, *, before: Column | str | None = None, after: Column | str | None = None, cause: Column | None = None,
+    kind: str,
+    happened: Column,
+    *,
+    before: Column | str | None = None,
+    after: Column | str | None = None,
+    cause: Column | None = None,
     **entity: Column | str,
 ) -> Column:
     """A row of `change` if it happened, else null."""

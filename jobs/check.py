@@ -115,7 +115,11 @@ def _by_duckdb(
 
     def query(name: str) -> str | None:
         table = BY_NAME[name.removeprefix(PREVIOUS)]
-        return lake.scan_each(table, earlier, _MOST_BYTES) if name.startswith(PREVIOUS) else lake.scan(table, _MOST_BYTES, snapshot_id=snapshot_id)
+        return (
+            lake.scan_each(table, earlier, _MOST_BYTES)
+            if name.startswith(PREVIOUS)
+            else lake.scan(table, _MOST_BYTES, snapshot_id=snapshot_id)
+        )
 
     scans = {name: scan for name in sorted(set().union(*needed.values())) if (scan := query(name)) is not None}
     small = {suite: of_suite for suite, of_suite in rules.items() if needed[suite] <= scans.keys()}
@@ -152,7 +156,9 @@ class InDuckdb:
     def __init__(self, tables: Mapping[str, pa.Table | str]) -> None:
         import duckdb
 
-        self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": tempfile.gettempdir(), "preserve_insertion_order": False})
+        self._connection = duckdb.connect(
+            config={"memory_limit": _MEMORY, "temp_directory": tempfile.gettempdir(), "preserve_insertion_order": False}
+        )
         self._connection.execute(_MACROS)
         for name, rows in tables.items():
             if isinstance(rows, str):
@@ -232,9 +238,7 @@ def _in_duckdb(query: str) -> str:
     return translated
 
 
-def judge(
-    tables: InDuckdb | InSpark, rules: Mapping[str, Sequence[Expectation]], snapshot_id: str, *, docs: str | None
-) -> pa.Table:
+def judge(tables: InDuckdb | InSpark, rules: Mapping[str, Sequence[Expectation]], snapshot_id: str, *, docs: str | None) -> pa.Table:
     """The same for tables in hand: each suite's own, those that its rules name, and `cluster`."""
     clusters = [row["cluster_id"] for row in tables.ask(f"SELECT DISTINCT cluster_id FROM {CLUSTER.name} ORDER BY cluster_id")]
     if not clusters:
@@ -319,9 +323,7 @@ def _judge_suite(
     return context.validation_definitions.add(definition).run(batch_parameters={"dataframe": df}, result_format="BASIC", run_id=run)
 
 
-def _clusters_that_tell(
-    ask: Callable[[str], list[dict[str, Any]]], rules: Mapping[str, Sequence[Expectation]]
-) -> dict[str, set[str]]:
+def _clusters_that_tell(ask: Callable[[str], list[dict[str, Any]]], rules: Mapping[str, Sequence[Expectation]]) -> dict[str, set[str]]:
     """Of each query for the clusters that tell what a rule needs, the clusters."""
     queries = sorted({rule.meta["told"] for suite in rules.values() for rule in suite if rule.meta.get("told")})
     if not queries:

@@ -54,9 +54,15 @@ class Engine(StrEnum):
 
 LakeUri = Annotated[str, typer.Option(help="Where the Delta tables lie: a folder, or any Hadoop-compatible URI.", envvar="TOPOLOGY_LAKE")]
 Snapshot = Annotated[str | None, typer.Option(help="The night's name; later nights must sort later.", show_default="today, as 2026-01-31")]
-Report = Annotated[Path | None, typer.Option(help="Folder for the pages.", show_default="LAKE/reports/SNAPSHOT, where the lake is a folder")]
-LimitsFile = Annotated[Path | None, typer.Option(help="A TOML file of limits that differ from expectations/limits.toml.", exists=True, dir_okay=False)]
-Parameters = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Ask: start_index, shift, counter_start. May be repeated.")]
+Report = Annotated[
+    Path | None, typer.Option(help="Folder for the pages.", show_default="LAKE/reports/SNAPSHOT, where the lake is a folder")
+]
+LimitsFile = Annotated[
+    Path | None, typer.Option(help="A TOML file of limits that differ from expectations/limits.toml.", exists=True, dir_okay=False)
+]
+Parameters = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Ask: start_index, shift, counter_start. May be repeated.")
+]
 Source = Annotated[str, typer.Argument(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")]
 DEFAULT_LAKE = "lake"
 
@@ -90,7 +96,10 @@ def nightly(
         _say(f"[red]withheld[/] {escape(line)}")
     _conclude(place, night.snapshot_id, folder, withheld)
     where = place.folder or lake
-    _say(f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{where}[/]" + (f", the pages in [bold]{folder}[/]." if folder else "."))
+    _say(
+        f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{where}[/]"
+        + (f", the pages in [bold]{folder}[/]." if folder else ".")
+    )
     _say(f'Next: [bold]topology-audit query --lake {lake} "{pages.OFFENDERS} WHERE latest"[/]')
     _fail_if_withheld(withheld, night.snapshot_id)
 
@@ -100,7 +109,9 @@ def step(
     name: Annotated[str, typer.Argument(help="ingest, or a step after it, such as failover.")],
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
-    source: Annotated[str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = str(BUNDLED),
+    source: Annotated[
+        str, typer.Option(help="For ingest: a folder with a folder of dumps per cluster.", show_default="the bundled snapshot")
+    ] = str(BUNDLED),
     parameters: Parameters = None,
     limits: LimitsFile = None,
 ) -> None:
@@ -157,7 +168,8 @@ def report(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None, report: Repo
     id, place = _snapshot_id(snapshot), _lake(lake)
     connection = DuckdbViews(place)
     withheld = connection.execute(
-        "SELECT cluster_id FROM _cluster WHERE snapshot_id = ? EXCEPT SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [id, id]
+        "SELECT cluster_id FROM _cluster WHERE snapshot_id = ? EXCEPT SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1",
+        [id, id],
     ).fetchall()
     _conclude(place, id, _pages(place, id, report), [cluster for (cluster,) in withheld])
     _fail_if_withheld([cluster for (cluster,) in withheld], id)
@@ -169,8 +181,12 @@ def what_if(
     broker: Annotated[list[int] | None, typer.Option(help="A broker that fails; repeated, they fail in this order.")] = None,
     rack: Annotated[list[str] | None, typer.Option(help="A rack that fails, its brokers in the order of their ids.")] = None,
     log_dir: Annotated[list[str] | None, typer.Option(help="A log dir that fails, after brokers and racks: 3:/var/lib/kafka.")] = None,
-    unclean: Annotated[Unclean, typer.Option(help="Unclean leader election: everywhere, nowhere, or as each topic's config says.")] = Unclean.topic,
-    controlled_shutdown: Annotated[bool, typer.Option("--controlled-shutdown", help="The brokers are stopped in order, not killed.")] = False,
+    unclean: Annotated[
+        Unclean, typer.Option(help="Unclean leader election: everywhere, nowhere, or as each topic's config says.")
+    ] = Unclean.topic,
+    controlled_shutdown: Annotated[
+        bool, typer.Option("--controlled-shutdown", help="The brokers are stopped in order, not killed.")
+    ] = False,
     id: Annotated[str | None, typer.Option(help="The answer's scenario_set.", show_default="what-if and the time")] = None,
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
@@ -183,7 +199,9 @@ def what_if(
     if not broker and not rack and not log_dir:
         raise AuditError("a what-if needs at least one --broker, --rack or --log-dir that fails")
     id = id or f"what-if-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    question = Question(id, cluster, broker or (), rack or (), log_dir or (), {"yes": True, "no": False, "topic": None}[unclean], controlled_shutdown)
+    question = Question(
+        id, cluster, broker or (), rack or (), log_dir or (), {"yes": True, "no": False, "topic": None}[unclean], controlled_shutdown
+    )
     place = _lake(lake)
     with _telling(f"what if, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question)
@@ -200,13 +218,19 @@ def plan(
     cluster: Annotated[str, typer.Option(help="The cluster's id.")],
     drain: Annotated[list[int] | None, typer.Option(help="A broker that is to hold nothing; may be repeated.")] = None,
     add: Annotated[list[str] | None, typer.Option(metavar="ID[:RACK]", help="A broker to come; may be repeated.")] = None,
-    replication_factor: Annotated[list[str] | None, typer.Option(metavar="TOPIC=N", help="Replicas that a topic is to have; may be repeated.")] = None,
+    replication_factor: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC=N", help="Replicas that a topic is to have; may be repeated.")
+    ] = None,
     topic: Annotated[list[str] | None, typer.Option(help="Change these topics alone, to have them rack-safe and off dead brokers.")] = None,
     balance: Annotated[bool, typer.Option(help="Mend the goals of counts, leaders, disks, network and cpu too.")] = True,
     wave_gib: Annotated[float, typer.Option(min=0.001, help="GiB that a wave may copy.")] = 100.0,
     moves_per_broker: Annotated[int, typer.Option(min=1, help="Replicas that a wave may copy to or from a broker.")] = 100,
-    network_share: Annotated[float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that may be in use while it copies: sets the throttle.")] = 0.5,
-    rules: Annotated[bool, typer.Option(help="Judge every rule on the night after the plan: it takes as long as a night of the cluster.")] = True,
+    network_share: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that may be in use while it copies: sets the throttle.")
+    ] = 0.5,
+    rules: Annotated[
+        bool, typer.Option(help="Judge every rule on the night after the plan: it takes as long as a night of the cluster.")
+    ] = True,
     id: Annotated[str | None, typer.Option(help="The plan's id.", show_default="plan and the time")] = None,
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
@@ -220,9 +244,7 @@ def plan(
     id = id or f"plan-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     brokers = {int(number): rack or None for number, _, rack in (_broker(text).partition(":") for text in add or ())}
     factors = {name: _factor(name, count) for name, count in _pairs(replication_factor).items()}
-    question = Question(
-        id, cluster, drain or (), brokers, factors, topic or (), balance, wave_gib * 2**30, moves_per_broker, network_share
-    )
+    question = Question(id, cluster, drain or (), brokers, factors, topic or (), balance, wave_gib * 2**30, moves_per_broker, network_share)
     place, allowed = _lake(lake), _limits(limits)
     with _telling(f"plan, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed, rules=rules)
@@ -233,7 +255,9 @@ def plan(
         pictures = pages.plan_pictures(connection, found, id)
         pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={}, pictures=pictures)
         written = files(place, found, id, folder)
-        _say(f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election lie in [bold]{folder}[/]. There:")
+        _say(
+            f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election lie in [bold]{folder}[/]. There:"
+        )
         typer.echo(written[-1].read_text(), nl=False)
     _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{id}'\"[/]")
 
@@ -279,10 +303,14 @@ def views(lake: LakeUri = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(h
 @app.command()
 def capture(
     folder: Annotated[Path, typer.Argument(help="The cluster's folder, in the one that `nightly` will read: FOLDER/CLUSTER.")],
-    bootstrap_server: Annotated[str | None, typer.Option(help="HOST:PORT, and more of them after commas.", show_default="the properties' own")] = None,
+    bootstrap_server: Annotated[
+        str | None, typer.Option(help="HOST:PORT, and more of them after commas.", show_default="the properties' own")
+    ] = None,
     command_config: Annotated[Path | None, typer.Option(help="A client.properties, as Kafka's own tools take it.", dir_okay=False)] = None,
     key_records: Annotated[int, typer.Option(min=0, help="Of each partition, read so many last records for their keys.")] = 0,
-    login_jar: Annotated[list[Path] | None, typer.Option(help="A jar of a login module that Kafka does not bring. May be repeated.", exists=True)] = None,
+    login_jar: Annotated[
+        list[Path] | None, typer.Option(help="A jar of a login module that Kafka does not bring. May be repeated.", exists=True)
+    ] = None,
 ) -> None:
     """Ask a live cluster what its dumps would say, and save it beside them."""
     from jobs.capture import capture_clusters
@@ -291,7 +319,12 @@ def capture(
     text = from_file(command_config, bootstrap_server)
     name = folder.resolve().name
     with _telling(f"capture {name}"):
-        unread = capture_clusters(str(folder.resolve().parent), {name: lambda client: client.properties(text)}, login_jars=[str(jar) for jar in login_jar or ()], key_records=key_records)
+        unread = capture_clusters(
+            str(folder.resolve().parent),
+            {name: lambda client: client.properties(text)},
+            login_jars=[str(jar) for jar in login_jar or ()],
+            key_records=key_records,
+        )
     if unread:
         raise AuditError(f"{name} cannot be read, and its capture says so: {unread[name]}")
     _say(f"Next: [bold]topology-audit nightly {folder.resolve().parent}[/]")
@@ -300,7 +333,9 @@ def capture(
 @app.command()
 def generate(
     folder: Annotated[Path | None, typer.Argument(help="Where the dumps go, a folder per cluster; it must not hold any yet.")] = None,
-    lake: Annotated[str | None, typer.Option(help="Write into this lake what ingest would make of the dumps; for fleets of any size.")] = None,
+    lake: Annotated[
+        str | None, typer.Option(help="Write into this lake what ingest would make of the dumps; for fleets of any size.")
+    ] = None,
     snapshot: Snapshot = None,
     clusters: Annotated[int, typer.Option(min=1)] = 2,
     brokers: Annotated[int, typer.Option(min=1, help="In each cluster.")] = 6,
@@ -333,7 +368,12 @@ def generate(
 def maintain(
     lake: LakeUri = DEFAULT_LAKE,
     keep_nights: Annotated[int, typer.Option(min=1, help="The newest so many published nights stay.")] = 400,
-    vacuum_hours: Annotated[int, typer.Option(min=24, help="Files that no version of the last so many hours has are removed; a night has some of its own while it is written.")] = 168,
+    vacuum_hours: Annotated[
+        int,
+        typer.Option(
+            min=24, help="Files that no version of the last so many hours has are removed; a night has some of its own while it is written."
+        ),
+    ] = 168,
 ) -> None:
     """Let old nights leave the lake, and keep the others in few files."""
     from jobs.maintain import maintain as tidy
@@ -345,7 +385,9 @@ def maintain(
 
 @app.command()
 def airflow(
-    source: Annotated[Path, typer.Option(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")] = BUNDLED,
+    source: Annotated[
+        Path, typer.Option(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")
+    ] = BUNDLED,
     lake: Annotated[Path, typer.Option(help="Where the Delta tables lie.", envvar="TOPOLOGY_LAKE")] = Path(DEFAULT_LAKE),
     home: Annotated[Path, typer.Option(help="Airflow's own folder.", envvar="AIRFLOW_HOME")] = Path("lake/airflow"),
     port: Annotated[int, typer.Option(help="Of the UI, on 127.0.0.1.")] = 8080,
@@ -367,15 +409,30 @@ def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[
     parts = pages.verdicts(connection, snapshot_id, withheld)
     pages.show(parts)
     if folder:
-        found = ["validation/index.html", *sorted(str(page.relative_to(folder)) for page in folder.glob("validation/validations/*/*/*/*.html"))]
+        found = [
+            "validation/index.html",
+            *sorted(str(page.relative_to(folder)) for page in folder.glob("validation/validations/*/*/*/*.html")),
+        ]
         # The docs' own index draws its list by scripts from the network; these links need none.
-        docs = {Path(page).parts[2] if "validations" in page else "Great Expectations' Data Docs": page for page in found if (folder / page).exists()}
-        pages.write(parts, folder / "index.html", title=f"Kafka topology audit, {snapshot_id}", links=docs, pictures=pages.pictures(connection, snapshot_id))
+        docs = {
+            Path(page).parts[2] if "validations" in page else "Great Expectations' Data Docs": page
+            for page in found
+            if (folder / page).exists()
+        }
+        pages.write(
+            parts,
+            folder / "index.html",
+            title=f"Kafka topology audit, {snapshot_id}",
+            links=docs,
+            pictures=pages.pictures(connection, snapshot_id),
+        )
 
 
 def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:
     if withheld:
-        raise AuditError(f"withheld from snapshot {snapshot_id}: {', '.join(withheld)}: a hard rule is broken, or not every check has run (table validation)")
+        raise AuditError(
+            f"withheld from snapshot {snapshot_id}: {', '.join(withheld)}: a hard rule is broken, or not every check has run (table validation)"
+        )
 
 
 def _night(lake: str, snapshot: str | None) -> Night:
@@ -462,7 +519,10 @@ def _explain(error: Exception) -> None:
 
     name, said = type(error).__name__, str(error).strip().splitlines() or [""]
     if "Concurrent" in f"{name}{said[0]}" or "DELTA_CONCURRENT" in said[0]:
-        print(f"topology-audit: another run wrote to the same snapshot meanwhile ({said[0][:200]}): run again when it has ended", file=sys.stderr)
+        print(
+            f"topology-audit: another run wrote to the same snapshot meanwhile ({said[0][:200]}): run again when it has ended",
+            file=sys.stderr,
+        )
         return
     trace = CACHE / "last-error.txt"
     trace.parent.mkdir(parents=True, exist_ok=True)

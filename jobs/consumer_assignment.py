@@ -30,25 +30,36 @@ def transform(
     group_member = group_member.join(shared, on=_GROUP, how="left_anti")
     counts = topic.select("snapshot_id", "cluster_id", "topic", "partitions")
     member = F.struct("member_id", "group_instance_id", "topics").alias("member")
-    subscribed = group_member.select(*_GROUP, F.explode("topics").alias("topic")).distinct().join(
-        counts, on=["snapshot_id", "cluster_id", "topic"], how="inner"
+    subscribed = (
+        group_member.select(*_GROUP, F.explode("topics").alias("topic"))
+        .distinct()
+        .join(counts, on=["snapshot_id", "cluster_id", "topic"], how="inner")
     )
-    group = group_member.groupBy(_GROUP).agg(F.sort_array(F.collect_list(member)).alias("members")).join(
-        subscribed.groupBy(_GROUP).agg(F.map_from_entries(F.collect_list(F.struct("topic", "partitions"))).alias("partitions")),
-        on=_GROUP,
-        how="inner",
+    group = (
+        group_member.groupBy(_GROUP)
+        .agg(F.sort_array(F.collect_list(member)).alias("members"))
+        .join(
+            subscribed.groupBy(_GROUP).agg(F.map_from_entries(F.collect_list(F.struct("topic", "partitions"))).alias("partitions")),
+            on=_GROUP,
+            how="inner",
+        )
     )
     assignment = kept(group.mapInArrow(_assign, CONSUMER_ASSIGNMENT.columns))
 
     members = group_member.groupBy(_GROUP).agg(F.count("*").cast("int").alias("now"))
     held = assignment.groupBy(*_CASE, "member_id").agg(F.count("*").cast("int").alias("held"))
     spread = held.groupBy(_CASE).agg(
-        F.count("*").cast("int").alias("busy"), F.min("held").alias("least"), F.max("held").alias("most"), F.sum("held").cast("int").alias("partitions")
+        F.count("*").cast("int").alias("busy"),
+        F.min("held").alias("least"),
+        F.max("held").alias("most"),
+        F.sum("held").cast("int").alias("partitions"),
     )
     partition = ["topic", "partition"]
     as_is = assignment.where("members_change = 0").select(*_GROUP, "assignor", *partition, F.col("member_id").alias("was"))
-    moved = assignment.join(as_is, on=[*_GROUP, "assignor", *partition], how="inner").groupBy(_CASE).agg(
-        F.count_if(F.col("member_id") != F.col("was")).cast("int").alias("moved_partitions")
+    moved = (
+        assignment.join(as_is, on=[*_GROUP, "assignor", *partition], how="inner")
+        .groupBy(_CASE)
+        .agg(F.count_if(F.col("member_id") != F.col("was")).cast("int").alias("moved_partitions"))
     )
     in_force = consumer_group.where(F.col("assignor").isin(*ASSIGNORS)).select(*_GROUP, "assignor")
     seen = observed_assignment.select(*_GROUP, *partition, F.col("member_id").alias("seen"))

@@ -58,7 +58,13 @@ def nightly(broker: DataFrame) -> DataFrame:
     each = live.select(*_CLUSTER, F.concat(F.lit("broker "), "broker_id").alias("scenario_id"), F.lit("broker").alias("kind"), F.array("broker_id").alias("brokers"),
                        F.array().cast("array<string>").alias("racks"))  # fmt: skip
     rack = live.where("rack IS NOT NULL").groupBy(*_CLUSTER, "rack").agg(F.sort_array(F.collect_list("broker_id")).alias("brokers"))
-    racks = rack.select(*_CLUSTER, F.concat(F.lit("rack "), "rack").alias("scenario_id"), F.lit("rack").alias("kind"), "brokers", F.array("rack").alias("racks"))
+    racks = rack.select(
+        *_CLUSTER,
+        F.concat(F.lit("rack "), "rack").alias("scenario_id"),
+        F.lit("rack").alias("kind"),
+        "brokers",
+        F.array("rack").alias("racks"),
+    )
     stops = each.withColumns({"scenario_id": F.concat(F.lit("stop "), F.col("brokers")[0]), "kind": F.lit("stop")})
     return each.unionByName(stops).unionByName(racks).withColumns(
         {"scenario_set": F.lit(NIGHTLY), "unclean": F.lit(None).cast("boolean"), "controlled_shutdown": F.col("kind") == "stop",
@@ -69,13 +75,19 @@ def nightly(broker: DataFrame) -> DataFrame:
 def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, log_dirs: bool = False) -> tuple[DataFrame, ...]:
     """The scenarios with their counts, the partitions that they touch, and the survivors that take over; `log_dirs`: some of them fail."""
     rules = patterned(ruled(of[PARTITION], of[CLUSTER], of[BROKER], of[TOPIC]))
-    growth = of[PRODUCER_LOAD].where("observed_size_bytes > 0").select(
-        *_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte")
+    growth = (
+        of[PRODUCER_LOAD]
+        .where("observed_size_bytes > 0")
+        .select(*_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte"))
     )
     sized = rules.join(_sizes(of[REPLICA]), on=_PARTITION, how="left").join(growth, on=_PARTITION, how="left")
     touched = _touched_with_log_dirs(sized, asked, of[REPLICA]) if log_dirs else touched_by_brokers(sized, asked)
     played = kept(_live_through(touched), FAILOVER)
-    sample = of[PRODUCER_LOAD].where("records IS NOT NULL").select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
+    sample = (
+        of[PRODUCER_LOAD]
+        .where("records IS NOT NULL")
+        .select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
+    )
     load = kept(_load(played, rules, of, sample))
     return _summary(asked, played, load, of, sample), played, by_cluster(load.select(*FAILOVER_LOAD.schema.names))
 
@@ -111,14 +123,17 @@ def _touched_with_log_dirs(rules: DataFrame, asked: DataFrame, replica: DataFram
 
 def _sizes(replica: DataFrame) -> DataFrame:
     """Of each partition, the size of each replica that tells it."""
-    return replica.where("size_bytes IS NOT NULL").groupBy(_PARTITION).agg(F.map_from_entries(F.collect_list(F.struct("broker_id", "size_bytes"))).alias("sizes"))
+    return (
+        replica.where("size_bytes IS NOT NULL")
+        .groupBy(_PARTITION)
+        .agg(F.map_from_entries(F.collect_list(F.struct("broker_id", "size_bytes"))).alias("sizes"))
+    )
 
 
 def _live_through(touched: DataFrame) -> DataFrame:
     """What becomes of each partition in its scenario: the rows of `failover`."""
-    state = (
-        touched.withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean"))
-        .withColumn("after", after(F.col("brokers"), F.col("offline_on")))
+    state = touched.withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean")).withColumn(
+        "after", after(F.col("brokers"), F.col("offline_on"))
     )
     leader, sizes = F.col("leader"), F.col("sizes")
     left = F.when(F.size("after.live") == 0, F.lit(0)).otherwise(F.array_max(F.transform("after.live", lambda id: sizes[id])))
@@ -154,7 +169,9 @@ def _live_through(touched: DataFrame) -> DataFrame:
             safe(F.col("after.live")).alias("safe_replicas"),
             F.when(F.col("controller") == "kraft", F.col("after.changes")).alias("metadata_records"),
             "at_risk_size_bytes",
-            F.when(F.col("at_risk_size_bytes") == 0, F.lit(0)).otherwise(F.ceil(F.col("at_risk_size_bytes") * F.col("records_per_byte"))).alias("at_risk_records"),
+            F.when(F.col("at_risk_size_bytes") == 0, F.lit(0))
+            .otherwise(F.ceil(F.col("at_risk_size_bytes") * F.col("records_per_byte")))
+            .alias("at_risk_records"),
             F.col("after.epochs").alias("leader_epochs"),
             F.size("replicas").alias("assigned_replicas"),
             F.size("before.live").alias("live_replicas_before"),
@@ -192,7 +209,9 @@ def _coordination(played: DataFrame, of: Mapping[Table, DataFrame]) -> Callable[
         .withColumn("topic", F.lit("__consumer_offsets"))
     )  # fmt: skip
     transactions = of[PARTITION].where("topic = '__transaction_state'").select(*_PARTITION, F.lit(1).cast("bigint").alias("coordinators"))
-    hit = played.where("topic IN ('__consumer_offsets', '__transaction_state')").join(groups.unionByName(transactions), on=_PARTITION, how="inner")
+    hit = played.where("topic IN ('__consumer_offsets', '__transaction_state')").join(
+        groups.unionByName(transactions), on=_PARTITION, how="inner"
+    )
     moved = F.expr("leader IS NOT NULL AND NOT leader <=> leader_before")
 
     def count(topic: str, which: Column) -> Column:
@@ -204,8 +223,13 @@ def _coordination(played: DataFrame, of: Mapping[Table, DataFrame]) -> Callable[
         count("__transaction_state", moved).alias("moved_transaction_coordinators"),
         count("__transaction_state", F.col("leader").isNull()).alias("lost_transaction_coordinators"),
     )
-    told = groups.unionByName(transactions).groupBy(_CLUSTER).agg(
-        F.some(F.col("topic") == "__consumer_offsets").alias("groups_told"), F.some(F.col("topic") == "__transaction_state").alias("transactions_told")
+    told = (
+        groups.unionByName(transactions)
+        .groupBy(_CLUSTER)
+        .agg(
+            F.some(F.col("topic") == "__consumer_offsets").alias("groups_told"),
+            F.some(F.col("topic") == "__transaction_state").alias("transactions_told"),
+        )
     )
     return _per_scenario(counted, told, groups_told=["moved_coordinators", "lost_coordinators"],
                          transactions_told=["moved_transaction_coordinators", "lost_transaction_coordinators"])  # fmt: skip
@@ -258,7 +282,9 @@ def _load(played: DataFrame, rules: DataFrame, of: Mapping[Table, DataFrame], sa
     moved = played.where("leader IS NOT NULL AND NOT leader <=> leader_before")
     seen = of[PRODUCER_LOAD].where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, "observed_size_bytes_per_s")
     measured = of[PARTITION_LOAD].select(*_PARTITION, "network_in_bytes_per_s")
-    rate = seen.join(measured, on=_PARTITION, how="full").select(*_PARTITION, F.coalesce("network_in_bytes_per_s", "observed_size_bytes_per_s").alias("rate"))
+    rate = seen.join(measured, on=_PARTITION, how="full").select(
+        *_PARTITION, F.coalesce("network_in_bytes_per_s", "observed_size_bytes_per_s").alias("rate")
+    )
     gained = (
         moved.join(sample, on=_PARTITION, how="left")
         .join(rate, on=_PARTITION, how="left")
@@ -271,14 +297,23 @@ def _load(played: DataFrame, rules: DataFrame, of: Mapping[Table, DataFrame], sa
         )
     )
     all_moved = moved.groupBy(_SCENARIO).agg(F.count("*").alias("moved"))
-    leads = of[PARTITION].where("leader IS NOT NULL").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.count("*").alias("leaders_before"))
+    leads = (
+        of[PARTITION]
+        .where("leader IS NOT NULL")
+        .groupBy(*_CLUSTER, F.col("leader").alias("broker_id"))
+        .agg(F.count("*").alias("leaders_before"))
+    )
     groups = of[OBSERVED_ASSIGNMENT].groupBy(_PARTITION).agg(F.count_distinct("group_id").alias("groups"))
     sent = rate.join(groups, on=_PARTITION, how="left").select(*_PARTITION, "rate", F.coalesce("groups", F.lit(0)).alias("groups"))
 
     def sends(live: Column) -> Column:
         return F.col("rate") * (F.col("groups") + live - 1)
 
-    now = rules.join(sent, on=_PARTITION, how="inner").groupBy(*_CLUSTER, F.col("leader").alias("broker_id")).agg(F.sum(sends(F.size("live"))).alias("sends_now"))
+    now = (
+        rules.join(sent, on=_PARTITION, how="inner")
+        .groupBy(*_CLUSTER, F.col("leader").alias("broker_id"))
+        .agg(F.sum(sends(F.size("live"))).alias("sends_now"))
+    )
     changes = played.join(sent, on=_PARTITION, how="inner")
     more = changes.select(*_SCENARIO, F.col("leader").alias("broker_id"), sends(F.col("live_replicas")).alias("more"))
     less = changes.select(*_SCENARIO, F.col("leader_before").alias("broker_id"), (-sends(F.col("live_replicas_before"))).alias("more"))
@@ -312,7 +347,9 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
         "unclean_leaders": F.count_if(F.col("unclean") & ~leaderless),
         "no_replica_left": F.count_if(F.col("live_replicas") == 0),
         "newly_lost": F.count_if(F.expr("safe_replicas = 0 AND safe_replicas_before > 0")),
-        "changed_partitions": F.count_if(~F.col("leader").eqNullSafe(F.col("leader_before")) | (F.col("isr") != F.sort_array("isr_before"))),
+        "changed_partitions": F.count_if(
+            ~F.col("leader").eqNullSafe(F.col("leader_before")) | (F.col("isr") != F.sort_array("isr_before"))
+        ),
         "transitions": F.sum(F.size("transitions")),
         "at_risk_size_bytes": F.sum("at_risk_size_bytes"),
         "at_risk_records": F.sum("at_risk_records"),
@@ -323,7 +360,9 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
     )
     best = load.groupBy(_SCENARIO).agg(
         F.max(F.struct("gained_leaders", (-F.col("broker_id")).alias("id"))).alias("busiest"),
-        F.max(F.when(F.col("network_out_share").isNotNull(), F.struct("network_out_share", (-F.col("broker_id")).alias("id")))).alias("fullest"),
+        F.max(F.when(F.col("network_out_share").isNotNull(), F.struct("network_out_share", (-F.col("broker_id")).alias("id")))).alias(
+            "fullest"
+        ),
     )
     whole = (
         asked.join(counted, on=_SCENARIO, how="left")
@@ -355,7 +394,8 @@ def _told_by_zookeeper_controller(asked: DataFrame, played: DataFrame, moved: Co
     handed = F.col("election") == "controlled-shutdown"
     batches = {
         "handed": handed,  # in order: what the broker leads goes to another
-        "followed": (F.col("assigned_replicas") > 1) & ~F.col("leader_before").eqNullSafe(F.col("dying")),  # in order: it leaves the ISR of the rest
+        "followed": (F.col("assigned_replicas") > 1)
+        & ~F.col("leader_before").eqNullSafe(F.col("dying")),  # in order: it leaves the ISR of the rest
         "elected": moved & ~handed,
         "left": F.lit(True),
     }
@@ -363,10 +403,16 @@ def _told_by_zookeeper_controller(asked: DataFrame, played: DataFrame, moved: Co
     concerned = played.where("metadata_records IS NULL").join(F.broadcast(of_one), on=_SCENARIO, how="inner")
     first = F.col("place") == 0  # stands for its partition
     by_survivor = (
-        concerned.select(*_SCENARIO, *(F.coalesce(of, F.lit(False)).alias(name) for name, of in batches.items()), F.posexplode_outer("survivors").alias("place", "survivor"))
+        concerned.select(
+            *_SCENARIO,
+            *(F.coalesce(of, F.lit(False)).alias(name) for name, of in batches.items()),
+            F.posexplode_outer("survivors").alias("place", "survivor"),
+        )
         .withColumn("place", F.coalesce("place", F.lit(0)))
         .groupBy(*_SCENARIO, "survivor")
-        .agg(*(F.count_if(F.col(name) & first).alias(name) for name in batches), *(F.some(name).alias(f"{name}_reaches") for name in batches))
+        .agg(
+            *(F.count_if(F.col(name) & first).alias(name) for name in batches), *(F.some(name).alias(f"{name}_reaches") for name in batches)
+        )
     )
     reached = (F.count_if(F.col(f"{name}_reaches") & F.col("survivor").isNotNull()).alias(f"{name}_reaches") for name in batches)
     return by_survivor.groupBy(_SCENARIO).agg(*(F.sum(name).alias(name) for name in batches), *reached)
@@ -379,7 +425,12 @@ def _controller_work(survivors: Column) -> dict[str, Column]:
     broker whose log dirs fail tells all of them in one.
     """
     kraft, in_order = F.col("controller") == "kraft", F.col("controlled_shutdown")
-    one = ~kraft & (F.size("brokers") == 1) & (F.size("log_dirs") == 0) & ~F.coalesce(F.array_contains("brokers", F.col("controller_id")), F.lit(False))
+    one = (
+        ~kraft
+        & (F.size("brokers") == 1)
+        & (F.size("log_dirs") == 0)
+        & ~F.coalesce(F.array_contains("brokers", F.col("controller_id")), F.lit(False))
+    )
     on_dirs = F.array_distinct(F.transform("log_dirs", lambda place: F.substring_index(place, ":", 1).cast("int")))
     registrations = F.size(heard(F.col("brokers"))) * F.when(in_order, 2).otherwise(1) + F.size(F.array_except(on_dirs, F.col("brokers")))
 
@@ -418,8 +469,12 @@ def _homeless(played: DataFrame, of: Mapping[Table, DataFrame], sample: DataFram
         .groupBy(_SCENARIO)
         .agg(
             F.sum(nowhere).alias("homeless_records"),
-            F.sum(F.when(F.col("records") > 0, F.round(F.col("size_bytes") * (nowhere / F.col("records"))).cast("bigint"))).alias("homeless_size_bytes"),
-            F.sum(F.when(~silenced & F.col("leader_before").isNotNull(), F.col("unkeyed_records")).otherwise(0)).alias("redirected_records"),
+            F.sum(F.when(F.col("records") > 0, F.round(F.col("size_bytes") * (nowhere / F.col("records"))).cast("bigint"))).alias(
+                "homeless_size_bytes"
+            ),
+            F.sum(F.when(~silenced & F.col("leader_before").isNotNull(), F.col("unkeyed_records")).otherwise(0)).alias(
+                "redirected_records"
+            ),
         )
     )
     told = sample.groupBy(_CLUSTER).agg(F.sum("records").alias("sampled"), F.lit(True).alias("sample_told"))

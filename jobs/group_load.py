@@ -60,8 +60,10 @@ def group_load(
     hosts = members.groupBy(*_CLUSTER, F.col("host").alias("reader")).agg(
         *(_all(F.col(name)).alias(name) for name in _SUMS), F.array_distinct(F.flatten(F.collect_list("topics"))).alias("topics")
     )
-    readers = members.withColumnRenamed("member_id", "reader").select(*_CLUSTER, "group_id", "reader", *_SUMS, "topics").unionByName(
-        hosts.withColumn("group_id", F.lit(None).cast("string"))
+    readers = (
+        members.withColumnRenamed("member_id", "reader")
+        .select(*_CLUSTER, "group_id", "reader", *_SUMS, "topics")
+        .unionByName(hosts.withColumn("group_id", F.lit(None).cast("string")))
     )
     told, of_racked = F.col("all_racked") > 0, F.col("all_racked_size_bytes")
     return (

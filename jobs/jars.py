@@ -30,7 +30,9 @@ def java() -> str:
     said = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) not in (17, 21):
-        raise AuditError(f"{found} is Java {version[1] if version else 'of no known version'}: Spark 4.1 runs on 17 or 21; set JAVA_HOME to one")
+        raise AuditError(
+            f"{found} is Java {version[1] if version else 'of no known version'}: Spark 4.1 runs on 17 or 21; set JAVA_HOME to one"
+        )
     return found
 
 
@@ -48,6 +50,8 @@ def fetch(coordinate: str, *, transitive: bool = False) -> list[Path]:
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 why = re.search(r"^\s*::\s+(.*(?:not found|UNRESOLVED).*?)\s*::", done.stdout, re.M)
-                raise AuditError(f"could not fetch {coordinate} from Maven Central ({why[1] if why else 'no answer'}): is the network reachable?")
+                raise AuditError(
+                    f"could not fetch {coordinate} from Maven Central ({why[1] if why else 'no answer'}): is the network reachable?"
+                )
             complete.touch()
     return sorted(folder.glob("*.jar"))

@@ -36,7 +36,9 @@ def transform(
 ) -> tuple[DataFrame, ...]:
     rules = ruled(partition, cluster, broker, topic)
     # Partitions alike to the broker fare alike: a fleet has far fewer such kinds than partitions.
-    alike = kept(rules.groupBy([name for name in rules.columns if name not in ("topic", "partition")]).agg(F.count("*").alias("partitions")))
+    alike = kept(
+        rules.groupBy([name for name in rules.columns if name not in ("topic", "partition")]).agg(F.count("*").alias("partitions"))
+    )
     rules = patterned(alike).withColumns({"unclean_allowed": F.col("topic_unclean"), "controlled_shutdown": F.lit(False)})
     clusters = rules_of(cluster, broker).withColumn("live_brokers", F.sort_array("live_brokers"))
     return _pairs(rules, clusters, scenario), _joint_loss(rules, clusters)
@@ -44,15 +46,19 @@ def transform(
 
 def _pairs(rules: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFrame:
     live = F.sort_array("live")
-    both = F.flatten(F.transform(live, lambda a: F.transform(F.filter(live, lambda b: b > a), lambda b: F.struct(a.alias("one"), b.alias("other")))))
+    both = F.flatten(
+        F.transform(live, lambda a: F.transform(F.filter(live, lambda b: b > a), lambda b: F.struct(a.alias("one"), b.alias("other"))))
+    )
     one, other = F.col("pair.one"), F.col("pair.other")
-    played = (
-        rules.withColumn("pair", F.explode(both))
-        .withColumns({"of_both": after(F.array(one, other)), "of_one": after(F.array(one)), "of_other": after(F.array(other))})
+    played = rules.withColumn("pair", F.explode(both)).withColumns(
+        {"of_both": after(F.array(one, other)), "of_one": after(F.array(one)), "of_other": after(F.array(other))}
     )
     shared = played.groupBy(*_CLUSTER, one.alias("broker_id"), other.alias("other_broker_id")).agg(
         F.sum("partitions").alias("shared_partitions"),
-        *(F.sum((_harm(name, "of_both") - _harm(name, "of_one") - _harm(name, "of_other")) * F.col("partitions")).alias(name) for name in _HARM),
+        *(
+            F.sum((_harm(name, "of_both") - _harm(name, "of_one") - _harm(name, "of_other")) * F.col("partitions")).alias(name)
+            for name in _HARM
+        ),
     )
     alone = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("id"), *_HARM)
     for side in ("broker_id", "other_broker_id"):
@@ -75,7 +81,9 @@ def _silencing(rules: DataFrame, clusters: DataFrame) -> DataFrame:
         .select(*_PAIR, pair.alias("brokers"))
     )  # fmt: skip
     played = touched_by_brokers(rules, pairs).withColumn("of_both", after(F.col("brokers")))
-    return played.groupBy(F.col("snapshot_id"), F.col("cluster_id"), F.col("brokers")[0].alias("broker_id"), F.col("brokers")[1].alias("other_broker_id")).agg(
+    return played.groupBy(
+        F.col("snapshot_id"), F.col("cluster_id"), F.col("brokers")[0].alias("broker_id"), F.col("brokers")[1].alias("other_broker_id")
+    ).agg(
         F.sum(F.when(F.size(F.array_intersect("live", "brokers")) == 2, F.col("partitions")).otherwise(0)).alias("shared_partitions"),
         *(F.sum(_harm(name, "of_both") * F.col("partitions")).alias(name) for name in _HARM),
     )
@@ -132,7 +140,9 @@ def _losses(cluster: dict) -> Iterator[dict[str, object]]:
             "deaths": deaths,
             "live_brokers": len(brokers),
             "broker_sets": all_sets,
-            "copysets": len({tuple(each["live"]) for each in sets if each["safe"] and each["replication_factor"] == deaths == len(each["live"])}),
+            "copysets": len(
+                {tuple(each["live"]) for each in sets if each["safe"] and each["replication_factor"] == deaths == len(each["live"])}
+            ),
             "data_loss_sets": data,
             "write_outage_sets": writes,
             "data_loss_probability": None if data is None else data / all_sets,

@@ -94,7 +94,12 @@ class Lake:
             self._slice_anew(table)
         elif self.in_process:
             DeltaTable.create(
-                self.path(table), table.schema, mode="ignore", partition_by=list(table.slice), description=table.comment, configuration=_PROPERTIES
+                self.path(table),
+                table.schema,
+                mode="ignore",
+                partition_by=list(table.slice),
+                description=table.comment,
+                configuration=_PROPERTIES,
             )
         else:
             properties = ", ".join(f"'{name}' = '{value}'" for name, value in _PROPERTIES.items())
@@ -159,7 +164,10 @@ class Lake:
             return frame(self.spark(), table, table.schema.empty_table())
         few = self.few(table, _PLANNED_BYTES, snapshot_id=sorted(set(snapshots.values())))
         if few is not None:
-            theirs = [(pc.field("cluster_id") == cluster_id) & (pc.field("snapshot_id") == snapshot_id) for cluster_id, snapshot_id in snapshots.items()]
+            theirs = [
+                (pc.field("cluster_id") == cluster_id) & (pc.field("snapshot_id") == snapshot_id)
+                for cluster_id, snapshot_id in snapshots.items()
+            ]
             return frame(self.spark(), table, few.filter(reduce(or_, theirs)))
         many = self.read(table, snapshot_id=sorted(set(snapshots.values())))
         pairs = F.broadcast(self.spark().createDataFrame(list(snapshots.items()), "cluster_id STRING, snapshot_id STRING"))
@@ -223,7 +231,12 @@ class Lake:
             # Copied: of a column of lists that are all empty, Spark's Arrow keeps no offsets for their elements, over which delta-rs panics.
             rows = rows.take(pa.array(range(len(rows)), pa.int64()))
             # And without the comments, which a lake of an older version may have in other words.
-            write_deltalake(self.path(table), rows.cast(pa.schema([field.remove_metadata() for field in table.schema])), mode="overwrite", predicate=_predicate(slice))
+            write_deltalake(
+                self.path(table),
+                rows.cast(pa.schema([field.remove_metadata() for field in table.schema])),
+                mode="overwrite",
+                predicate=_predicate(slice),
+            )
         else:
             self._replace_by_spark(table, frame(self.spark(), table, rows), slice)
 
@@ -247,7 +260,9 @@ class Lake:
         if "snapshot_id" not in table.slice:
             return False
         spark = self.spark()
-        folders = [spark._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/snapshot_id={id.replace(':', '%3A')}") for id in _values(snapshot_id)]
+        folders = [
+            spark._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/snapshot_id={id.replace(':', '%3A')}") for id in _values(snapshot_id)
+        ]
         return not any(folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder) for folder in folders)
 
     def snapshots(self) -> list[str]:
@@ -300,7 +315,9 @@ class Lake:
         try:
             return DeltaTable(self.path(table))
         except TableNotFoundError:
-            raise AuditError(f"no audit lies in {self.uri} (table {table.name} is missing): run `topology-audit nightly --lake {self.uri}` first") from None
+            raise AuditError(
+                f"no audit lies in {self.uri} (table {table.name} is missing): run `topology-audit nightly --lake {self.uri}` first"
+            ) from None
 
     def _dataset(self, delta: DeltaTable, table: Table, wanted: list[tuple[str, str, list[str]]] | None = None) -> Dataset:
         # By Arrow's own file system: with that of delta-rs, called back from Arrow's threads, every second process aborted at its end.

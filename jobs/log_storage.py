@@ -22,7 +22,9 @@ SEGMENT_BYTES, INDEX_INTERVAL_BYTES, RETENTION_MS, RETENTION_BYTES = 1 << 30, 40
 OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES = 8, 12
 
 
-def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: DataFrame, *, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
+def transform(
+    broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: DataFrame, *, parameters: Mapping[str, str]
+) -> tuple[DataFrame, ...]:
     config = topic.select(
         "snapshot_id",
         "cluster_id",
@@ -55,7 +57,10 @@ def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: 
             ((entries + F.col("segments") - 1) * TIME_ENTRY_BYTES).alias("time_index_bytes"),
             "retention_ms",
             "retention_bytes",
-            F.when(F.col("deleting") & F.col("retention_bytes").isNotNull(), F.greatest(F.least(excess, F.col("segments") - 1), F.lit(0)) * F.col("segment_bytes"))
+            F.when(
+                F.col("deleting") & F.col("retention_bytes").isNotNull(),
+                F.greatest(F.least(excess, F.col("segments") - 1), F.lit(0)) * F.col("segment_bytes"),
+            )
             .otherwise(0)
             .alias("deletable_bytes"),
         )
@@ -74,7 +79,12 @@ def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: 
         .join(broker.select("snapshot_id", "cluster_id", "broker_id", "disk_capacity_bytes"), on=_DIR[:3], how="left")
         .join(dirs, on=_DIR[:3], how="left")
         .withColumn("capacity_bytes", F.coalesce("capacity_bytes", F.when(F.col("dirs") == 1, F.col("disk_capacity_bytes"))))
-        .select(*_DIR, *counts, "capacity_bytes", F.when(F.col("capacity_bytes") > 0, F.col("size_bytes") / F.col("capacity_bytes")).alias("used_share"))
+        .select(
+            *_DIR,
+            *counts,
+            "capacity_bytes",
+            F.when(F.col("capacity_bytes") > 0, F.col("size_bytes") / F.col("capacity_bytes")).alias("used_share"),
+        )
     )
     return storage, usage
 

@@ -52,7 +52,9 @@ def answers(rules: Sequence[pa.Array], leader: pa.Array, named: Sequence[pa.Arra
     parts = [scalars, *sets, *(_packed(_places(by_place(column), members)) for column in (live, dying))]
     ends = np.cumsum([len(part) for part in parts])[:-1]
     rows = np.ascontiguousarray(np.concatenate(parts).T)
-    keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]).dictionary_encode()
+    keys = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]
+    ).dictionary_encode()
     distinct = [np.split(np.frombuffer(key.as_py(), rows.dtype), ends) for key in keys.dictionary]
     said = pa.array([outcome_of(*(tuple(part.tolist()) for part in pattern)) for pattern in distinct], ANSWER).take(keys.indices)
     told = {name: said.field(name) for name in ANSWER.names}

@@ -51,7 +51,9 @@ def transform(
     growth = _growth(topic, partition, replica, previous_topic, previous_partition, previous_replica)
     then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
     seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
-    between = cluster.join(then, on="cluster_id", how="inner").select(*_TOPIC[:2], F.when(seconds >= LEAST_SECONDS, seconds).alias("seconds"))
+    between = cluster.join(then, on="cluster_id", how="inner").select(
+        *_TOPIC[:2], F.when(seconds >= LEAST_SECONDS, seconds).alias("seconds")
+    )
 
     turn = _turns(partition, counter=int(parameters.get("counter_start", "0")))
     predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
@@ -70,16 +72,36 @@ def transform(
         .withColumn("records", F.col("explicit_records") + F.col("keyed_records") + F.col("unkeyed_records"))
         .withColumn("size_bytes", F.col("keyed_bytes") + F.col("unkeyed_bytes"))
         .withColumns({name: F.when(F.col("has_sample"), F.col(name)) for name in predicted})
-        .select(*_PARTITION, *predicted, "keys_elsewhere", "records_elsewhere", "available_partitions", "has_sample", "observed_records", "observed_size_bytes")
+        .select(
+            *_PARTITION,
+            *predicted,
+            "keys_elsewhere",
+            "records_elsewhere",
+            "available_partitions",
+            "has_sample",
+            "observed_records",
+            "observed_size_bytes",
+        )
     )
     of_topic = kept(_totals(load))
     producer_load = (
         load.where(_TOLD)
-        .join(F.broadcast(of_topic.select(*_TOPIC, *(F.col(name).alias(f"all_{name}") for name in ("records", "size_bytes", "grown")))), on=_TOPIC, how="inner")
+        .join(
+            F.broadcast(of_topic.select(*_TOPIC, *(F.col(name).alias(f"all_{name}") for name in ("records", "size_bytes", "grown")))),
+            on=_TOPIC,
+            how="inner",
+        )
         .join(F.broadcast(between), on=_TOPIC[:2], how="left")
-        .select(*_PARTITION, *predicted, _share("records"), _share("size_bytes"), "observed_records", "observed_size_bytes",
-                (F.col("observed_records") / F.col("all_grown")).alias("observed_record_share"),
-                (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"))  # fmt: skip
+        .select(
+            *_PARTITION,
+            *predicted,
+            _share("records"),
+            _share("size_bytes"),
+            "observed_records",
+            "observed_size_bytes",
+            (F.col("observed_records") / F.col("all_grown")).alias("observed_record_share"),
+            (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"),
+        )
     )
     topic_load, hot_key = _topic_load(of_topic, sample, topic), _hot_keys(key_sample, sample, topic, of_topic)
     return by_cluster(producer_load), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
@@ -115,7 +137,14 @@ def _of_keys(keyed: DataFrame) -> DataFrame:
     """What each of them brings its partition, and whether another partitioner would bring it elsewhere."""
     explicit, records, size_bytes = F.col("explicit"), F.col("records"), F.col("size_bytes")
     elsewhere = ~explicit & (F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition")))
-    values = (F.when(explicit, records), F.when(~explicit, records), size_bytes, F.when(~explicit, 1), F.when(elsewhere, 1), F.when(elsewhere, records))
+    values = (
+        F.when(explicit, records),
+        F.when(~explicit, records),
+        size_bytes,
+        F.when(~explicit, 1),
+        F.when(elsewhere, 1),
+        F.when(elsewhere, records),
+    )
     return keyed.select(*_PARTITION, *(value.cast("bigint").alias(name) for value, name in zip(values, _KEYED, strict=True)))
 
 
@@ -140,8 +169,16 @@ def _attributed(group: tuple[pa.Scalar, ...], found: pa.Table) -> pa.Table:
         partitions,
     )
     row = (
-        *topic, partitions, told.keys, told.records, told.partitioner, told.explained_records,
-        1 - told.explained_records / told.records if told.records else 0.0, told.second_partitioner, told.second_records, told.split_keys,
+        *topic,
+        partitions,
+        told.keys,
+        told.records,
+        told.partitioner,
+        told.explained_records,
+        1 - told.explained_records / told.records if told.records else 0.0,
+        told.second_partitioner,
+        told.second_records,
+        told.split_keys,
         told.split_records,
     )
     schema = TOPIC_PARTITIONER.schema
@@ -188,7 +225,9 @@ def _records_before(turn: Column) -> Column:
 
 def _bytes_before(records: Column) -> Column:
     """The bytes of the first so many records, so that the whole adds up: decimal, for bytes x records passes 64 bits."""
-    return F.coalesce(F.floor(F.col("b").cast("decimal(19,0)") * records.cast("decimal(19,0)") / F.greatest("n", F.lit(1))), F.lit(0)).cast("bigint")
+    return F.coalesce(F.floor(F.col("b").cast("decimal(19,0)") * records.cast("decimal(19,0)") / F.greatest("n", F.lit(1))), F.lit(0)).cast(
+        "bigint"
+    )
 
 
 def _share(column: str) -> Column:
@@ -290,7 +329,9 @@ def _together(others: int) -> Column:
 
 def _hot_keys(key_sample: DataFrame, sample: DataFrame, topic: DataFrame, of_topic: DataFrame) -> DataFrame:
     least = sample.select(*_TOPIC, F.get("counts", F.least(F.lit(HOT_KEYS), F.size("counts")) - 1).alias("least"))
-    hot = key_sample.where("key IS NOT NULL AND partition IS NULL").join(F.broadcast(least), on=_TOPIC, how="inner").where("records >= least")
+    hot = (
+        key_sample.where("key IS NOT NULL AND partition IS NULL").join(F.broadcast(least), on=_TOPIC, how="inner").where("records >= least")
+    )
     total = of_topic.select(*_TOPIC, F.col("records").alias("total"))
     by_records = Window.partitionBy(*_TOPIC).orderBy(F.desc("records"), "key")
     return (

@@ -62,23 +62,46 @@ def transform(
         .withColumn("elr", F.when(F.col("elr").isNotNull(), F.array().cast("array<int>")))
     )
     said = [*_CLUSTER, "kind", "change"]
-    played = tried.withColumn("dies", F.explode("live")).withColumn("after", after(F.array("dies"))).groupBy(said).agg(F.every(accepts(F.col("after"))).alias("clears"))
+    played = (
+        tried.withColumn("dies", F.explode("live"))
+        .withColumn("after", after(F.array("dies")))
+        .groupBy(said)
+        .agg(F.every(accepts(F.col("after"))).alias("clears"))
+    )
     # The smallest change that clears it; null: none does.
     chosen = played.groupBy(*_CLUSTER, "kind").agg(F.min(F.when(F.col("clears"), F.col("change"))).alias("change"))
     found = sick.join(chosen, on=[*_CLUSTER, "kind"], how="inner").select(
-        *_PARTITION, "scenario_ids", "goes_offline", *(F.col(f"change.{name}").alias(name) for name in ("remedy", "replicas", "added_replicas"))
+        *_PARTITION,
+        "scenario_ids",
+        "goes_offline",
+        *(F.col(f"change.{name}").alias(name) for name in ("remedy", "replicas", "added_replicas")),
     )
     return (by_cluster(found),)
 
 
 def _loads(broker: DataFrame, partition: DataFrame) -> DataFrame:
     """Of each cluster, its brokers, the live ones first and of these those that hold the fewest replicas, and the number of each one's rack."""
-    held = partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id")).groupBy(*_CLUSTER, "broker_id").agg(F.count("*").alias("held"))
+    held = (
+        partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id"))
+        .groupBy(*_CLUSTER, "broker_id")
+        .agg(F.count("*").alias("held"))
+    )
     rack = F.dense_rank().over(Window.partitionBy(_CLUSTER).orderBy("rack"))
-    known = broker.join(held, on=[*_CLUSTER, "broker_id"], how="left").select(*_CLUSTER, ~F.col("live"), F.coalesce("held", F.lit(0)), "broker_id", rack)
-    each = F.sort_array(F.collect_list(F.struct(*(F.col(name).alias(to) for name, to in zip(known.columns[2:], ("dead", "held", "id", "rack"), strict=True)))))
+    known = broker.join(held, on=[*_CLUSTER, "broker_id"], how="left").select(
+        *_CLUSTER, ~F.col("live"), F.coalesce("held", F.lit(0)), "broker_id", rack
+    )
+    each = F.sort_array(
+        F.collect_list(
+            F.struct(*(F.col(name).alias(to) for name, to in zip(known.columns[2:], ("dead", "held", "id", "rack"), strict=True)))
+        )
+    )
     ranked = known.groupBy(_CLUSTER).agg(each.alias("each"))
-    return ranked.select(*_CLUSTER, F.col("each.id").alias("brokers"), F.col("each.rack").alias("racks"), F.size(F.array_remove("each.dead", True)).alias("live_count"))
+    return ranked.select(
+        *_CLUSTER,
+        F.col("each.id").alias("brokers"),
+        F.col("each.rack").alias("racks"),
+        F.size(F.array_remove("each.dead", True)).alias("live_count"),
+    )
 
 
 def _changes() -> Column:
@@ -97,7 +120,14 @@ def _changes() -> Column:
             change(2, "bring its dead brokers back", replicas, replicas, none, F.size("live") < F.size("replicas")),
             change(3, "add a replica", F.concat(replicas, one), F.concat(live, one), one, F.size(one) == 1),
             change(4, "add two replicas", F.concat(replicas, two), F.concat(live, two), two, F.size(two) == 2),
-            F.struct(F.lit(9).alias("order"), F.lit("").alias("remedy"), replicas.alias("replicas"), F.col("isr"), F.col("live"), none.alias("added_replicas")),
+            F.struct(
+                F.lit(9).alias("order"),
+                F.lit("").alias("remedy"),
+                replicas.alias("replicas"),
+                F.col("isr"),
+                F.col("live"),
+                none.alias("added_replicas"),
+            ),
         )
     )
 
@@ -125,4 +155,6 @@ def _least_loaded(replicas: pa.Array, brokers: pa.Array, racks: pa.Array, live_c
         chosen[nth] = np.where(free.any(axis=0), known[best, columns], NOBODY)
         take(chosen[nth])
     there = (chosen != NOBODY).sum(axis=0)
-    return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(there)]), pa.int32()), pa.array(chosen.T[chosen.T != NOBODY], pa.int32()))
+    return pa.ListArray.from_arrays(
+        pa.array(np.concatenate([[0], np.cumsum(there)]), pa.int32()), pa.array(chosen.T[chosen.T != NOBODY], pa.int32())
+    )

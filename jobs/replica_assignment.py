@@ -41,7 +41,11 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
 
     assignment = (
         observed.drop("replication_factor")
-        .join(started.select(*_TOPIC, "n", "replication_factor", F.col("start_index").alias("start"), F.col("shift").alias("first_shift")), on=_TOPIC, how="inner")
+        .join(
+            started.select(*_TOPIC, "n", "replication_factor", F.col("start_index").alias("start"), F.col("shift").alias("first_shift")),
+            on=_TOPIC,
+            how="inner",
+        )
         .withColumn("first_index", F.expr("(partition + start) % n"))
         .withColumn("shift", (F.col("first_shift") + F.expr("partition div n")) % span)
         .join(F.broadcast(pattern), on=[*_CLUSTER, "replication_factor", "first_index", "shift"], how="inner")

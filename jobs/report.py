@@ -70,8 +70,16 @@ def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str])
     costs = _rows(
         connection,
         "If its worst broker dies",
-        {"cluster": "left", "broker": "right", "bytes\nat risk": "right", "records with\nnowhere to go": "right", "groups\naffected": "right",
-         "members\nstranded": "right", "fullest survivor,\nnetwork used": "right", "leaders gained,\nover the mean": "right"},
+        {
+            "cluster": "left",
+            "broker": "right",
+            "bytes\nat risk": "right",
+            "records with\nnowhere to go": "right",
+            "groups\naffected": "right",
+            "members\nstranded": "right",
+            "fullest survivor,\nnetwork used": "right",
+            "leaders gained,\nover the mean": "right",
+        },
         "SELECT s.cluster_id, s.brokers[1], CASE WHEN at_risk_untold = 0 THEN CAST(at_risk_size_bytes AS VARCHAR) ELSE '-' END, "
         "coalesce(format('{:.1f}%', 100 * homeless_share), '-'), coalesce(CAST(affected_groups AS VARCHAR), '-'), "
         "coalesce(CAST(stranded_members AS VARCHAR), '-'), coalesce(format('{}: {:.0f}%', fullest_survivor, 100 * fullest_survivor_share), '-'), "
@@ -137,7 +145,9 @@ def _matrices(connection: DuckdbViews, snapshot_id: str) -> Iterator[str]:
         yield "<tr><th>now</th>" + "".join(_cell(leaders, leaders / mean) for _, leaders in brokers) + "<td></td><td></td></tr>"
         for failure, gone, offline, refusing in failures:
             cells = (
-                "<td class=gone>×</td>" if broker in gone else _cell(taken.get((failure, broker), leaders), taken.get((failure, broker), leaders) / mean)
+                "<td class=gone>&times;</td>"
+                if broker in gone
+                else _cell(taken.get((failure, broker), leaders), taken.get((failure, broker), leaders) / mean)
                 for broker, leaders in brokers
             )
             harm = "".join(f"<td class={'harm' if count else 'none'}>{count}</td>" for count in (offline, refusing))
@@ -160,7 +170,12 @@ def _nights(connection: DuckdbViews, snapshot_id: str) -> str:
     ).fetchall()
     nights = sorted({row[1] for row in rows})
     verdict = {row[:2]: "both" if row[2] and row[3] and row[4] else "reads" if row[2] else "none" for row in rows}
-    said = {"both": ("#2e9e5b", "survives"), "reads": ("#e6a817", "stops writes"), "none": ("#d33c3c", "loses leaders"), None: ("#ddd", "not published")}
+    said = {
+        "both": ("#2e9e5b", "survives"),
+        "reads": ("#e6a817", "stops writes"),
+        "none": ("#d33c3c", "loses leaders"),
+        None: ("#ddd", "not published"),
+    }
     lines = []
     for cluster in sorted({row[0] for row in rows}):
         squares = []
@@ -252,8 +267,10 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
         f"{said['leadership_changes']} partitions change leadership alone, {said['elections']} need a preferred election. "
         f"To make counts equal to within one would take {said['least_moves']} moves. "
         + (
-            "No throttle: network capacities are not told. " if throttle is None
-            else f"Throttle: {throttle:.0f} bytes/s, for broker {said['throttle_broker_id']}. " if throttle >= 1
+            "No throttle: network capacities are not told. "
+            if throttle is None
+            else f"Throttle: {throttle:.0f} bytes/s, for broker {said['throttle_broker_id']}. "
+            if throttle >= 1
             else f"No throttle keeps broker {said['throttle_broker_id']} under the share asked for: it is over it already. "
         )
         + f"Partitions that one broker's death harms: {said['harmed_before']} now, {said['harmed']} then."
@@ -294,7 +311,9 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
         f"FROM plan_move {where} ORDER BY plan_move.wave, plan_move.topic, plan_move.partition LIMIT 200",
         ask,
     )
-    broken = "CASE WHEN success{0} THEN 'holds' WHEN success{0} IS NULL THEN 'not told' ELSE CAST(broken_rows{0} AS VARCHAR) || ' broken' END"
+    broken = (
+        "CASE WHEN success{0} THEN 'holds' WHEN success{0} IS NULL THEN 'not told' ELSE CAST(broken_rows{0} AS VARCHAR) || ' broken' END"
+    )
     rules = _rows(
         connection,
         "Rules that it changes",
@@ -319,14 +338,18 @@ def plan_pictures(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
         most = max((value for _, *values in pairs for value in values if value is not None), default=0)
         if most:
             unit = 2**30 if name == "size_bytes" else 1
-            lines = "".join(f"<tr><th>{broker}</th>{_bar(before, most, unit)}{_bar(after, most, unit)}</tr>" for broker, before, after in pairs)
+            lines = "".join(
+                f"<tr><th>{broker}</th>{_bar(before, most, unit)}{_bar(after, most, unit)}</tr>" for broker, before, after in pairs
+            )
             drawn.append(f"<h2>{title} of each broker</h2><table><tr><th>broker</th><th>now</th><th>then</th></tr>{lines}</table>")
     return "".join([*drawn, _plan_matrix(connection, snapshot_id, id)])
 
 
 # What a failure takes, and the word for it; in this order, singles first and the worst of each kind.
 _HARMS = (("newly_leaderless", "offline"), ("newly_under_min_isr", "read-only"), ("newly_lost", "lost"))
-_IN_ORDER = "kind = 'pair', kind, newly_lost_before DESC, newly_leaderless_before DESC, newly_under_min_isr_before DESC, brokers, scenario_id"
+_IN_ORDER = (
+    "kind = 'pair', kind, newly_lost_before DESC, newly_leaderless_before DESC, newly_under_min_isr_before DESC, brokers, scenario_id"
+)
 
 
 def _plan_matrix(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
@@ -343,7 +366,9 @@ def _plan_matrix(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
     lines = []
     for failure, *counts in rows:
         harms = [f"<td class={'harm' if count else 'none'}>{count}</td>" for count in counts[: 2 * len(_HARMS)]]
-        lines.append(f"<tr><th>{escape(failure)}</th>{''.join(harms)}{''.join(f'<td>{count}</td>' for count in counts[2 * len(_HARMS) :])}</tr>")
+        lines.append(
+            f"<tr><th>{escape(failure)}</th>{''.join(harms)}{''.join(f'<td>{count}</td>' for count in counts[2 * len(_HARMS) :])}</tr>"
+        )
     return f"<h2>Partitions that a failure takes, now and then</h2><table><tr><th>failure</th>{heads}</tr>{''.join(lines)}</table>"
 
 
@@ -366,8 +391,8 @@ def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dic
     console = Console(record=True, width=130, file=StringIO(), color_system="truecolor", force_terminal=True, highlight=False)
     for part in parts:
         console.print(part)
-    joined = ' · '.join('<a href="' + href + '">' + text + '</a>' for text, href in links.items())
-    anchors = f'<p>{joined}</p>'
+    joined = " · ".join('<a href="' + href + '">' + text + "</a>" for text, href in links.items())
+    anchors = f"<p>{joined}</p>"
     frame = _PAGE.replace("{title}", title).replace("{links}", anchors)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(console.export_html(code_format=frame).replace("<!--pictures-->", pictures), encoding="utf-8")

@@ -172,7 +172,9 @@ class Night:
         _together(self.lake.create, TABLES)
         for table in (SNAPSHOT, VALIDATION):
             self.lake.replace(table, table.schema.empty_table(), few=True, snapshot_id=self.snapshot_id)
-        parameter = pa.table(list(zip(*asked, strict=True)) or [[], []], schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")]))
+        parameter = pa.table(
+            list(zip(*asked, strict=True)) or [[], []], schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
+        )
         few = isinstance(tables[0], pa.Table)
         written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
         _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
@@ -181,10 +183,16 @@ class Night:
         """Run a job: from the tables that it reads to those that it writes. What the goals are judged by is of the limits."""
         job = JOBS[name]
         self.session()
-        frames = [self.read(table) for table in job.READS] + [self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())]
+        frames = [self.read(table) for table in job.READS] + [
+            self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())
+        ]
         parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
         asked = {"thresholds": limits.cruise_control} if job is goal else {}
-        self.write(job.WRITES, lambda: job.transform(*frames, parameters=parameters, **asked), **{"scenario_set": failover.NIGHTLY} if job is failover else {})
+        self.write(
+            job.WRITES,
+            lambda: job.transform(*frames, parameters=parameters, **asked),
+            **{"scenario_set": failover.NIGHTLY} if job is failover else {},
+        )
 
     def write(self, tables: Sequence[Table], work_out: Callable[[], Sequence[DataFrame]], **slice: str) -> None:
         """Work these tables out and write them, each its slice."""
@@ -214,7 +222,11 @@ class Night:
         suites = frozenset(table.name for gate in GATES.values() for table in gate)
         sound = publish.sound(self.rows(VALIDATION), suites)
         earlier, now = self._earlier(), datetime.now(UTC)
-        rows = [{"snapshot_id": self.snapshot_id, "cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now} for id in clusters if id in sound]
+        rows = [
+            {"snapshot_id": self.snapshot_id, "cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now}
+            for id in clusters
+            if id in sound
+        ]
         self.lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=self.snapshot_id)
         return [id for id in clusters if id not in sound]
 
@@ -228,7 +240,9 @@ class Night:
         """The bytes of its dumps, told by what ingest read."""
         files = self.rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
         if not files:
-            raise AuditError(f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first")
+            raise AuditError(
+                f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first"
+            )
         return sum(file["size_bytes"] for file in files)
 
     def session(self) -> SparkSession:

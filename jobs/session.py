@@ -33,9 +33,7 @@ _KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
 # What expressions are made by, as PySpark says it.
 _ASKED_OFTEN = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.classic.SparkSession")
 # Five times the JVM's own thresholds for its second compiler, half of whose work is else for what plans queries, not for what runs them.
-_COMPILED_LATE = (
-    "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
-)
+_COMPILED_LATE = "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console

@@ -38,7 +38,9 @@ class Table:
         return _schema(self.columns)
 
 
-_COLUMN = re.compile(r"(?P<name>\w+) +(?P<type>ARRAY<\w+>|MAP<\w+, \w+>|\w+)(?P<required> +NOT NULL)?(?: +COMMENT '(?P<comment>(?:[^']|'')*)')?,?")
+_COLUMN = re.compile(
+    r"(?P<name>\w+) +(?P<type>ARRAY<\w+>|MAP<\w+, \w+>|\w+)(?P<required> +NOT NULL)?(?: +COMMENT '(?P<comment>(?:[^']|'')*)')?,?"
+)
 _TYPES = {
     "STRING": pa.string(),
     "INT": pa.int32(),
@@ -67,12 +69,21 @@ def _field(declared: str) -> pa.Field:
 
 
 # ---------------------------------------------------------------- what the dumps say (written by ingest)
-PARAMETER = Table("parameter", "what the run was asked", ("snapshot_id", "name"), f"""
+PARAMETER = Table(
+    "parameter",
+    "what the run was asked",
+    ("snapshot_id", "name"),
+    f"""
     {_SNAPSHOT},
     name  STRING NOT NULL,
     value STRING          COMMENT 'null: left to its default'
-""")
-CLUSTER = Table("cluster", "a cluster of the night", ("snapshot_id", "cluster_id"), f"""
+""",
+)
+CLUSTER = Table(
+    "cluster",
+    "a cluster of the night",
+    ("snapshot_id", "cluster_id"),
+    f"""
     {_CLUSTER},
     controller  STRING        NOT NULL COMMENT 'zookeeper or kraft: whose rules elections follow',
     elr         BOOLEAN       NOT NULL COMMENT 'eligible leader replicas (KIP-966) are kept',
@@ -81,8 +92,13 @@ CLUSTER = Table("cluster", "a cluster of the night", ("snapshot_id", "cluster_id
     kafka_cluster_id STRING            COMMENT 'the id that Kafka itself knows it by; null: not told',
     controller_id INT                  COMMENT 'the active controller: of KRaft the node that leads the quorum; null: not told',
     voters      ARRAY<INT>             COMMENT 'the nodes of the KRaft quorum, sorted: an id that a broker has too is both in one process; null: not told'
-""")
-INPUT_FILE = Table("input_file", "a file that was read", ("snapshot_id", "cluster_id", "file"), f"""
+""",
+)
+INPUT_FILE = Table(
+    "input_file",
+    "a file that was read",
+    ("snapshot_id", "cluster_id", "file"),
+    f"""
     {_CLUSTER},
     file     STRING NOT NULL COMMENT 'path within the cluster folder',
     format   STRING          COMMENT 'recognised by content; null: not recognised',
@@ -90,16 +106,26 @@ INPUT_FILE = Table("input_file", "a file that was read", ("snapshot_id", "cluste
     accepted BIGINT NOT NULL,
     rejected BIGINT NOT NULL COMMENT 'rows of rejected_input',
     size_bytes BIGINT NOT NULL
-""")
-REJECTED_INPUT = Table("rejected_input", "what could not be read", ("snapshot_id", "cluster_id", "file", "line", "entry"), f"""
+""",
+)
+REJECTED_INPUT = Table(
+    "rejected_input",
+    "what could not be read",
+    ("snapshot_id", "cluster_id", "file", "line", "entry"),
+    f"""
     {_CLUSTER},
     file   STRING NOT NULL,
     line   BIGINT NOT NULL COMMENT 'from 1; of a JSON document, the line where the document starts; of Parquet the row, of a metadata log the record',
     entry  BIGINT NOT NULL COMMENT 'the how-manieth rejected entry of that line, from 0',
     text   STRING NOT NULL COMMENT 'the entry, its first 1000 characters',
     reason STRING NOT NULL
-""")
-BROKER = Table("broker", "a broker, known from a list, a capacity, a log dir or a replica", ("snapshot_id", "cluster_id", "broker_id"), f"""
+""",
+)
+BROKER = Table(
+    "broker",
+    "a broker, known from a list, a capacity, a log dir or a replica",
+    ("snapshot_id", "cluster_id", "broker_id"),
+    f"""
     {_CLUSTER},
     broker_id INT NOT NULL,
     rack      STRING           COMMENT 'null: none, or not told',
@@ -111,8 +137,13 @@ BROKER = Table("broker", "a broker, known from a list, a capacity, a log dir or 
     capacity_by_default BOOLEAN COMMENT 'its capacities are those of entry -1 of capacity.json, which stands for every broker not named; null: no capacity is told',
     network_in_bytes_per_s  DOUBLE COMMENT 'that it takes in from producers and leaders, as Cruise Control''s load measured; null: not told',
     network_out_bytes_per_s DOUBLE COMMENT 'that it sends to consumers and followers, likewise'
-""")
-LOG_DIR = Table("log_dir", "a log dir of a broker", ("snapshot_id", "cluster_id", "broker_id", "log_dir"), f"""
+""",
+)
+LOG_DIR = Table(
+    "log_dir",
+    "a log dir of a broker",
+    ("snapshot_id", "cluster_id", "broker_id", "log_dir"),
+    f"""
     {_CLUSTER},
     broker_id INT    NOT NULL,
     log_dir   STRING NOT NULL,
@@ -120,16 +151,26 @@ LOG_DIR = Table("log_dir", "a log dir of a broker", ("snapshot_id", "cluster_id"
     capacity_bytes DOUBLE     COMMENT 'from capacity.json where it is told by log dir, else total_bytes',
     total_bytes    BIGINT     COMMENT 'of its volume, as the broker tells it; null: not told',
     usable_bytes   BIGINT     COMMENT 'left on its volume, likewise'
-""")
-TOPIC = Table("topic", "a topic", ("snapshot_id", "cluster_id", "topic"), f"""
+""",
+)
+TOPIC = Table(
+    "topic",
+    "a topic",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
     {_TOPIC},
     topic_id           STRING,
     partitions         INT NOT NULL COMMENT 'partition count: as told, or counted where the topic line is missing',
     replication_factor INT NOT NULL COMMENT 'as told (that of partition 0), or of partition 0 where the topic line is missing',
     min_insync_replicas INT         COMMENT 'min.insync.replicas; null: not told, and the default of 1 is taken',
     configs MAP<STRING, STRING> NOT NULL COMMENT 'what is set for it, or for all brokers; Kafka''s own defaults are not told'
-""")
-PARTITION = Table("partition", "a partition", ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+""",
+)
+PARTITION = Table(
+    "partition",
+    "a partition",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
     {_PARTITION},
     leader   INT                 COMMENT 'null: none',
     replicas ARRAY<INT> NOT NULL COMMENT 'broker ids, the preferred leader first',
@@ -141,9 +182,13 @@ PARTITION = Table("partition", "a partition", ("snapshot_id", "cluster_id", "top
     log_end_offset BIGINT        COMMENT 'the leader''s; null: not told',
     leader_recovering BOOLEAN    COMMENT 'the leader was elected uncleanly, and its ISR has not changed since (leader recovery state 1); null: not told',
     log_start_offset BIGINT      COMMENT 'the leader''s; null: not told'
-""")
-REPLICA = Table("replica", "a replica: assigned, or only found on disk",
-                ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"), f"""
+""",
+)
+REPLICA = Table(
+    "replica",
+    "a replica: assigned, or only found on disk",
+    ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"),
+    f"""
     {_PARTITION},
     broker_id     INT     NOT NULL,
     replica_index INT              COMMENT 'place in the assignment, 0 the preferred leader; null: on disk, but not assigned',
@@ -153,8 +198,13 @@ REPLICA = Table("replica", "a replica: assigned, or only found on disk",
     offset_lag    BIGINT           COMMENT 'records behind the leader''s high watermark or end; null: not told',
     future_log_dir STRING          COMMENT 'where an intra-broker move is copying it; null: none under way',
     directory_id   STRING          COMMENT 'of its log dir, as the metadata log has it; null: not told, or not assigned yet'
-""")
-CONSUMER_GROUP = Table("consumer_group", "a consumer or share group", ("snapshot_id", "cluster_id", "group_id"), f"""
+""",
+)
+CONSUMER_GROUP = Table(
+    "consumer_group",
+    "a consumer or share group",
+    ("snapshot_id", "cluster_id", "group_id"),
+    f"""
     {_CLUSTER},
     group_id STRING NOT NULL,
     protocol STRING         COMMENT 'classic, consumer (KIP-848) or share (KIP-932); null: not told',
@@ -162,8 +212,13 @@ CONSUMER_GROUP = Table("consumer_group", "a consumer or share group", ("snapshot
     state    STRING         COMMENT 'null: not told',
     coordinator_id INT      COMMENT 'the broker that coordinates it; null: not told',
     members  INT NOT NULL   COMMENT 'members seen'
-""")
-GROUP_MEMBER = Table("group_member", "a member of a consumer or share group", ("snapshot_id", "cluster_id", "group_id", "member_id"), f"""
+""",
+)
+GROUP_MEMBER = Table(
+    "group_member",
+    "a member of a consumer or share group",
+    ("snapshot_id", "cluster_id", "group_id", "member_id"),
+    f"""
     {_CLUSTER},
     group_id  STRING NOT NULL,
     member_id STRING NOT NULL,
@@ -173,21 +228,35 @@ GROUP_MEMBER = Table("group_member", "a member of a consumer or share group", ("
     topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: a capture tells them; dumps, and a regular expression, only by what is assigned, so the topics assigned to any member of the group',
     rack STRING COMMENT 'client.rack; null: none, or not told',
     topic_regex STRING COMMENT 'by which it subscribes (KIP-848); null: by none, or not told'
-""")
-OBSERVED_ASSIGNMENT = Table("observed_assignment", "a partition that a member was seen to hold: of a share group, several members may",
-                            ("snapshot_id", "cluster_id", "group_id", "topic", "partition", "member_id"), f"""
+""",
+)
+OBSERVED_ASSIGNMENT = Table(
+    "observed_assignment",
+    "a partition that a member was seen to hold: of a share group, several members may",
+    ("snapshot_id", "cluster_id", "group_id", "topic", "partition", "member_id"),
+    f"""
     {_PARTITION},
     group_id  STRING NOT NULL,
     member_id STRING NOT NULL
-""")
-COMMITTED_OFFSET = Table("committed_offset", "how far a group has read", ("snapshot_id", "cluster_id", "group_id", "topic", "partition"), f"""
+""",
+)
+COMMITTED_OFFSET = Table(
+    "committed_offset",
+    "how far a group has read",
+    ("snapshot_id", "cluster_id", "group_id", "topic", "partition"),
+    f"""
     {_PARTITION},
     group_id       STRING NOT NULL,
     current_offset BIGINT COMMENT 'committed; null: none',
     log_end_offset BIGINT COMMENT 'null: not told',
     lag            BIGINT COMMENT 'records; null: not told'
-""")
-KEY_SAMPLE = Table("key_sample", "what producers sent under a key", ("snapshot_id", "cluster_id", "topic", "key", "partition"), f"""
+""",
+)
+KEY_SAMPLE = Table(
+    "key_sample",
+    "what producers sent under a key",
+    ("snapshot_id", "cluster_id", "topic", "key", "partition"),
+    f"""
     {_TOPIC},
     key       BINARY          COMMENT 'null: sent without a key, which is not the empty key',
     partition INT             COMMENT 'named by the producer; null: left to the partitioner',
@@ -195,19 +264,27 @@ KEY_SAMPLE = Table("key_sample", "what producers sent under a key", ("snapshot_i
     size_bytes BIGINT NOT NULL,
     observed_partitions ARRAY<INT> COMMENT 'where its records were found, sorted; null: not told',
     observed_records ARRAY<BIGINT> COMMENT 'how many in each of them; null: not told'
-""")
-PARTITION_LOAD = Table("partition_load", "what Cruise Control measured of a partition's leader",
-                       ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+""",
+)
+PARTITION_LOAD = Table(
+    "partition_load",
+    "what Cruise Control measured of a partition's leader",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
     {_PARTITION},
     cpu_percent DOUBLE NOT NULL COMMENT '100 is one core',
     disk_bytes  DOUBLE NOT NULL,
     network_in_bytes_per_s  DOUBLE NOT NULL,
     network_out_bytes_per_s DOUBLE NOT NULL COMMENT 'to consumers and followers'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- what changed
-CHANGE = Table("change", "what differs from the cluster's previous published snapshot, and what explains it",
-               ("snapshot_id", "cluster_id", "kind", "broker_id", "topic", "partition", "group_id", "name"), f"""
+CHANGE = Table(
+    "change",
+    "what differs from the cluster's previous published snapshot, and what explains it",
+    ("snapshot_id", "cluster_id", "kind", "broker_id", "topic", "partition", "group_id", "name"),
+    f"""
     {_CLUSTER},
     previous_snapshot_id STRING NOT NULL COMMENT 'which it differs from',
     kind      STRING NOT NULL COMMENT 'such as broker lost, topic created, ISR shrank, leader moved, config changed, group gone',
@@ -219,18 +296,27 @@ CHANGE = Table("change", "what differs from the cluster's previous published sna
     value_before STRING COMMENT 'as text, ids of brokers parted by commas; null: none',
     value_after  STRING COMMENT 'likewise',
     cause     STRING COMMENT 'the change that explains it, such as broker 3 was lost; null: nothing here does'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- where replicas would be
-REPLICA_ASSIGNMENT = Table("replica_assignment", "where Kafka would place a partition, and where it is",
-                           ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+REPLICA_ASSIGNMENT = Table(
+    "replica_assignment",
+    "where Kafka would place a partition, and where it is",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
     {_PARTITION},
     replicas ARRAY<INT> NOT NULL COMMENT 'as AdminUtils places it from the topic''s start index and shift, the preferred leader first',
     observed ARRAY<INT> NOT NULL COMMENT 'as it is',
     drifted  BOOLEAN    NOT NULL COMMENT 'the two differ',
     misplaced_replicas INT NOT NULL COMMENT 'brokers that hold it and would not'
-""")
-TOPIC_PLACEMENT = Table("topic_placement", "the start that explains a topic's placement best", ("snapshot_id", "cluster_id", "topic"), f"""
+""",
+)
+TOPIC_PLACEMENT = Table(
+    "topic_placement",
+    "the start that explains a topic's placement best",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
     {_TOPIC},
     algorithm   STRING COMMENT 'rack-unaware or rack-aware (AdminUtils); null: not placeable',
     start_index INT    COMMENT 'asked, or recovered; null: not placeable',
@@ -240,11 +326,15 @@ TOPIC_PLACEMENT = Table("topic_placement", "the start that explains a topic's pl
     matching_partitions INT NOT NULL COMMENT 'that are where start and shift put them, to the order of the replicas',
     explained   BOOLEAN NOT NULL COMMENT 'all are',
     refusal     STRING COMMENT 'why Kafka would refuse to place it; null: it would not'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- what producers write
-PRODUCER_LOAD = Table("producer_load", "what a partition gets of the producers' records: topics with a key sample, or with growth seen",
-                      ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+PRODUCER_LOAD = Table(
+    "producer_load",
+    "what a partition gets of the producers' records: topics with a key sample, or with growth seen",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
     {_PARTITION},
     records BIGINT COMMENT 'predicted from the key sample: explicit partition, keyed (murmur2 over all), without a key (round robin over the available); null, as the next seven: the topic has no key sample',
     size_bytes BIGINT COMMENT 'predicted likewise',
@@ -258,8 +348,13 @@ PRODUCER_LOAD = Table("producer_load", "what a partition gets of the producers' 
     observed_size_bytes BIGINT COMMENT 'growth of the leader''s size since the previous published snapshot; null: not told in both',
     observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: not told of every partition, or nothing grew',
     observed_size_bytes_per_s DOUBLE COMMENT 'growth over the time between the two captures; null: not told in both, or these are less than ten minutes apart'
-""")
-TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written", ("snapshot_id", "cluster_id", "topic"), f"""
+""",
+)
+TOPIC_LOAD = Table(
+    "topic_load",
+    "how unevenly a topic's partitions are written",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
     {_TOPIC},
     partitions INT NOT NULL,
     available_partitions INT NOT NULL COMMENT 'with a leader',
@@ -277,9 +372,13 @@ TOPIC_LOAD = Table("topic_load", "how unevenly a topic's partitions are written"
     records_elsewhere BIGINT COMMENT 'their records: what a second client of that kind would send out of order with the first',
     hottest_share DOUBLE COMMENT 'of the records, those of the hottest partition; null: no key sample, or no record',
     record_gini   DOUBLE COMMENT 'Gini coefficient of records over partitions: 0 even, towards 1 all in one; null likewise'
-""")
-TOPIC_PARTITIONER = Table("topic_partitioner", "which client's partitioner put a topic's keys where they were found: topics with more than one partition",
-                          ("snapshot_id", "cluster_id", "topic"), f"""
+""",
+)
+TOPIC_PARTITIONER = Table(
+    "topic_partitioner",
+    "which client's partitioner put a topic's keys where they were found: topics with more than one partition",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
     {_TOPIC},
     partitions INT NOT NULL,
     keys       BIGINT NOT NULL COMMENT 'found in some partition, and not empty',
@@ -291,8 +390,13 @@ TOPIC_PARTITIONER = Table("topic_partitioner", "which client's partitioner put a
     second_records BIGINT NOT NULL COMMENT 'of the rest, those that are where it puts them',
     split_keys     BIGINT NOT NULL COMMENT 'found in more than one partition: their records are not in order',
     split_records  BIGINT NOT NULL COMMENT 'of these'
-""")
-HOT_KEY = Table("hot_key", "the ten keys of a topic with the most records", ("snapshot_id", "cluster_id", "topic", "rank"), f"""
+""",
+)
+HOT_KEY = Table(
+    "hot_key",
+    "the ten keys of a topic with the most records",
+    ("snapshot_id", "cluster_id", "topic", "rank"),
+    f"""
     {_TOPIC},
     rank      INT    NOT NULL COMMENT 'from 1',
     key       BINARY NOT NULL,
@@ -302,22 +406,30 @@ HOT_KEY = Table("hot_key", "the ten keys of a topic with the most records", ("sn
     size_bytes BIGINT NOT NULL,
     record_share DOUBLE NOT NULL COMMENT 'of the topic''s sampled records',
     librdkafka_partition INT     COMMENT 'where the default of librdkafka puts it; null: anywhere, the key being empty'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- what consumers read
 _GROUP_CASE = f"""{_CLUSTER},
     group_id STRING NOT NULL,
     assignor STRING NOT NULL COMMENT 'range or roundrobin',
     members_change INT NOT NULL COMMENT '0: the group as it is; 1: one member more, -1: one fewer, the last in the order of ids each time'"""
-CONSUMER_ASSIGNMENT = Table("consumer_assignment", "who of a consumer group would read a partition",
-                            ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change", "topic", "partition"), f"""
+CONSUMER_ASSIGNMENT = Table(
+    "consumer_assignment",
+    "who of a consumer group would read a partition",
+    ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change", "topic", "partition"),
+    f"""
     {_GROUP_CASE},
     topic     STRING NOT NULL,
     partition INT    NOT NULL,
     member_id STRING NOT NULL
-""")
-GROUP_ASSIGNMENT = Table("group_assignment", "how a group's partitions are spread, and moved by one member more or fewer",
-                         ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change"), f"""
+""",
+)
+GROUP_ASSIGNMENT = Table(
+    "group_assignment",
+    "how a group's partitions are spread, and moved by one member more or fewer",
+    ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change"),
+    f"""
     {_GROUP_CASE},
     members      INT NOT NULL,
     partitions   INT NOT NULL,
@@ -327,10 +439,15 @@ GROUP_ASSIGNMENT = Table("group_assignment", "how a group's partitions are sprea
     spread       INT NOT NULL COMMENT 'most less fewest',
     moved_partitions INT NOT NULL COMMENT 'that have another member than with members_change 0',
     observed_differences INT COMMENT 'partitions that the dump shows at another member, where this is the assignor in force; null: not comparable'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- what lies on disk
-LOG_STORAGE = Table("log_storage", "the segments of a replica", ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"), f"""
+LOG_STORAGE = Table(
+    "log_storage",
+    "the segments of a replica",
+    ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"),
+    f"""
     {_PARTITION},
     broker_id     INT    NOT NULL,
     log_dir       STRING NOT NULL,
@@ -342,8 +459,13 @@ LOG_STORAGE = Table("log_storage", "the segments of a replica", ("snapshot_id", 
     retention_ms    BIGINT COMMENT 'retention.ms; null: for ever',
     retention_bytes BIGINT COMMENT 'retention.bytes; null: unlimited',
     deletable_bytes BIGINT NOT NULL COMMENT 'whole closed segments that retention by size would delete now'
-""")
-DISK_USAGE = Table("disk_usage", "the bytes on a log dir", ("snapshot_id", "cluster_id", "broker_id", "log_dir"), f"""
+""",
+)
+DISK_USAGE = Table(
+    "disk_usage",
+    "the bytes on a log dir",
+    ("snapshot_id", "cluster_id", "broker_id", "log_dir"),
+    f"""
     {_CLUSTER},
     broker_id  INT    NOT NULL,
     log_dir    STRING NOT NULL,
@@ -353,13 +475,18 @@ DISK_USAGE = Table("disk_usage", "the bytes on a log dir", ("snapshot_id", "clus
     segments   BIGINT NOT NULL,
     capacity_bytes DOUBLE COMMENT 'of the log dir, or of a broker with one; null: not told',
     used_share     DOUBLE COMMENT 'size over capacity; null: capacity not told'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- what breaks
 _SCENARIO = f"""{_CLUSTER},
     scenario_set STRING NOT NULL COMMENT 'nightly, or the id of a what-if',
     scenario_id  STRING NOT NULL COMMENT 'such as broker 3, rack a, or the what-if''s own'"""
-SCENARIO = Table("scenario", "a failure and its outcome", ("snapshot_id", "cluster_id", "scenario_set", "scenario_id"), f"""
+SCENARIO = Table(
+    "scenario",
+    "a failure and its outcome",
+    ("snapshot_id", "cluster_id", "scenario_set", "scenario_id"),
+    f"""
     {_SCENARIO},
     kind    STRING     NOT NULL COMMENT 'broker (killed), stop (a broker stopped in order), rack or what-if',
     brokers ARRAY<INT> NOT NULL COMMENT 'that fail, in this order',
@@ -403,9 +530,14 @@ SCENARIO = Table("scenario", "a failure and its outcome", ("snapshot_id", "clust
     concentration      DOUBLE  COMMENT 'leaders that the busiest survivor gains over the mean of all survivors: 1 is even; null: none moves',
     fullest_survivor   INT     COMMENT 'who sends the greatest part of its network capacity then; null: not told',
     fullest_survivor_share DOUBLE COMMENT 'that part'
-""", slice=("snapshot_id", "scenario_set"))
-FAILOVER = Table("failover", "what a failure does to a partition: only the partitions that it touches",
-                 ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"), f"""
+""",
+    slice=("snapshot_id", "scenario_set"),
+)
+FAILOVER = Table(
+    "failover",
+    "what a failure does to a partition: only the partitions that it touches",
+    ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"),
+    f"""
     {_SCENARIO},
     topic     STRING NOT NULL,
     partition INT    NOT NULL,
@@ -434,9 +566,14 @@ FAILOVER = Table("failover", "what a failure does to a partition: only the parti
     assigned_replicas    INT NOT NULL COMMENT 'replicas that it has, on live brokers or dead',
     live_replicas_before INT NOT NULL COMMENT 'of them, on live brokers',
     survivors ARRAY<INT> NOT NULL COMMENT 'the brokers of those that still live, in the order of the assignment'
-""", slice=("snapshot_id", "scenario_set"))
-FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivors that gain",
-                      ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "broker_id"), f"""
+""",
+    slice=("snapshot_id", "scenario_set"),
+)
+FAILOVER_LOAD = Table(
+    "failover_load",
+    "what a survivor takes over: only survivors that gain",
+    ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "broker_id"),
+    f"""
     {_SCENARIO},
     broker_id INT NOT NULL,
     leaders_before BIGINT NOT NULL,
@@ -447,10 +584,15 @@ FAILOVER_LOAD = Table("failover_load", "what a survivor takes over: only survivo
     gained_size_bytes_per_s DOUBLE COMMENT 'that producers send to the partitions gained, as Cruise Control measured or as seen since the previous snapshot: the broker stored them before, as a follower; null: not told',
     network_out_bytes_per_s DOUBLE COMMENT 'that it sends to followers and consumer groups of all that it leads then; null: not told',
     network_out_share       DOUBLE COMMENT 'of its network capacity; null: either not told'
-""", slice=("snapshot_id", "scenario_set"))
+""",
+    slice=("snapshot_id", "scenario_set"),
+)
 
-BROKER_PAIR = Table("broker_pair", "what two live brokers take with them if both are killed, the lower id first: pairs that share a partition",
-                    ("snapshot_id", "cluster_id", "broker_id", "other_broker_id"), f"""
+BROKER_PAIR = Table(
+    "broker_pair",
+    "what two live brokers take with them if both are killed, the lower id first: pairs that share a partition",
+    ("snapshot_id", "cluster_id", "broker_id", "other_broker_id"),
+    f"""
     {_CLUSTER},
     broker_id       INT NOT NULL,
     other_broker_id INT NOT NULL COMMENT 'the greater',
@@ -458,8 +600,13 @@ BROKER_PAIR = Table("broker_pair", "what two live brokers take with them if both
     newly_leaderless    BIGINT NOT NULL COMMENT 'of all partitions, those that lose their leader; a pair that shares none does what each does alone',
     newly_under_min_isr BIGINT NOT NULL COMMENT 'that stop to accept acks=all',
     newly_lost          BIGINT NOT NULL COMMENT 'of which no replica with every acknowledged record is left'
-""")
-JOINT_LOSS = Table("joint_loss", "how many sets of live brokers are fatal if they die together", ("snapshot_id", "cluster_id", "deaths"), f"""
+""",
+)
+JOINT_LOSS = Table(
+    "joint_loss",
+    "how many sets of live brokers are fatal if they die together",
+    ("snapshot_id", "cluster_id", "deaths"),
+    f"""
     {_CLUSTER},
     deaths       INT    NOT NULL COMMENT 'brokers that die: two, and each replication factor of the cluster up to five',
     live_brokers INT    NOT NULL,
@@ -469,10 +616,14 @@ JOINT_LOSS = Table("joint_loss", "how many sets of live brokers are fatal if the
     write_outage_sets BIGINT COMMENT 'sets that leave fewer than min.insync.replicas in sync of some partition that has enough now, or too few of the KRaft quorum''s controllers; null likewise',
     data_loss_probability    DOUBLE COMMENT 'that so many random deaths lose data',
     write_outage_probability DOUBLE COMMENT 'that so many random deaths stop acks=all somewhere'
-""")
+""",
+)
 
-BROKER_RESTART = Table("broker_restart", "when a broker can be restarted, and what its return after a kill brings back and costs",
-                       ("snapshot_id", "cluster_id", "broker_id"), f"""
+BROKER_RESTART = Table(
+    "broker_restart",
+    "when a broker can be restarted, and what its return after a kill brings back and costs",
+    ("snapshot_id", "cluster_id", "broker_id"),
+    f"""
     {_CLUSTER},
     broker_id INT     NOT NULL,
     live      BOOLEAN NOT NULL COMMENT 'false: it is gone already, and its return is that from where the snapshot stands',
@@ -486,20 +637,29 @@ BROKER_RESTART = Table("broker_restart", "when a broker can be restarted, and wh
     full_copy_bytes      BIGINT COMMENT 'to fetch from leaders if it comes back with empty disks; null: sizes not told',
     catch_up_bytes_per_s DOUBLE COMMENT 'that each second of its absence adds to what it must fetch; null: not told',
     truncated_size_bytes BIGINT COMMENT 'that it alone had where another was elected after its death: cut off when it follows; null: not told'
-""")
+""",
+)
 
-REMEDY = Table("remedy", "the smallest change with which a partition lives through the loss of any one broker: only partitions that now do not",
-               ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+REMEDY = Table(
+    "remedy",
+    "the smallest change with which a partition lives through the loss of any one broker: only partitions that now do not",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
     {_PARTITION},
     scenario_ids ARRAY<STRING> NOT NULL COMMENT 'the losses that it does not live through',
     goes_offline BOOLEAN NOT NULL COMMENT 'in one of them it loses its leader; else it falls under min ISR',
     remedy   STRING     COMMENT 'played: with it, no single loss does so; null: none of those tried is enough',
     replicas ARRAY<INT> COMMENT 'after it; null: no remedy',
     added_replicas ARRAY<INT> COMMENT 'of these, the new ones; null: no remedy'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- what the balance rules read
-BROKER_BALANCE = Table("broker_balance", "what a broker carries, idle ones too", ("snapshot_id", "cluster_id", "broker_id"), f"""
+BROKER_BALANCE = Table(
+    "broker_balance",
+    "what a broker carries, idle ones too",
+    ("snapshot_id", "cluster_id", "broker_id"),
+    f"""
     {_CLUSTER},
     broker_id INT NOT NULL,
     rack STRING,
@@ -517,8 +677,13 @@ BROKER_BALANCE = Table("broker_balance", "what a broker carries, idle ones too",
     leader_ratio   DOUBLE COMMENT 'leaders likewise',
     byte_ratio     DOUBLE COMMENT 'bytes on disk likewise',
     produced_ratio DOUBLE COMMENT 'produced bytes likewise'
-""")
-PARTITION_HEALTH = Table("partition_health", "the partitions with something amiss now", ("snapshot_id", "cluster_id", "topic", "partition"), f"""
+""",
+)
+PARTITION_HEALTH = Table(
+    "partition_health",
+    "the partitions with something amiss now",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
     {_PARTITION},
     leaderless       BOOLEAN NOT NULL COMMENT 'no leader, or a leader that is not live',
     under_replicated BOOLEAN NOT NULL COMMENT 'ISR smaller than the replicas, those being added not counted',
@@ -538,8 +703,13 @@ PARTITION_HEALTH = Table("partition_health", "the partitions with something amis
     min_insync_replicas INT  COMMENT 'in force',
     replication_factor INT   COMMENT 'as its topic tells',
     lagging_replicas ARRAY<INT> COMMENT 'not in its ISR'
-""")
-TOPIC_BALANCE = Table("topic_balance", "what a topic stores, and how unevenly: what rules of thumb go by", ("snapshot_id", "cluster_id", "topic"), f"""
+""",
+)
+TOPIC_BALANCE = Table(
+    "topic_balance",
+    "what a topic stores, and how unevenly: what rules of thumb go by",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
     {_TOPIC},
     partitions  BIGINT NOT NULL COMMENT 'described',
     records     BIGINT COMMENT 'from the log''s start to its end, compacted ones too; null: not told of all partitions',
@@ -548,9 +718,13 @@ TOPIC_BALANCE = Table("topic_balance", "what a topic stores, and how unevenly: w
     fullest_partition  INT    COMMENT 'by the leader''s size; null: not told of any',
     fullest_size_bytes BIGINT COMMENT 'its size',
     mean_record_bytes  DOUBLE COMMENT 'size over records, as they lie compressed in the log; null: not told, or no record'
-""")
-GROUP_LOAD = Table("group_load", "how a group's members, or the hosts of all groups, share what they were seen to hold",
-                   ("snapshot_id", "cluster_id", "group_id"), f"""
+""",
+)
+GROUP_LOAD = Table(
+    "group_load",
+    "how a group's members, or the hosts of all groups, share what they were seen to hold",
+    ("snapshot_id", "cluster_id", "group_id"),
+    f"""
     {_CLUSTER},
     group_id STRING COMMENT 'null: all groups of the cluster, what is said of members being said of hosts',
     members      BIGINT NOT NULL,
@@ -570,11 +744,15 @@ GROUP_LOAD = Table("group_load", "how a group's members, or the hosts of all gro
     local_replica_size_bytes BIGINT COMMENT 'of these, those with an in-sync replica on the member''s rack, which RackAwareReplicaSelector would let it read',
     cross_rack_share DOUBLE COMMENT 'cross-rack bytes over all bytes of members and leaders on known racks',
     avoidable_share  DOUBLE COMMENT 'likewise those with an in-sync replica on the member''s rack'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- what Cruise Control's goals say
-GOAL_VERDICT = Table("goal_verdict", "what a goal of Cruise Control says of a cluster as it is, alone and with nothing moved",
-                     ("snapshot_id", "cluster_id", "goal"), f"""
+GOAL_VERDICT = Table(
+    "goal_verdict",
+    "what a goal of Cruise Control says of a cluster as it is, alone and with nothing moved",
+    ("snapshot_id", "cluster_id", "goal"),
+    f"""
     {_CLUSTER},
     goal     STRING  NOT NULL COMMENT 'its class',
     priority INT              COMMENT 'place among the default goals, from 1; null: not one of them',
@@ -590,9 +768,13 @@ GOAL_VERDICT = Table("goal_verdict", "what a goal of Cruise Control says of a cl
     brokers    INT             COMMENT 'to add or to drop; null: not said, as in the next two',
     racks      INT             COMMENT 'to add or to drop',
     partitions INT             COMMENT 'that a topic needs'
-""")
-GOAL_BREACH = Table("goal_breach", "who is outside a goal's limits, and the smallest change that clears it",
-                    ("snapshot_id", "cluster_id", "goal", "broker_id", "topic", "partition"), f"""
+""",
+)
+GOAL_BREACH = Table(
+    "goal_breach",
+    "who is outside a goal's limits, and the smallest change that clears it",
+    ("snapshot_id", "cluster_id", "goal", "broker_id", "topic", "partition"),
+    f"""
     {_CLUSTER},
     goal      STRING NOT NULL,
     broker_id INT             COMMENT 'null: the partition, the topic or the cluster as a whole',
@@ -603,8 +785,13 @@ GOAL_BREACH = Table("goal_breach", "who is outside a goal's limits, and the smal
     formula   STRING NOT NULL COMMENT 'what must hold',
     smallest_change STRING NOT NULL COMMENT 'that clears this breach',
     close     BOOLEAN NOT NULL COMMENT 'within the rounding of 32 bits of its limit'
-""")
-CLUSTER_BALANCE = Table("cluster_balance", "Cruise Control's score of a cluster, and whether it has the right size", ("snapshot_id", "cluster_id"), f"""
+""",
+)
+CLUSTER_BALANCE = Table(
+    "cluster_balance",
+    "Cruise Control's score of a cluster, and whether it has the right size",
+    ("snapshot_id", "cluster_id"),
+    f"""
     {_CLUSTER},
     balancedness_score DOUBLE COMMENT '100 less the weights of the default goals violated, -1 with dead brokers or log dirs; null: some goal is not told',
     least_score DOUBLE NOT NULL COMMENT 'if every goal that is not told were violated',
@@ -617,9 +804,13 @@ CLUSTER_BALANCE = Table("cluster_balance", "Cruise Control's score of a cluster,
     racks_to_add    INT,
     racks_to_drop   INT,
     partitions_needed INT COMMENT 'that the topic must have at least which has too few for its leaders'
-""")
-NET_IMBALANCE = Table("net_imbalance", "what must move until any two places have as many, to within one, as Yelp's kafka-utils count it",
-                      ("snapshot_id", "cluster_id", "level"), f"""
+""",
+)
+NET_IMBALANCE = Table(
+    "net_imbalance",
+    "what must move until any two places have as many, to within one, as Yelp's kafka-utils count it",
+    ("snapshot_id", "cluster_id", "level"),
+    f"""
     {_CLUSTER},
     level  STRING NOT NULL COMMENT 'replicas or leaders of live brokers; topic replicas: a topic''s replicas, added up; rack replicas: a partition''s on its racks, added up',
     things BIGINT NOT NULL COMMENT 'that are shared out',
@@ -627,12 +818,17 @@ NET_IMBALANCE = Table("net_imbalance", "what must move until any two places have
     coefficient_of_variation DOUBLE COMMENT 'of what live brokers have; null: of each topic or partition apart, or nothing to share',
     most             BIGINT COMMENT 'of them on one live broker; null: levels other than replicas and leaders',
     fullest_broker_id INT   COMMENT 'that has these, the lowest of equals; null likewise'
-""")
+""",
+)
 
 # ---------------------------------------------------------------- the way out (written when a plan is asked for)
 _PLAN = f"""{_CLUSTER},
     plan_id STRING NOT NULL"""
-PLAN = Table("plan", "a reassignment as it was asked for, and what it comes to", ("snapshot_id", "cluster_id", "plan_id"), f"""
+PLAN = Table(
+    "plan",
+    "a reassignment as it was asked for, and what it comes to",
+    ("snapshot_id", "cluster_id", "plan_id"),
+    f"""
     {_PLAN},
     asked STRING NOT NULL COMMENT 'as JSON',
     changed_partitions BIGINT NOT NULL,
@@ -647,8 +843,14 @@ PLAN = Table("plan", "a reassignment as it was asked for, and what it comes to",
     harmed_before BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR',
     harmed        BIGINT NOT NULL COMMENT 'after it',
     throttle_broker_id INT COMMENT 'whose network allows the least; null: capacities not told'
-""", slice=("snapshot_id", "plan_id"))
-PLAN_MOVE = Table("plan_move", "a partition that a plan changes", ("snapshot_id", "cluster_id", "plan_id", "topic", "partition"), f"""
+""",
+    slice=("snapshot_id", "plan_id"),
+)
+PLAN_MOVE = Table(
+    "plan_move",
+    "a partition that a plan changes",
+    ("snapshot_id", "cluster_id", "plan_id", "topic", "partition"),
+    f"""
     {_PLAN},
     topic     STRING NOT NULL,
     partition INT    NOT NULL,
@@ -660,8 +862,14 @@ PLAN_MOVE = Table("plan_move", "a partition that a plan changes", ("snapshot_id"
     removed_replicas ARRAY<INT> NOT NULL,
     leader_before INT COMMENT 'null: none',
     moved_bytes   DOUBLE COMMENT 'null: its size is not told'
-""", slice=("snapshot_id", "plan_id"))
-PLAN_WAVE = Table("plan_wave", "a wave of a plan, and what a broker's death does after it", ("snapshot_id", "cluster_id", "plan_id", "wave"), f"""
+""",
+    slice=("snapshot_id", "plan_id"),
+)
+PLAN_WAVE = Table(
+    "plan_wave",
+    "a wave of a plan, and what a broker's death does after it",
+    ("snapshot_id", "cluster_id", "plan_id", "wave"),
+    f"""
     {_PLAN},
     wave INT NOT NULL COMMENT '0: leadership alone',
     partitions     BIGINT NOT NULL,
@@ -669,8 +877,14 @@ PLAN_WAVE = Table("plan_wave", "a wave of a plan, and what a broker's death does
     moved_bytes    DOUBLE COMMENT 'null: not told of all',
     moves_of_busiest_broker BIGINT NOT NULL COMMENT 'replicas to or from it',
     harmed BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR, once the wave is done'
-""", slice=("snapshot_id", "plan_id"))
-PLAN_BROKER = Table("plan_broker", "what a broker carries before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "broker_id"), f"""
+""",
+    slice=("snapshot_id", "plan_id"),
+)
+PLAN_BROKER = Table(
+    "plan_broker",
+    "what a broker carries before and after a plan",
+    ("snapshot_id", "cluster_id", "plan_id", "broker_id"),
+    f"""
     {_PLAN},
     broker_id INT NOT NULL,
     replicas_before BIGINT NOT NULL,
@@ -679,8 +893,14 @@ PLAN_BROKER = Table("plan_broker", "what a broker carries before and after a pla
     leaders        BIGINT NOT NULL COMMENT 'once the preferred election is held',
     size_bytes_before DOUBLE COMMENT 'each replica with its partition''s size; null: not told of all',
     size_bytes        DOUBLE COMMENT 'likewise'
-""", slice=("snapshot_id", "plan_id"))
-PLAN_SCENARIO = Table("plan_scenario", "what a failure does before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "scenario_id"), f"""
+""",
+    slice=("snapshot_id", "plan_id"),
+)
+PLAN_SCENARIO = Table(
+    "plan_scenario",
+    "what a failure does before and after a plan",
+    ("snapshot_id", "cluster_id", "plan_id", "scenario_id"),
+    f"""
     {_PLAN},
     scenario_id STRING NOT NULL COMMENT 'as in scenario, and brokers 1+2 of a pair that shares a partition, before or after',
     kind        STRING NOT NULL COMMENT 'broker (killed), stop (in order), rack or pair',
@@ -697,8 +917,14 @@ PLAN_SCENARIO = Table("plan_scenario", "what a failure does before and after a p
     at_min_isr        BIGINT NOT NULL,
     newly_lost_before BIGINT NOT NULL,
     newly_lost        BIGINT NOT NULL
-""", slice=("snapshot_id", "plan_id"))
-PLAN_GOAL = Table("plan_goal", "a goal of Cruise Control before and after a plan", ("snapshot_id", "cluster_id", "plan_id", "goal"), f"""
+""",
+    slice=("snapshot_id", "plan_id"),
+)
+PLAN_GOAL = Table(
+    "plan_goal",
+    "a goal of Cruise Control before and after a plan",
+    ("snapshot_id", "cluster_id", "plan_id", "goal"),
+    f"""
     {_PLAN},
     goal STRING NOT NULL,
     hard BOOLEAN NOT NULL,
@@ -706,9 +932,14 @@ PLAN_GOAL = Table("plan_goal", "a goal of Cruise Control before and after a plan
     verdict        STRING NOT NULL,
     breaches_before BIGINT NOT NULL,
     breaches        BIGINT NOT NULL
-""", slice=("snapshot_id", "plan_id"))
-PLAN_RULE = Table("plan_rule", "a rule before and after a plan: the night after it, judged as every night is",
-                  ("snapshot_id", "cluster_id", "plan_id", "suite", "rule"), f"""
+""",
+    slice=("snapshot_id", "plan_id"),
+)
+PLAN_RULE = Table(
+    "plan_rule",
+    "a rule before and after a plan: the night after it, judged as every night is",
+    ("snapshot_id", "cluster_id", "plan_id", "suite", "rule"),
+    f"""
     {_PLAN},
     suite    STRING  NOT NULL COMMENT 'as in validation, as are the other columns',
     rule     STRING  NOT NULL,
@@ -719,10 +950,16 @@ PLAN_RULE = Table("plan_rule", "a rule before and after a plan: the night after 
     broken_rows        BIGINT NOT NULL,
     example  STRING           COMMENT 'a row that breaks it after the plan, as JSON; null: none',
     sentence STRING  NOT NULL COMMENT 'what must hold'
-""", slice=("snapshot_id", "plan_id"))
+""",
+    slice=("snapshot_id", "plan_id"),
+)
 
 # ---------------------------------------------------------------- what was judged, and what is published
-VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id", "cluster_id", "suite", "rule"), f"""
+VALIDATION = Table(
+    "validation",
+    "a rule's result on a cluster",
+    ("snapshot_id", "cluster_id", "suite", "rule"),
+    f"""
     {_CLUSTER},
     gate     STRING           COMMENT 'the check that judged it',
     suite    STRING  NOT NULL COMMENT 'the table that the rule reads',
@@ -732,13 +969,21 @@ VALIDATION = Table("validation", "a rule's result on a cluster", ("snapshot_id",
     broken_rows BIGINT NOT NULL,
     example  STRING           COMMENT 'one broken row as JSON; null: none',
     sentence STRING  NOT NULL COMMENT 'what must hold'
-""", slice=("snapshot_id", "gate"))
+""",
+    slice=("snapshot_id", "gate"),
+)
 # Every query and every step reads all of it: in slices it would be a file a night, for good.
-SNAPSHOT = Table("snapshot", "the clusters of a night that are published: readers see what stands here", ("snapshot_id", "cluster_id"), f"""
+SNAPSHOT = Table(
+    "snapshot",
+    "the clusters of a night that are published: readers see what stands here",
+    ("snapshot_id", "cluster_id"),
+    f"""
     {_CLUSTER},
     previous_snapshot_id STRING COMMENT 'the published snapshot before it, which growth is measured from; null: none',
     published_at TIMESTAMP NOT NULL
-""", slice=())
+""",
+    slice=(),
+)
 
 TABLES: tuple[Table, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Table))
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}

@@ -63,7 +63,9 @@ def _scenario(night: Night, question: Question) -> tuple[Any, ...]:
     if unknown := [id for id in question.brokers if id not in rack_of]:
         raise AuditError(f"cluster {question.cluster_id} has no live broker {_list(unknown)}: it has {_list(rack_of)}")
     if unknown := [rack for rack in question.racks if rack not in rack_of.values()]:
-        raise AuditError(f"cluster {question.cluster_id} has no live broker on rack {_list(unknown)}: its racks are {_list(filter(None, rack_of.values()))}")
+        raise AuditError(
+            f"cluster {question.cluster_id} has no live broker on rack {_list(unknown)}: its racks are {_list(filter(None, rack_of.values()))}"
+        )
     if not question.brokers and not question.racks and not question.log_dirs:
         raise AuditError("a what-if needs at least one broker, rack or log dir that fails")
     fail = [*question.brokers, *(id for rack in question.racks for id, of in rack_of.items() if of == rack)]
@@ -82,7 +84,9 @@ def _without_log_dirs(night: Night, question: Question, live: Collection[int]) -
     for row in rows:
         known.setdefault(row["broker_id"], set()).add(f"{row['broker_id']}:{row['log_dir']}")
     if unknown := set(question.log_dirs) - {place for places in known.values() for place in places}:
-        raise AuditError(f"cluster {question.cluster_id} has no live log dir {_list(unknown)}: it has {_list({p for places in known.values() for p in places})}")
+        raise AuditError(
+            f"cluster {question.cluster_id} has no live log dir {_list(unknown)}: it has {_list({p for places in known.values() for p in places})}"
+        )
     return [broker for broker, places in sorted(known.items()) if places <= set(question.log_dirs)]
 
 

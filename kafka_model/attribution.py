@@ -78,8 +78,14 @@ def attribute(found: Sequence[Found], partitions: int) -> Attribution:
     partitioner, explained, rest = _best(told, partitions)
     second, by_second, _ = _best(rest, partitions) if partitioner else (None, 0, rest)
     return Attribution(
-        len(places), sum(one.records for one in told), partitioner, explained, second, by_second,
-        len(split), sum(one.records for one in told if one.key in split),
+        len(places),
+        sum(one.records for one in told),
+        partitioner,
+        explained,
+        second,
+        by_second,
+        len(split),
+        sum(one.records for one in told if one.key in split),
     )
 
 

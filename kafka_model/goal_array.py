@@ -1,8 +1,8 @@
 """The goals of kafka_model.goal on a cluster in arrays: the same verdicts, of millions of replicas at once.
 
-    >>> cluster = Cluster.of({1: "a", 2: "b"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1,), 1, 10.0)])
-    >>> judged(cluster, cluster.replicas, cluster.leader, Thresholds())["RackAwareGoal"].verdict
-    'satisfied'
+>>> cluster = Cluster.of({1: "a", 2: "b"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1,), 1, 10.0)])
+>>> judged(cluster, cluster.replicas, cluster.leader, Thresholds())["RackAwareGoal"].verdict
+'satisfied'
 """
 
 from __future__ import annotations
@@ -73,8 +73,6 @@ class Cluster:
             np.array([size for *_, size in partitions], dtype=np.float64),
             rack_names=tuple(names),
         )
-
-
 
 
 def judged(cluster: Cluster, replicas: Ints, leader: Ints, thresholds: Thresholds) -> dict[str, Verdict]:
@@ -243,7 +241,6 @@ def follower_cpu(cpu: Floats, network_in: Floats, network_out: Floats) -> Floats
 
 def _told(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
-
 
 
 def shares_rack(racks: Ints) -> NDArray[np.bool_]:

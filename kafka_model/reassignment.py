@@ -151,10 +151,7 @@ def net_imbalance(counts: Iterable[int]) -> int:
 BY_FACTOR, BY_DEATH, BY_RACK, BY_CAPACITY, BY_REPLICAS, BY_TOPICS, BY_LEADERS, BY_DISKS = STEPS = (
     "replication factor", "dead or drained broker", "shared rack", "capacity", "replicas", "topic replicas", "leaders", "disks"
 )  # fmt: skip
-_ORDER = {
-    reason: place
-    for place, reason in enumerate((BY_DEATH, BY_RACK, BY_FACTOR, *STEPS[3:], *load_balance.REASONS.values(), ""))
-}
+_ORDER = {reason: place for place, reason in enumerate((BY_DEATH, BY_RACK, BY_FACTOR, *STEPS[3:], *load_balance.REASONS.values(), ""))}
 
 
 class _State(Held):

@@ -56,7 +56,10 @@ class _Reader:
     def lines(self, captured_at: str, key_records: int) -> Iterator[Line]:
         cluster_id, brokers = self._brokers()
         yield {
-            "capture": FORMAT, "version": VERSION, "captured_at": captured_at, "client": KAFKA_CLIENTS.partition(":")[2],
+            "capture": FORMAT,
+            "version": VERSION,
+            "captured_at": captured_at,
+            "client": KAFKA_CLIENTS.partition(":")[2],
             "kafka_cluster_id": cluster_id,
         }
         yield from brokers
@@ -93,8 +96,14 @@ class _Reader:
         info = self._ask("the controller quorum", lambda: self.client.json(self.get(self.admin.describeMetadataQuorum().quorumInfo())))
         if info is not None:
             voters, observers = ([self._follower(node) for node in info[kind]] for kind in ("voters", "observers"))
-            yield {"controller": "kraft", "leader_id": info["leaderId"], "leader_epoch": info["leaderEpoch"],
-                   "high_watermark": info["highWatermark"], "voters": voters, "observers": observers}
+            yield {
+                "controller": "kraft",
+                "leader_id": info["leaderId"],
+                "leader_epoch": info["leaderEpoch"],
+                "high_watermark": info["highWatermark"],
+                "voters": voters,
+                "observers": observers,
+            }
 
     @staticmethod
     def _follower(node: Line) -> Line:
@@ -123,7 +132,8 @@ class _Reader:
         result = self.admin.describeConfigs([resource(type, name) for name in names])
         for name, config in self._each(result.all(), result.values(), what, silent):
             configs[name] = {
-                entry["name"]: entry["value"] for _, entry in sorted(config["entries"].items())
+                entry["name"]: entry["value"]
+                for _, entry in sorted(config["entries"].items())
                 if entry["source"] != _DEFAULT and not entry["isSensitive"] and entry["value"] is not None
             }
         return configs
@@ -209,8 +219,13 @@ class _Reader:
             for (topic, partition), log in sorted((_partition(key), log) for key, log in told["replicaInfos"].items())
         ]
         total, usable = (_optional(told[name]) for name in ("totalBytes", "usableBytes"))
-        return {"log_dir": path, "error": told["error"] and told["error"].partition(":")[0], "total_bytes": total and int(total),
-                "usable_bytes": usable and int(usable), "replicas": replicas}
+        return {
+            "log_dir": path,
+            "error": told["error"] and told["error"].partition(":")[0],
+            "total_bytes": total and int(total),
+            "usable_bytes": usable and int(usable),
+            "replicas": replicas,
+        }
 
     def _groups(self, end_offsets: Offsets) -> Iterator[Line]:
         result = self.admin.listGroups()
@@ -249,8 +264,10 @@ class _Reader:
         """The keys of the last records of each partition, of topics that are not Kafka's own."""
         asked = [
             (topic["topic"], one["partition"], max(one["start_offset"], one["end_offset"] - last), one["end_offset"])
-            for topic in topics if not topic["topic"].startswith("__")
-            for one in topic["partitions"] if {"start_offset", "end_offset"} <= one.keys() and one["start_offset"] < one["end_offset"]
+            for topic in topics
+            if not topic["topic"].startswith("__")
+            for one in topic["partitions"]
+            if {"start_offset", "end_offset"} <= one.keys() and one["start_offset"] < one["end_offset"]
         ]
         for batch in _batches(asked, _SAMPLED):
             try:
@@ -283,11 +300,18 @@ class _Reader:
         for topic, partition in left:
             self._not_told(f"the keys of {topic}-{partition}", NotAnswered("TimeoutException", f"no record within {_PATIENCE_S} s"))
         return [
-            {"keys_of": topic, "partition": partition, "from_offset": start, "to_offset": end, "keys": [
-                {"key": key, "records": count, "size_bytes": size}
-                for key, (count, size) in sorted(seen[topic, partition].items(), key=lambda one: (one[0] is not None, one[0]))
-            ]}
-            for topic, partition, start, end in asked if (topic, partition) not in left
+            {
+                "keys_of": topic,
+                "partition": partition,
+                "from_offset": start,
+                "to_offset": end,
+                "keys": [
+                    {"key": key, "records": count, "size_bytes": size}
+                    for key, (count, size) in sorted(seen[topic, partition].items(), key=lambda one: (one[0] is not None, one[0]))
+                ],
+            }
+            for topic, partition, start, end in asked
+            if (topic, partition) not in left
         ]
 
     def _subscriptions(self, described: Mapping[str, Line]) -> dict[str, dict[str, Subscription]]:
@@ -320,15 +344,27 @@ class _Reader:
             held: dict[str, list[int]] = defaultdict(list)
             for topic, partition in sorted(_partition(key) for key in member["assignment"]["topicPartitions"]):
                 held[topic].append(partition)
-            members.append({
-                "member_id": member["memberId"], "group_instance_id": _optional(member.get("groupInstanceId")),
-                "client_id": member["clientId"], "host": member["host"], "rack": _optional(member["rackId"]), "assignment": held,
-                **dict(zip(("topics", "topic_regex"), subscribed.get(member["memberId"], (None, None)), strict=True)),
-            })
+            members.append(
+                {
+                    "member_id": member["memberId"],
+                    "group_instance_id": _optional(member.get("groupInstanceId")),
+                    "client_id": member["clientId"],
+                    "host": member["host"],
+                    "rack": _optional(member["rackId"]),
+                    "assignment": held,
+                    **dict(zip(("topics", "topic_regex"), subscribed.get(member["memberId"], (None, None)), strict=True)),
+                }
+            )
         coordinator = told["coordinator"] and told["coordinator"]["id"]
         assignor = told.get("partitionAssignor") or None
-        return {"group": told["groupId"], "protocol": protocol, "assignor": assignor, "state": told["groupState"],
-                "coordinator_id": coordinator, "members": members}
+        return {
+            "group": told["groupId"],
+            "protocol": protocol,
+            "assignor": assignor,
+            "state": told["groupState"],
+            "coordinator_id": coordinator,
+            "members": members,
+        }
 
     def _ask(self, what: str, question: Any, *, default: Any = None) -> Any:
         """The answer to a question; without one, that it is not told."""

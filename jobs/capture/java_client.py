@@ -49,8 +49,12 @@ _IGNORED = {
     "org.apache.kafka.clients.consumer.ConsumerRecord": ["value", "headers", "timestamp", "timestampType", "leaderEpoch", "deliveryCount"],
 }
 _AS_TEXT = (
-    "org.apache.kafka.common.Uuid", "org.apache.kafka.common.TopicPartition", "java.lang.Throwable", "java.util.Optional",
-    "java.util.OptionalLong", "java.util.OptionalInt",
+    "org.apache.kafka.common.Uuid",
+    "org.apache.kafka.common.TopicPartition",
+    "java.lang.Throwable",
+    "java.util.Optional",
+    "java.util.OptionalLong",
+    "java.util.OptionalInt",
 )
 
 

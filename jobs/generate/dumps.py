@@ -50,8 +50,12 @@ def _write_cluster(place: Path, fleet: Fleet, number: int, chance: random.Random
     capacity = {"DISK": str(1 << 20), "CPU": "400", "NW_IN": "100000", "NW_OUT": "100000"}
     (place / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": capacity}]}))
     with (place / "key-sample.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, fleet, chance))])
-    described, members = zip(*(_group(f"group-{index:04}", topics, chance) for index in range(fleet.groups)), strict=True) if fleet.groups else ((), ())
+        csv.writer(file).writerows(
+            [("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, fleet, chance))]
+        )
+    described, members = (
+        zip(*(_group(f"group-{index:04}", topics, chance) for index in range(fleet.groups)), strict=True) if fleet.groups else ((), ())
+    )
     (place / "kafka-consumer-groups.txt").write_text("".join(described))
     (place / "kafka-consumer-groups-members.txt").write_text("".join(members))
 
@@ -70,7 +74,9 @@ def _topic(name: str, fleet: Fleet, racks: dict[int, str], chance: random.Random
 
 def _described(topic: _Topic, lost: int | None) -> str:
     factor = len(topic.replicas[0])
-    lines = [f"Topic: {topic.name}\tPartitionCount: {len(topic.replicas)}\tReplicationFactor: {factor}\tConfigs: min.insync.replicas={topic.min_insync_replicas}"]
+    lines = [
+        f"Topic: {topic.name}\tPartitionCount: {len(topic.replicas)}\tReplicationFactor: {factor}\tConfigs: min.insync.replicas={topic.min_insync_replicas}"
+    ]
     for partition, replicas in enumerate(topic.replicas):
         isr = [id for id in replicas if id != lost]
         elr = [lost] if lost in replicas and len(isr) < topic.min_insync_replicas else []
@@ -98,7 +104,10 @@ def _log_dirs(topics: list[_Topic], live: list[int]) -> str:
 def _keys(topic: _Topic, fleet: Fleet, chance: random.Random) -> list[tuple[str, str, str, int, int]]:
     """Keys by Zipf's law, and some records without one."""
     total = sum(topic.records) // 10
-    keys = [(topic.name, f"user-{chance.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank)) for rank in range(1, fleet.keys + 1)]
+    keys = [
+        (topic.name, f"user-{chance.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank))
+        for rank in range(1, fleet.keys + 1)
+    ]
     return [*keys, (topic.name, "", "", total, total * 100)]
 
 
@@ -120,7 +129,17 @@ def _group(name: str, topics: list[_Topic], chance: random.Random) -> tuple[str,
         holding = ";".join(f"{topic}:{','.join(map(str, sorted(ids)))}" for topic, ids in sorted(by_topic.items()))
         shown.append((name, member, "/127.0.0.1", "consumer", len(held), "-", holding or "-", "-", "-"))
     head = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
-    members_head = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
+    members_head = (
+        "GROUP",
+        "CONSUMER-ID",
+        "HOST",
+        "CLIENT-ID",
+        "#PARTITIONS",
+        "CURRENT-EPOCH",
+        "CURRENT-ASSIGNMENT",
+        "TARGET-EPOCH",
+        "TARGET-ASSIGNMENT",
+    )
     return _columns([head, *offsets]), _columns([members_head, *shown])
 
 

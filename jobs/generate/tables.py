@@ -83,13 +83,26 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
         .withColumn("factors", F.get(factors, draw(len(FACTORS), "factor", "cluster_id", "number")))
         .withColumn("replication_factor", F.least("factors.factor", F.lit(fleet.brokers)))
         .withColumn("min_insync_replicas", F.least("factors.least", "replication_factor"))
-        .withColumn("partitions", F.least(F.greatest(F.lit(1), (power_law("count", "cluster_id", "number") * fleet.partitions / 4).cast("int")), F.lit(20 * fleet.partitions)))
+        .withColumn(
+            "partitions",
+            F.least(
+                F.greatest(F.lit(1), (power_law("count", "cluster_id", "number") * fleet.partitions / 4).cast("int")),
+                F.lit(20 * fleet.partitions),
+            ),
+        )
         .withColumn("configs", F.create_map(F.lit("min.insync.replicas"), F.col("min_insync_replicas").cast("string")))
         .withColumn("unclean", chance("unclean", "cluster_id", "number") < 0.05)
-        .withColumn("configs", F.when(F.col("unclean"), F.map_concat("configs", F.create_map(F.lit("unclean.leader.election.enable"), F.lit("true")))).otherwise(F.col("configs")))
+        .withColumn(
+            "configs",
+            F.when(
+                F.col("unclean"), F.map_concat("configs", F.create_map(F.lit("unclean.leader.election.enable"), F.lit("true")))
+            ).otherwise(F.col("configs")),
+        )
         .withColumn("start", draw(fleet.brokers, "start", "cluster_id", "number"))
         .withColumn("first_shift", draw(fleet.brokers, "shift", "cluster_id", "number"))
-        .withColumn("target", F.when(chance("skewed", "cluster_id", "number") < 0.15, draw(fleet.brokers, "target", "cluster_id", "number")))
+        .withColumn(
+            "target", F.when(chance("skewed", "cluster_id", "number") < 0.15, draw(fleet.brokers, "target", "cluster_id", "number"))
+        )
     )
 
     span = F.expr(f"if(replication_factor = 1, 1, {max(fleet.brokers - 1, 1)})")
@@ -109,7 +122,9 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
             {
                 "leader": F.get("in_sync", F.lit(0)),
                 "isr": F.sort_array("in_sync"),
-                "elr": F.when(F.col("elr"), F.when(F.size("in_sync") < F.col("min_insync_replicas"), out).otherwise(F.array().cast("array<int>"))),
+                "elr": F.when(
+                    F.col("elr"), F.when(F.size("in_sync") < F.col("min_insync_replicas"), out).otherwise(F.array().cast("array<int>"))
+                ),
                 "last_known_elr": F.when(F.col("elr"), F.array().cast("array<int>")),
                 "log_start_offset": F.lit(0),
                 "log_end_offset": draw(100_000, "records", "cluster_id", "number", "partition"),
@@ -117,7 +132,9 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
         )
     )
     on_disk = id.eqNullSafe(F.col("lost"))
-    replica = partition.select(*_TOPIC, "partition", "isr", "lost", "log_end_offset", F.posexplode("replicas").alias("replica_index", "broker_id")).withColumns(
+    replica = partition.select(
+        *_TOPIC, "partition", "isr", "lost", "log_end_offset", F.posexplode("replicas").alias("replica_index", "broker_id")
+    ).withColumns(
         {
             "in_sync": ~on_disk,
             "log_dir": F.when(~on_disk, F.lit(_LOG_DIR)),
@@ -142,8 +159,10 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
     )
     member = F.format_string("consumer-%04d", "member")
     topics = F.transform(F.expr("sequence(0, many - 1)"), lambda nth: F.format_string("topic-%05d", (F.col("first") + nth) % fleet.topics))
-    group_member = group.withColumn("topics", F.sort_array(topics)).withColumn("member", F.explode(F.expr("sequence(0, members - 1)"))).withColumns(
-        {"member_id": member, "client_id": F.lit("consumer"), "host": F.lit("/127.0.0.1")}
+    group_member = (
+        group.withColumn("topics", F.sort_array(topics))
+        .withColumn("member", F.explode(F.expr("sequence(0, members - 1)")))
+        .withColumns({"member_id": member, "client_id": F.lit("consumer"), "host": F.lit("/127.0.0.1")})
     )
     # Range gives each member a stretch of a topic; the others are taken to have dealt its partitions out in turn.
     each, over = F.expr("partitions div members"), F.expr("partitions % members")
@@ -161,17 +180,26 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
 
     total = (F.col("partitions") * 5000).cast("bigint")
     rank = F.explode(F.sequence(F.lit(0), F.lit(fleet.keys)))  # Zipf's law; 0: without a key
-    key_sample = topic.withColumn("rank", rank).withColumn("records", F.greatest(F.lit(1), F.when(F.col("rank") == 0, total).otherwise(F.floor(total / F.col("rank"))))).withColumns(
-        {
-            "key": F.when(F.col("rank") > 0, F.format_string("user-%d-%d", draw(10**6, "key", "cluster_id", "topic", "rank"), F.col("rank")).cast("binary")),
-            "partition": F.lit(None),
-            "size_bytes": F.col("records") * _RECORD_BYTES,
-        }
+    key_sample = (
+        topic.withColumn("rank", rank)
+        .withColumn("records", F.greatest(F.lit(1), F.when(F.col("rank") == 0, total).otherwise(F.floor(total / F.col("rank")))))
+        .withColumns(
+            {
+                "key": F.when(
+                    F.col("rank") > 0,
+                    F.format_string("user-%d-%d", draw(10**6, "key", "cluster_id", "topic", "rank"), F.col("rank")).cast("binary"),
+                ),
+                "partition": F.lit(None),
+                "size_bytes": F.col("records") * _RECORD_BYTES,
+            }
+        )
     )
 
     found = {
         CLUSTER: cluster,
-        INPUT_FILE: topic.groupBy(_CLUSTER).agg((F.sum("partitions") * _LINE_BYTES).alias("size_bytes")).withColumns(
+        INPUT_FILE: topic.groupBy(_CLUSTER)
+        .agg((F.sum("partitions") * _LINE_BYTES).alias("size_bytes"))
+        .withColumns(
             {"file": F.lit("generated"), "format": F.lit("generated"), "entries": F.lit(0), "accepted": F.lit(0), "rejected": F.lit(0)}
         ),
         BROKER: broker,
@@ -191,5 +219,8 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
 def _as(rows: DataFrame, table: Table) -> DataFrame:
     """The columns of the table; those that it lacks are null."""
     return rows.select(
-        *((F.col(field.name) if field.name in rows.columns else F.lit(None)).cast(from_arrow_type(field.type)).alias(field.name) for field in table.schema)
+        *(
+            (F.col(field.name) if field.name in rows.columns else F.lit(None)).cast(from_arrow_type(field.type)).alias(field.name)
+            for field in table.schema
+        )
     )

@@ -57,8 +57,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 WRITES: tuple[Table, ...] = (
-    CLUSTER, INPUT_FILE, REJECTED_INPUT, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT,
-    COMMITTED_OFFSET, KEY_SAMPLE, PARTITION_LOAD,
+    CLUSTER,
+    INPUT_FILE,
+    REJECTED_INPUT,
+    BROKER,
+    LOG_DIR,
+    TOPIC,
+    PARTITION,
+    REPLICA,
+    CONSUMER_GROUP,
+    GROUP_MEMBER,
+    OBSERVED_ASSIGNMENT,
+    COMMITTED_OFFSET,
+    KEY_SAMPLE,
+    PARTITION_LOAD,
 )
 FEW_BYTES = 8 << 20  # of dumps: what the driver reads in less time than it takes to start a worker
 _PACKED = 1 << 20  # rows that are handed over at once, well below the 2 GiB that a value may have

@@ -309,8 +309,34 @@ class KeySample(NamedTuple):
 
 
 Fact = (
-    TopicLine | PartitionLine | LogDirLine | ReplicaOnDisk | LogDirsAnswer | BrokerSeen | BrokerListed | ControllerSign | ActiveController
-    | QuorumVoters | FeatureLevel | BrokerCapacity | BrokerRates | PartitionRates | EndOffset | GroupOffset | IdleMember | MemberLine | GroupState
-    | GroupListed | GroupRemark | ConfigTold | Assigned | Reassigning | StartOffset | Captured | KafkaClusterId | MetadataRecord | MetadataFile
+    TopicLine
+    | PartitionLine
+    | LogDirLine
+    | ReplicaOnDisk
+    | LogDirsAnswer
+    | BrokerSeen
+    | BrokerListed
+    | ControllerSign
+    | ActiveController
+    | QuorumVoters
+    | FeatureLevel
+    | BrokerCapacity
+    | BrokerRates
+    | PartitionRates
+    | EndOffset
+    | GroupOffset
+    | IdleMember
+    | MemberLine
+    | GroupState
+    | GroupListed
+    | GroupRemark
+    | ConfigTold
+    | Assigned
+    | Reassigning
+    | StartOffset
+    | Captured
+    | KafkaClusterId
+    | MetadataRecord
+    | MetadataFile
     | KeySample
 )

@@ -77,8 +77,18 @@ _NOT_FINALIZED = ("0", "-")
 _TOOLS = 2
 _RANK = {metadata_log.NAME: 0, kafka_dump_log.NAME: 0, zookeeper.NAME: 1, kcat.NAME: 3, cruise_control.NAME: 4}
 _MAY_BE_UNTOLD = {
-    "topic_id", "elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories", "protocol", "total_bytes",
-    "usable_bytes", "topics", "topic_regex",
+    "topic_id",
+    "elr",
+    "last_known_elr",
+    "adding_replicas",
+    "removing_replicas",
+    "leader_recovering",
+    "directories",
+    "protocol",
+    "total_bytes",
+    "usable_bytes",
+    "topics",
+    "topic_regex",
 }
 _NO_DIRECTORY = {f"AAAAAAAAAAAAAAAAAAAAA{last}" for last in "AQg"}  # DirectoryId: migrating, unassigned, lost
 _MOST_PARTITIONS = 2**31 - 1
@@ -208,7 +218,8 @@ def _cluster_id(evidence: _Evidence) -> str | None:
 def _apart(files: Sequence[ReadFile], columns: str, *kinds: type) -> tuple[list[ReadFile], Any]:
     """The files, and the columns that one of them tells; if another tells of such things too, every entry is to be weighed."""
     telling = [
-        file for file in files
+        file
+        for file in files
         if getattr(file.reading, columns) is not None or any(isinstance(told.fact, kinds) for told in file.reading.told)
     ]
     if len(telling) == 1 and (told := getattr(telling[0].reading, columns)) is not None:
@@ -335,7 +346,8 @@ def _controller(evidence: _Evidence) -> tuple[str, bool]:
     lines = evidence.lines
     told = lines.told_any("elr") or any(partition.elr is not None for partition in partitions)
     kept = told and (
-        lines.some("elr") or lines.some("last_known_elr")
+        lines.some("elr")
+        or lines.some("last_known_elr")
         or any(partition.elr or partition.last_known_elr for partition in partitions)
         or (bool(topics) and all("min.insync.replicas" in topic.configs for topic in topics))
     )
@@ -365,10 +377,16 @@ def _brokers(evidence: _Evidence) -> Rows:
     if seen:
         live = {broker_id for broker_id, fact in seen.items() if not fact.fenced}
     else:
-        live = set(listed) or answering or {
-            *evidence.lines.leaders(), *evidence.lines.brokers("isr"),
-            *(p.leader for p in partitions if p.leader is not None), *(broker_id for p in partitions for broker_id in p.isr),
-        }
+        live = (
+            set(listed)
+            or answering
+            or {
+                *evidence.lines.leaders(),
+                *evidence.lines.brokers("isr"),
+                *(p.leader for p in partitions if p.leader is not None),
+                *(broker_id for p in partitions for broker_id in p.isr),
+            }
+        )
     in_use = {*evidence.lines.brokers("replicas"), *(broker_id for p in partitions for broker_id in p.replicas)}
     known = {*seen, *listed, *capacity, *answering, *in_use}
     rows = []
@@ -388,7 +406,14 @@ def _log_dirs(evidence: _Evidence) -> Rows:
     told = {(fact.broker_id, fact.log_dir): fact for fact in evidence.of(LogDirLine)}
     only_sized = {(broker_id, log_dir): LogDirLine(broker_id, log_dir, None) for broker_id, sizes in capacity.items() for log_dir in sizes}
     return [
-        (broker_id, log_dir, fact.error, capacity.get(broker_id, default).get(log_dir, fact.total_bytes), fact.total_bytes, fact.usable_bytes)
+        (
+            broker_id,
+            log_dir,
+            fact.error,
+            capacity.get(broker_id, default).get(log_dir, fact.total_bytes),
+            fact.total_bytes,
+            fact.usable_bytes,
+        )
         for (broker_id, log_dir), fact in sorted((only_sized | told).items())
     ]
 
@@ -418,8 +443,11 @@ def _configs(topic: str, line: TopicLine | None, own: dict[str, Place], inherite
         value = place.told.fact.value
         if config in configs and configs[config] != value:
             lines = evidence.standing[TopicLine][(topic,)]
-            evidence.reject(place, f"{lines.file.name}, line {lines.told.line}, tells otherwise: {config} {configs[config]}, not {value} "
-                            f"({_written(lines, place)})")
+            evidence.reject(
+                place,
+                f"{lines.file.name}, line {lines.told.line}, tells otherwise: {config} {configs[config]}, not {value} "
+                f"({_written(lines, place)})",
+            )
         else:
             configs[config] = value
     return inherited | configs
@@ -443,10 +471,16 @@ def _topics(evidence: _Evidence) -> Rows:
         replication_factor = line.replication_factor if line else len(evidence.place(topic, lowest).told.fact.replicas)
         configs = _configs(topic, line, own[topic], inherited, evidence)
         min_isr = configs.get("min.insync.replicas")
-        rows.append((
-            topic, line.topic_id if line else None, count, replication_factor, None if min_isr is None else int(min_isr),
-            sorted(configs.items()),
-        ))
+        rows.append(
+            (
+                topic,
+                line.topic_id if line else None,
+                count,
+                replication_factor,
+                None if min_isr is None else int(min_isr),
+                sorted(configs.items()),
+            )
+        )
     return rows
 
 
@@ -495,8 +529,17 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
     start_offset = {(fact.topic, fact.partition): fact.offset for fact in evidence.of(StartOffset)}
     rows = [
         (
-            p.topic, p.partition, p.leader, p.replicas, sorted(p.isr), None if p.elr is None else sorted(p.elr), p.last_known_elr,
-            p.adding_replicas or None, p.removing_replicas or None, end_offset.get((p.topic, p.partition)), p.leader_recovering,
+            p.topic,
+            p.partition,
+            p.leader,
+            p.replicas,
+            sorted(p.isr),
+            None if p.elr is None else sorted(p.elr),
+            p.last_known_elr,
+            p.adding_replicas or None,
+            p.removing_replicas or None,
+            end_offset.get((p.topic, p.partition)),
+            p.leader_recovering,
             start_offset.get((p.topic, p.partition)),
         )
         for p in sorted(evidence.of(PartitionLine))
@@ -512,9 +555,17 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
         keys = zip(lines.topics().to_pylist(), lines.partition.tolist(), strict=True)
         starts = pa.array(map(start_offset.get, keys), pa.int64())
     columns = [
-        lines.topics(), pa.array(lines.partition), pa.array(lines.leader, mask=lines.leader == partition_lines.NONE),
-        lines.lists("replicas"), lines.lists("isr", in_order=True), lines.lists("elr", in_order=True), lines.lists("last_known_elr"),
-        lines.lists("adding_replicas", empty=False), lines.lists("removing_replicas", empty=False), of_lines, pa.nulls(len(lines), pa.bool_()),
+        lines.topics(),
+        pa.array(lines.partition),
+        pa.array(lines.leader, mask=lines.leader == partition_lines.NONE),
+        lines.lists("replicas"),
+        lines.lists("isr", in_order=True),
+        lines.lists("elr", in_order=True),
+        lines.lists("last_known_elr"),
+        lines.lists("adding_replicas", empty=False),
+        lines.lists("removing_replicas", empty=False),
+        of_lines,
+        pa.nulls(len(lines), pa.bool_()),
         starts,
     ]
     return _with(PARTITION, columns, rows, "topic", "partition")
@@ -631,17 +682,21 @@ def _groups(evidence: _Evidence) -> dict[str, Rows]:
         state, in_list, remark = states.get(group_id), listed.get(group_id), remarks.get(group_id)
         protocols = [fact.protocol for fact in (state, in_list, *(lines or {}).values()) if fact and fact.protocol]
         known = [fact.state for fact in (state, in_list, remark) if fact and fact.state]
-        rows["consumer_group"].append((
-            group_id, next(iter(protocols), None), state.assignor if state else None, next(iter(known), None),
-            state.coordinator_id if state else None, len(members) or ((state.members if state else None) or 0),
-        ))
+        rows["consumer_group"].append(
+            (
+                group_id,
+                next(iter(protocols), None),
+                state.assignor if state else None,
+                next(iter(known), None),
+                state.coordinator_id if state else None,
+                len(members) or ((state.members if state else None) or 0),
+            )
+        )
     rows["observed_assignment"].sort()
     return rows
 
 
-def _contradictions(
-    evidence: _Evidence, told: dict[str, dict[str, MemberLine]], held: dict[tuple[str, str], set[tuple[str, int]]]
-) -> None:
+def _contradictions(evidence: _Evidence, told: dict[str, dict[str, MemberLine]], held: dict[tuple[str, str], set[tuple[str, int]]]) -> None:
     """Where --members and the offsets tell different holders, or neither tells what a member holds."""
     for place in evidence.standing[GroupOffset].values():
         fact = place.told.fact
@@ -688,7 +743,9 @@ def _key_sample(samples: list[pa.Table]) -> pa.Table:
         return summed.append_column("observed_partitions", nowhere[0]).append_column("observed_records", nowhere[1])
     # One thread, so that the lists are in the order of the rows; both are sorted alike, so that the lists stand in the order of their keys.
     told = found.filter(pc.is_valid(found["observed_partition"])).sort_by("observed_partition").group_by(by, use_threads=False)
-    lists = told.aggregate([("observed_partition", "list"), ("records", "list")]).rename_columns([*by, "observed_partitions", "observed_records"])
+    lists = told.aggregate([("observed_partition", "list"), ("records", "list")]).rename_columns(
+        [*by, "observed_partitions", "observed_records"]
+    )
     lists = lists.sort_by(_KEY_ORDER)
     has = pc.greater(found.group_by(by).aggregate([("observed_partition", "count")]).sort_by(_KEY_ORDER)["observed_partition_count"], 0)
     at = pc.if_else(has, pc.subtract(pc.cumulative_sum(has.cast(pa.int64())), 1), None)

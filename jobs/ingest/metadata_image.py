@@ -26,8 +26,12 @@ _SNAPSHOT_NAME = re.compile(r"(?:^|/)([0-9]{20})-[0-9]{10}\.checkpoint")
 _TOPIC, _BROKER = 2, 4  # ConfigResource.Type
 _NO_LEADER, _SAME_LEADER = -1, -2
 _PARTITION_LISTS = {
-    "replicas": "replicas", "isr": "isr", "eligibleLeaderReplicas": "elr", "lastKnownElr": "last_known_elr",
-    "addingReplicas": "adding", "removingReplicas": "removing",
+    "replicas": "replicas",
+    "isr": "isr",
+    "eligibleLeaderReplicas": "elr",
+    "lastKnownElr": "last_known_elr",
+    "addingReplicas": "adding",
+    "removingReplicas": "removing",
 }
 
 
@@ -173,7 +177,9 @@ def _contained(record: MetadataRecord, snapshot: MetadataFile) -> bool:
 
 
 def _register_broker(image: Image, fields: dict[str, Any], at: Place) -> None:
-    image.brokers[identifier(fields["brokerId"], "brokerId")] = _Broker(fields["rack"], fields["fenced"] or fields.get("inControlledShutdown", False), at)
+    image.brokers[identifier(fields["brokerId"], "brokerId")] = _Broker(
+        fields["rack"], fields["fenced"] or fields.get("inControlledShutdown", False), at
+    )
 
 
 def _unregister_broker(image: Image, fields: dict[str, Any], at: Place) -> None:

@@ -221,7 +221,10 @@ def joined(parts: Sequence[PartitionLines]) -> PartitionLines:
     codes = [np.array([code.setdefault(name, len(code)) for name in part.names], np.int32) for part in parts]
     topics = [of_part[part.topic] for of_part, part in zip(codes, parts, strict=True)]
     before = np.cumsum([0, *(len(part.ids) for part in parts)])
-    parts = [_NO_LINES, *(replace(part, topic=topic, at=part.at + shift) for part, topic, shift in zip(parts, topics, before, strict=False))]
+    parts = [
+        _NO_LINES,
+        *(replace(part, topic=topic, at=part.at + shift) for part, topic, shift in zip(parts, topics, before, strict=False)),
+    ]
     rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     return PartitionLines(b"", list(code), ids=np.concatenate([part.ids for part in parts]), **rows)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,19 +28,25 @@ def main(partitions: int = 200_000) -> None:
     print(f"{'partitions':>12}{'brokers':>9}{'floor s':>9}{'singles s':>11}{'pairs s':>9}")
     took = {}
     for count, brokers in ((partitions, 40), (partitions, 80), (2 * partitions, 40)):
-        of = cluster(spark, count, brokers)
-        rows = of[PARTITION].withColumn("again", F.explode(F.sequence(F.lit(1), F.lit(9))))  # as three replicas are in a kill, a stop and a rack each
-        floor = least(lambda: [rows])
-        singles = least(lambda: failover.transform(*(of[table] for table in failover.READS), parameters={}))
-        scenario = failover.transform(*(of[table] for table in failover.READS), parameters={})[0].localCheckpoint()
-        pairs = least(lambda: joint_failover.transform(of[CLUSTER], of[BROKER], of[TOPIC], of[PARTITION], scenario, parameters={})[:1])
-        took[count, brokers] = (floor, singles, pairs)
+        took[count, brokers] = floor, singles, pairs = measured(cluster(spark, count, brokers))
         print(f"{count:>12,}{brokers:>9}{floor:>9.1f}{singles:>11.1f}{pairs:>9.1f}", flush=True)
         spark.catalog.clearCache()
     base = took[partitions, 40]
     for what, key in (("twice the brokers", (partitions, 80)), ("twice the replicas", (2 * partitions, 40))):
-        ratios = ", ".join(f"{name} {then / now:.2f}" for name, now, then in zip(("floor", "singles", "pairs"), base, took[key], strict=True))
+        ratios = ", ".join(
+            f"{name} {then / now:.2f}" for name, now, then in zip(("floor", "singles", "pairs"), base, took[key], strict=True)
+        )
         print(f"{what}: {ratios} times")
+
+
+def measured(of: dict[Table, DataFrame]) -> tuple[float, float, float]:
+    """The seconds of the floor, of all single failures, and of all pairs."""
+    # Three replicas are in a kill, a stop and a rack each.
+    rows = of[PARTITION].withColumn("again", F.explode(F.sequence(F.lit(1), F.lit(9))))
+    singles = partial(failover.transform, *(of[table] for table in failover.READS), parameters={})
+    scenario = singles()[0].localCheckpoint()
+    pairs = partial(joint_failover.transform, of[CLUSTER], of[BROKER], of[TOPIC], of[PARTITION], scenario, parameters={})
+    return least(lambda: [rows]), least(singles), least(lambda: pairs()[:1])
 
 
 def cluster(spark: SparkSession, partitions: int, brokers: int) -> dict[Table, DataFrame]:

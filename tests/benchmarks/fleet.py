@@ -83,7 +83,9 @@ def timed(into: list[float]) -> Iterator[None]:
     into.append(time.monotonic() - started)
 
 
-def night(fleet: Fleet, folder: Path, made: Path | None, only: list[str] | None, floors: bool, say: Callable[[str], None]) -> dict[str, list[Row]]:
+def night(
+    fleet: Fleet, folder: Path, made: Path | None, only: list[str] | None, floors: bool, say: Callable[[str], None]
+) -> dict[str, list[Row]]:
     """A row for each step and gate of the night, and for each table what a query of one cluster opens."""
     memory = Memory()
     memory.start()
@@ -184,7 +186,9 @@ class Floor:
 
 
 def show(fleet: Fleet, rows: list[Row], found: list[Row]) -> None:
-    shown = RichTable("", "rows in", "rows out", "s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB", title=f"{fleet}")
+    shown = RichTable(
+        "", "rows in", "rows out", "s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB", title=f"{fleet}"
+    )
     for column in shown.columns[1:]:
         column.justify = "right"
 
@@ -199,7 +203,11 @@ def show(fleet: Fleet, rows: list[Row], found: list[Row]) -> None:
 
     def total(of: list[Row], floor: list[Row]) -> Row:
         summed = {name: sum(row[name] for row in of) for name in ("in", "out", "seconds")}
-        return {**summed, "floor": sum(row["floor"] for row in floor), **{part: max(row[part] for row in of) for part in ("python", "jvm", "workers")}}
+        return {
+            **summed,
+            "floor": sum(row["floor"] for row in floor),
+            **{part: max(row[part] for row in of) for part in ("python", "jvm", "workers")},
+        }
 
     line("steps", total(steps, steps))
     if checks:
@@ -236,10 +244,21 @@ def main(
     totals = {}
     for times in scale or [1]:
         fleet = Fleet(clusters * times, brokers, racks, topics, groups, partitions, keys, seed)
-        sizes = {"clusters": fleet.clusters, "brokers": brokers, "racks": racks, "topics": topics, "partitions": partitions, "groups": groups, "keys": keys, "seed": seed}
+        sizes = {
+            "clusters": fleet.clusters,
+            "brokers": brokers,
+            "racks": racks,
+            "topics": topics,
+            "partitions": partitions,
+            "groups": groups,
+            "keys": keys,
+            "seed": seed,
+        }
         with tempfile.TemporaryDirectory() as folder:
             rows_file = Path(folder) / "rows.json"
-            asked = [word for name, value in sizes.items() for word in (f"--{name}", str(value))] + [word for name in only or () for word in ("--only", name)]
+            asked = [word for name, value in sizes.items() for word in (f"--{name}", str(value))] + [
+                word for name in only or () for word in ("--only", name)
+            ]
             asked += (["--lake", str(lake)] if lake else []) + ([] if floor else ["--no-floor"])
             subprocess.run([sys.executable, "-m", "tests.benchmarks.fleet", *asked, "--into", str(rows_file)], check=True)
             found = json.loads(rows_file.read_text())

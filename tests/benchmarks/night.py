@@ -31,7 +31,9 @@ def main() -> None:
         rounds = [{name: seconds([*command, f"{folder}/{name}-{number}"]) for name, command in commands.items()} for number in range(6)][1:]
     for name in commands:
         print(f"{name}: {', '.join(f'{each[name]:.1f}' for each in rounds)} s")
-    best, median = (round(of(each["night"] for each in rounds) / of(each["empty"] for each in rounds), 1) for of in (min, statistics.median))
+    best, median = (
+        round(of(each["night"] for each in rounds) / of(each["empty"] for each in rounds), 1) for of in (min, statistics.median)
+    )
     print(f"ratio of the best {best}, of the medians {median}")
 
 

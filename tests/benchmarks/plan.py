@@ -80,7 +80,9 @@ def tables(cluster: Cluster) -> dict[Table, pa.Table]:
         named = {"snapshot_id": ["s"] * size, "cluster_id": ["c"] * size, **given}
         return pa.table([pa.array(named.get(field.name, [None] * size), field.type) for field in of.schema], of.schema)
 
-    lists = pa.ListArray.from_arrays(np.arange(0, count * replicas + 1, replicas, dtype=np.int32), pa.array(cluster.replicas.ravel(), pa.int32()))
+    lists = pa.ListArray.from_arrays(
+        np.arange(0, count * replicas + 1, replicas, dtype=np.int32), pa.array(cluster.replicas.ravel(), pa.int32())
+    )
     in_order = pa.ListArray.from_arrays(lists.offsets, pa.array(np.sort(cluster.replicas).ravel(), pa.int32()))
     key = {"topic": topics[cluster.topic], "partition": cluster.partition}
     each = {name: np.repeat(values, replicas) for name, values in key.items()}
@@ -162,7 +164,10 @@ def main() -> None:
         found = planned(given, Question("p", "c", wave_bytes=1e12, moves_per_broker=500), LIMITS)
         (said,) = found.tables[0].to_pylist()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{'the job, rows to rows':22} {said['moved_replicas']:>10,} moves in {said['waves']} waves, every failure before and after, {time.monotonic() - began:.1f} s; peak memory {peak:.2f} GiB", flush=True)
+        print(
+            f"{'the job, rows to rows':22} {said['moved_replicas']:>10,} moves in {said['waves']} waves, every failure before and after, {time.monotonic() - began:.1f} s; peak memory {peak:.2f} GiB",
+            flush=True,
+        )
         del given, found
         counts = np.bincount(cluster.replicas.ravel(), minlength=int(brokers))
         print(f"{'net imbalance':22} {net_imbalance(counts.tolist()):>10,} moves: to even the counts to within one, and no more")

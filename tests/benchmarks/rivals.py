@@ -34,14 +34,24 @@ KEY = ["cluster_id", "topic", "partition"]
 
 
 def main(
-    clusters: int = 2, brokers: int = 40, racks: int = 3, topics: int = 700, partitions: int = 100, groups: int = 200, keys: int = 700, seed: int = 0
+    clusters: int = 2,
+    brokers: int = 40,
+    racks: int = 3,
+    topics: int = 700,
+    partitions: int = 100,
+    groups: int = 200,
+    keys: int = 700,
+    seed: int = 0,
 ) -> None:
     spark = session()
     set_for(spark, small=False)
     with tempfile.TemporaryDirectory() as folder:
         night = Night(Lake(f"{folder}/lake", lambda: spark), SNAPSHOT)
         night.begin([*tables(spark, Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed), SNAPSHOT).values()], {})
-        ours = {name: timed(partial(night.step, name, limits())) for name in ("change", "replica_assignment", "producer_load", "consumer_assignment", "failover")}
+        ours = {
+            name: timed(partial(night.step, name, limits()))
+            for name in ("change", "replica_assignment", "producer_load", "consumer_assignment", "failover")
+        }
         text(night, Path(folder))
         by_java = java.ask("FleetByHand", "3.9.2", [{"folder": folder}])[0]["answer"]
         by_pandas = in_pandas(night, Path(folder))
@@ -80,7 +90,12 @@ def in_pandas(night: Night, folder: Path) -> dict[str, tuple[float, int]]:
     placed = timed(lambda: rows.append(placement(folder)))
     failed = timed(lambda: rows.append(failover(folder)))
     theirs = rows[1][rows[1].scenario.str.startswith("broker")]
-    of_ours = night.read(FAILOVER).where("scenario_id LIKE 'broker %'").select("cluster_id", "scenario_id", "topic", "partition", "leader").toArrow()
+    of_ours = (
+        night.read(FAILOVER)
+        .where("scenario_id LIKE 'broker %'")
+        .select("cluster_id", "scenario_id", "topic", "partition", "leader")
+        .toArrow()
+    )
     both = theirs.merge(of_ours.to_pandas(), left_on=["scenario", *KEY], right_on=["scenario_id", *KEY], suffixes=("", "_ours"))
     same = (both.leader.fillna(-1) == both.leader_ours.fillna(-1)).mean()
     print(f"pandas' leaders are ours in {same:.2%} of {len(both):,} outcomes of a killed broker")
@@ -114,7 +129,9 @@ def failover(folder: Path) -> pd.DataFrame:
     replica = partition[[*KEY, "replicas", "isr"]].explode("replicas").rename(columns={"replicas": "broker_id"})
     replica["place"] = replica.groupby(KEY).cumcount()
     replica["in_sync"] = [id in isr for id, isr in zip(replica.broker_id, replica.isr, strict=True)]
-    replica = replica.drop(columns="isr").merge(live[["cluster_id", "broker_id"]].assign(live=True), on=["cluster_id", "broker_id"], how="left")
+    replica = replica.drop(columns="isr").merge(
+        live[["cluster_id", "broker_id"]].assign(live=True), on=["cluster_id", "broker_id"], how="left"
+    )
     replica["broker_id"] = replica.broker_id.astype("int64")
     touched = replica[[*KEY, "broker_id"]].merge(failing, on=["cluster_id", "broker_id"])[["scenario", *KEY]].drop_duplicates()
     each = touched.merge(replica, on=KEY).merge(failing.assign(gone=True), on=["cluster_id", "scenario", "broker_id"], how="left")

@@ -60,7 +60,11 @@ def multiply(folder: Path, nights: int) -> None:
                 to = path.replace(days[0], day, 1)
                 (folder / table.name / to).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(folder / table.name / path, folder / table.name / to)
-                added.append(AddAction(to, file["size"], file["partitionValues"] | {"snapshot_id": day}, file["modificationTime"], True, file["stats"]))
+                added.append(
+                    AddAction(
+                        to, file["size"], file["partitionValues"] | {"snapshot_id": day}, file["modificationTime"], True, file["stats"]
+                    )
+                )
         delta.create_write_transaction(added, "append", delta.schema(), list(table.slice))
 
 

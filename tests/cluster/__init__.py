@@ -227,15 +227,19 @@ def broker(id: int, port: int | None, folder: Path, serving: str) -> Node:
 
 def configure(node: Node, rack: str | None, brokers: int, log_dirs: int, properties: Mapping[str, str]) -> None:
     """Write the node's server.properties: the given ones over what all test clusters have."""
-    settings = {
-        "log.dirs": ",".join(str(one) for one in _log_dirs(node, log_dirs)),
-        "auto.create.topics.enable": "false",
-        # A leader moves only when a broker dies or somebody asks for it.
-        "auto.leader.rebalance.enable": "false",
-        "group.initial.rebalance.delay.ms": "0",
-        "offsets.topic.num.partitions": "8",
-        "offsets.topic.replication.factor": str(min(3, brokers)),
-    } | ({"broker.rack": rack} if rack and node.port else {}) | dict(properties)
+    settings = (
+        {
+            "log.dirs": ",".join(str(one) for one in _log_dirs(node, log_dirs)),
+            "auto.create.topics.enable": "false",
+            # A leader moves only when a broker dies or somebody asks for it.
+            "auto.leader.rebalance.enable": "false",
+            "group.initial.rebalance.delay.ms": "0",
+            "offsets.topic.num.partitions": "8",
+            "offsets.topic.replication.factor": str(min(3, brokers)),
+        }
+        | ({"broker.rack": rack} if rack and node.port else {})
+        | dict(properties)
+    )
     node.folder.mkdir()
     (node.folder / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 

@@ -33,9 +33,13 @@ TOPICS = {
     "single": ("5", "1", {}),
     "gone": ("2", "2", {"retention.ms": "1000"}),
 }
-MOVED = {"version": 1, "partitions": [
-    {"topic": "single", "partition": 0, "replicas": [3, 4]}, {"topic": "prices", "partition": 1, "replicas": [4, 1]},
-]}
+MOVED = {
+    "version": 1,
+    "partitions": [
+        {"topic": "single", "partition": 0, "replicas": [3, 4]},
+        {"topic": "prices", "partition": 1, "replicas": [4, 1]},
+    ],
+}
 
 
 def main(asked: Sequence[str]) -> None:

@@ -97,7 +97,7 @@ def test_once_two_of_three_controllers_are_gone_nobody_is_elected_and_no_isr_shr
 
 
 def test_nothing_is_left_running_when_the_block_fails() -> None:
-    with pytest.raises(ZeroDivisionError), cluster({1: None}) as kafka:
+    with pytest.raises(ZeroDivisionError), cluster({1: None}) as kafka:  # noqa: PT012
         process, folder = kafka.processes[1], kafka.nodes[1].folder
         _ = 1 / 0
     assert process.poll() is not None

@@ -31,7 +31,9 @@ def dumped(kafka: Cluster, folder: Path) -> Path:
     (of_cluster / "topics.txt").write_text(kafka.tool("kafka-topics", "--describe"))
     (of_cluster / "brokers.txt").write_text(kafka.tool("kafka-broker-api-versions"))
     (of_cluster / "log-dirs.txt").write_text(kafka.tool("kafka-log-dirs", "--describe"))
-    (of_cluster / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": {"NW_IN": "9000", "NW_OUT": "8000"}}]}))
+    (of_cluster / "capacity.json").write_text(
+        json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": {"NW_IN": "9000", "NW_OUT": "8000"}}]})
+    )
     return folder
 
 

@@ -62,7 +62,8 @@ class Workload:
         self._ask(do="await")
 
     def _ask(self, **request: object) -> None:
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         if self.process.stdout.readline() != "done\n":

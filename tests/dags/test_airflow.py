@@ -83,7 +83,11 @@ def runs(process: psutil.Process, step: str) -> bool:
 
 
 def published_clusters(airflow: Airflow) -> list[str]:
-    rows = DuckdbViews(Lake(str(airflow.lake), pytest.fail)).execute("SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [NIGHT]).fetchall()
+    rows = (
+        DuckdbViews(Lake(str(airflow.lake), pytest.fail))
+        .execute("SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [NIGHT])
+        .fetchall()
+    )
     return [cluster for (cluster,) in rows]
 
 
@@ -229,7 +233,9 @@ def test_the_lake_is_maintained_from_its_form(airflow: Airflow, night: Night, br
     browser.find_element(By.NAME, "element_keep_nights")
     picture(browser, "maintenance")
     browser.find_element(By.CSS_SELECTOR, "[data-testid=trigger-dag-submit]").click()
-    (run_id,) = until(lambda: [run["dag_run_id"] for run in airflow.call("GET", "dags/maintenance/dagRuns")["dag_runs"] if run["run_type"] == "manual"])
+    (run_id,) = until(
+        lambda: [run["dag_run_id"] for run in airflow.call("GET", "dags/maintenance/dagRuns")["dag_runs"] if run["run_type"] == "manual"]
+    )
     assert airflow.ended("maintenance", run_id) == "success"
     assert published_clusters(airflow) == before
     assert list((airflow.lake / "failover" / "_delta_log").glob("*.checkpoint*.parquet"))

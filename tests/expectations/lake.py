@@ -138,7 +138,23 @@ def sound() -> Tables:
     for place, (goal, is_hard) in enumerate(GOALS.items(), 1):
         default = goal in DEFAULT_GOALS
         weight = WEIGHTS[goal] if default else None
-        have("goal_verdict", goal, place if default else None, is_hard, weight, "satisfied", 0, None, None, False, None, "RIGHT_SIZED", None, None, None)
+        have(
+            "goal_verdict",
+            goal,
+            place if default else None,
+            is_hard,
+            weight,
+            "satisfied",
+            0,
+            None,
+            None,
+            False,
+            None,
+            "RIGHT_SIZED",
+            None,
+            None,
+            None,
+        )
     for level, things in (("replicas", 18), ("leaders", 6), ("topic replicas", 18), ("rack replicas", 18)):
         have("net_imbalance", level, things, 0, 0.0)
     have("cluster_balance", 100.0, 100.0, 100.0, 0, 0, "RIGHT_SIZED", None, None, None, None, None)
@@ -185,6 +201,7 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
 
 def arrow(clusters: Mapping[str, Tables]) -> dict[str, pa.Table]:
     """The tables of a night with these clusters."""
+
     def night(prefix: str, snapshot_id: str, wanted: Iterable[Table]) -> dict[str, pa.Table]:
         return {
             f"{prefix}{table.name}": pa.Table.from_pylist(

@@ -62,4 +62,3 @@ def test_every_limit_has_its_comment() -> None:
         block = lines[:at][::-1]
         above = next(line for line in block if " = " not in line or line.startswith("#"))
         assert above.startswith("# ") or name == "max_replicas_per_broker"  # says it all
-

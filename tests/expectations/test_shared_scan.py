@@ -49,7 +49,11 @@ def test_one_query_counts_the_broken_rows_of_all_and_gives_the_first_of_each() -
     (together,) = sqlglot.transpile(counted([rule for rule in rules if rule]), read="spark", write="duckdb")
     found = {row[0]: row[1:] for row in connection.sql(together).fetchall()}
     for place, query in enumerate(queries):
-        (alone,) = sqlglot.transpile(f"SELECT cluster_id, count(*), min(CAST(to_json(q) AS VARCHAR)) FROM ({query}) AS q GROUP BY cluster_id", read="spark", write="duckdb")
+        (alone,) = sqlglot.transpile(
+            f"SELECT cluster_id, count(*), min(CAST(to_json(q) AS VARCHAR)) FROM ({query}) AS q GROUP BY cluster_id",
+            read="spark",
+            write="duckdb",
+        )
         expected = {cluster: (count, example) for cluster, count, example in connection.sql(alone).fetchall()}
         assert {cluster: row[2 * place : 2 * place + 2] for cluster, row in found.items() if row[2 * place]} == expected
 

@@ -30,7 +30,11 @@ def run(
         table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in dead} for id, rack in racks.items())),
         table(spark, TOPIC, {"topic": "t", "replication_factor": 3, **topic}),
         table(spark, PARTITION, *({"topic": "t", "partition": number, **told} for number, told in enumerate(partitions))),
-        table(spark, REPLICA, *({"topic": "t", "partition": p, "broker_id": partitions[p]["leader"], "size_bytes": n} for p, n in (sizes or {}).items())),
+        table(
+            spark,
+            REPLICA,
+            *({"topic": "t", "partition": p, "broker_id": partitions[p]["leader"], "size_bytes": n} for p, n in (sizes or {}).items()),
+        ),
         table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": p, "records": n, "size_bytes": 10 * n} for p, n in (load or {}).items())),
         table(spark, DISK_USAGE, {"broker_id": 1, "log_dir": "/a", "size_bytes": 30}, {"broker_id": 1, "log_dir": "/b", "size_bytes": 10}),
         table(spark, GROUP_MEMBER, *(members or [])),
@@ -92,7 +96,15 @@ def test_racks_that_are_not_told_of_all_say_nothing_of_the_spread(spark: SparkSe
 
 def test_what_a_finding_is_measured_by_stands_beside_it(spark: SparkSession) -> None:
     _, health, *_ = run(spark, [of([2, 1, 3, 4], 1, [1, 3], adding_replicas=[4])], min_insync_replicas=2)
-    columns = ("preferred_leader", "assigned_replicas", "settled_replicas", "in_sync_replicas", "min_insync_replicas", "replication_factor", "lagging_replicas")
+    columns = (
+        "preferred_leader",
+        "assigned_replicas",
+        "settled_replicas",
+        "in_sync_replicas",
+        "min_insync_replicas",
+        "replication_factor",
+        "lagging_replicas",
+    )
     assert told(health, *columns) == [(2, 4, 3, 2, 2, 3, [2, 4])]
 
 
@@ -132,6 +144,8 @@ def test_members_and_hosts_are_told_with_what_they_have_to_read_and_what_crosses
     }  # fmt: skip
     partitions[2] = of([3, 2], 3)  # of which rack b has a replica in sync
     *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30}, members=members[:2], held=held[:4])
-    assert told(load.where("group_id = 'g'"), "cross_rack_size_bytes", "local_replica_size_bytes", "record_ratio", "cross_rack_partitions") == [
+    assert told(
+        load.where("group_id = 'g'"), "cross_rack_size_bytes", "local_replica_size_bytes", "record_ratio", "cross_rack_partitions"
+    ) == [
         (None, 300, None, 3),  # partition 3 tells no records
     ]

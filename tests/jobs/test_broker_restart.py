@@ -11,13 +11,26 @@ from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, REP
 from tests.jobs.rows import table, told
 
 
-def restarts(spark: SparkSession, *partitions: dict[str, Any], live: tuple[int, ...] = (1, 2, 3), replica: DataFrame | None = None, load: DataFrame | None = None) -> DataFrame:
+def restarts(
+    spark: SparkSession,
+    *partitions: dict[str, Any],
+    live: tuple[int, ...] = (1, 2, 3),
+    replica: DataFrame | None = None,
+    load: DataFrame | None = None,
+) -> DataFrame:
     """Brokers 1 to 3 of a KRaft cluster with ELR; topics of a partition each, min.insync.replicas as told."""
-    rows = [{"topic": f"t{number}", "partition": 0, "leader": p["isr"][0] if p["isr"] else None, "elr": [], "last_known_elr": [], **p} for number, p in enumerate(partitions)]
+    rows = [
+        {"topic": f"t{number}", "partition": 0, "leader": p["isr"][0] if p["isr"] else None, "elr": [], "last_known_elr": [], **p}
+        for number, p in enumerate(partitions)
+    ]
     of = {other: table(spark, other) for other in {*failover.READS, *broker_restart.READS}}
     of[CLUSTER] = table(spark, CLUSTER, {"controller": "kraft", "elr": True})
     of[BROKER] = table(spark, BROKER, *({"broker_id": id, "live": id in live} for id in (1, 2, 3)))
-    of[TOPIC] = table(spark, TOPIC, *({"topic": row["topic"], "replication_factor": len(row["replicas"]), "min_insync_replicas": row.pop("least", 1)} for row in rows))
+    of[TOPIC] = table(
+        spark,
+        TOPIC,
+        *({"topic": row["topic"], "replication_factor": len(row["replicas"]), "min_insync_replicas": row.pop("least", 1)} for row in rows),
+    )
     of[PARTITION] = table(spark, PARTITION, *rows)
     of[REPLICA], of[PRODUCER_LOAD] = replica or of[REPLICA], load or of[PRODUCER_LOAD]
     of[SCENARIO], of[FAILOVER], _ = failover.transform(*(of[other] for other in failover.READS), parameters={})
@@ -26,7 +39,9 @@ def restarts(spark: SparkSession, *partitions: dict[str, Any], live: tuple[int, 
 
 
 def test_a_lagging_replica_is_restarted_before_the_one_that_it_lags_behind(spark: SparkSession) -> None:
-    df = restarts(spark, {"replicas": [1, 2], "isr": [1]}, {"replicas": [3], "isr": [3]}, {"replicas": [1, 2, 3], "isr": [1, 2, 3], "least": 2})
+    df = restarts(
+        spark, {"replicas": [1, 2], "isr": [1]}, {"replicas": [3], "isr": [3]}, {"replicas": [1, 2, 3], "isr": [1, 2, 3], "least": 2}
+    )
     assert told(df, "broker_id", "restart_order", "falling_partitions") == [(1, 2, 0), (2, 1, 0), (3, 3, 1)]
 
 
@@ -36,8 +51,23 @@ def test_two_that_wait_for_each_other_have_no_turn(spark: SparkSession) -> None:
 
 
 def test_a_return_revives_what_only_it_can_lead(spark: SparkSession) -> None:
-    df = restarts(spark, {"replicas": [1], "isr": [1]}, {"replicas": [1, 2], "isr": [1, 2]}, {"replicas": [3, 1], "isr": [], "elr": [3], "last_known_elr": [3]}, live=(1, 2))
-    asked = ("broker_id", "live", "restart_order", "rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
+    df = restarts(
+        spark,
+        {"replicas": [1], "isr": [1]},
+        {"replicas": [1, 2], "isr": [1, 2]},
+        {"replicas": [3, 1], "isr": [], "elr": [3], "last_known_elr": [3]},
+        live=(1, 2),
+    )
+    asked = (
+        "broker_id",
+        "live",
+        "restart_order",
+        "rejoining_partitions",
+        "revived_partitions",
+        "revived_uncleanly",
+        "preferred_partitions",
+        "regained_leaders",
+    )
     # 1, killed, may have lost what it had: with nobody else left it leads as the last known leader. So does 3.
     assert told(df, *asked) == [(1, True, 1, 2, 1, 1, 2, 1), (2, True, 2, 1, 0, 0, 0, 0), (3, False, None, 1, 1, 1, 1, 0)]
 

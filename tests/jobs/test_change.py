@@ -166,7 +166,9 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
         ],
     ),
     "a config that another source told comes and goes unnoticed": (
-        night(cluster=[{**CLUSTER, "sources": ["kafka-configs", "kafka-topics"]}], topic=[topic("t", configs={"segment.ms": "1", "x": "1"})]),
+        night(
+            cluster=[{**CLUSTER, "sources": ["kafka-configs", "kafka-topics"]}], topic=[topic("t", configs={"segment.ms": "1", "x": "1"})]
+        ),
         night(topic=[topic("t", configs={"x": "2"})]),
         [row("config changed", "1", "2", topic="t", name="x"), row("source gone", name="kafka-configs")],
     ),

@@ -71,7 +71,11 @@ def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(verdic
 
 
 def test_a_sick_cluster_breaks_hard_rules_of_its_own_only(verdicts: list) -> None:
-    broken = [(row["cluster_id"], row["suite"], row["rule"], row["severity"], row["broken_rows"], row["example"]) for row in verdicts if not row["success"]]
+    broken = [
+        (row["cluster_id"], row["suite"], row["rule"], row["severity"], row["broken_rows"], row["example"])
+        for row in verdicts
+        if not row["success"]
+    ]
     assert broken == [("sick", "topic", "topics_of_partitions", "hard", 1, '{"cluster_id":"sick","topic":"t"}')]
 
 

@@ -20,7 +20,9 @@ COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", 
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("topology-audit")), *arguments]
-    return subprocess.run(command, cwd=cwd, env={**os.environ, "COLUMNS": "200", **environment}, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=cwd, env={**os.environ, "COLUMNS": "200", **environment}, capture_output=True, text=True, timeout=300
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -159,7 +161,9 @@ def test_a_night_of_many_dumps_has_the_second_compiler(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(cli, "_spark", begin)
     (tmp_path / "dumps" / "c").mkdir(parents=True)
-    told = "".join(f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: N/A\tLastKnownElr: N/A\n" for number in range(lines))
+    told = "".join(
+        f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: N/A\tLastKnownElr: N/A\n" for number in range(lines)
+    )
     (tmp_path / "dumps" / "c" / "topics.txt").write_text(f"Topic: t\tPartitionCount: {lines}\tReplicationFactor: 2\tConfigs: \n{told}")
     with pytest.raises(AuditError, match="that was all"):
         cli.nightly(str(tmp_path / "dumps"), str(tmp_path / "lake"))

@@ -7,12 +7,20 @@ from jobs.tables import CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT, TOPIC
 
 
 def run(
-    spark: SparkSession, partitions: dict[str, int], members: dict[str, list[str]], assignor: str = "range", seen: dict[int, str] | None = None
+    spark: SparkSession,
+    partitions: dict[str, int],
+    members: dict[str, list[str]],
+    assignor: str = "range",
+    seen: dict[int, str] | None = None,
 ) -> tuple[dict[tuple[str, int], dict[str, list[int]]], dict[tuple[str, int], Row]]:
     topic = spark.createDataFrame([("s", "c", name, None, count, 1, 1, {}) for name, count in partitions.items()], TOPIC.columns)
     group = spark.createDataFrame([("s", "c", "g", "classic", assignor, "Stable", 1, len(members))], CONSUMER_GROUP.columns)
-    member = spark.createDataFrame([("s", "c", "g", id, None, None, None, topics, None, None) for id, topics in members.items()], GROUP_MEMBER.columns)
-    observed = spark.createDataFrame([("s", "c", "T1", partition, "g", id) for partition, id in (seen or {}).items()], OBSERVED_ASSIGNMENT.columns)
+    member = spark.createDataFrame(
+        [("s", "c", "g", id, None, None, None, topics, None, None) for id, topics in members.items()], GROUP_MEMBER.columns
+    )
+    observed = spark.createDataFrame(
+        [("s", "c", "T1", partition, "g", id) for partition, id in (seen or {}).items()], OBSERVED_ASSIGNMENT.columns
+    )
     assignment, summary = consumer_assignment.transform(topic, group, member, observed, parameters={})
     held: dict[tuple[str, int], dict[str, list[int]]] = {}
     for row in assignment.orderBy("topic", "partition").collect():
@@ -52,8 +60,12 @@ def test_a_partition_seen_elsewhere_than_the_assignor_in_force_puts_it_is_a_diff
 def test_a_share_group_is_left_out(spark: SparkSession) -> None:
     """Beside a group whose protocol no dump tells."""
     topic = spark.createDataFrame([("s", "c", "T1", None, 2, 1, 1, {})], TOPIC.columns)
-    group = spark.createDataFrame([("s", "c", name, protocol, None, "Stable", 1, 1) for name, protocol in (("g", None), ("q", "share"))], CONSUMER_GROUP.columns)
-    member = spark.createDataFrame([("s", "c", name, "C1", None, None, None, ["T1"], None, None) for name in ("g", "q")], GROUP_MEMBER.columns)
+    group = spark.createDataFrame(
+        [("s", "c", name, protocol, None, "Stable", 1, 1) for name, protocol in (("g", None), ("q", "share"))], CONSUMER_GROUP.columns
+    )
+    member = spark.createDataFrame(
+        [("s", "c", name, "C1", None, None, None, ["T1"], None, None) for name in ("g", "q")], GROUP_MEMBER.columns
+    )
     observed = spark.createDataFrame([("s", "c", "T1", 0, "q", "C1")], OBSERVED_ASSIGNMENT.columns)
     for df in consumer_assignment.transform(topic, group, member, observed, parameters={}):
         assert {row.group_id for row in df.collect()} == {"g"}

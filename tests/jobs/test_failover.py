@@ -47,7 +47,12 @@ class Case:
     def expected(self) -> Outcome:
         unclean = self.topic_unclean if self.unclean is None else self.unclean
         rules = {"controller": self.controller, "elr": self.elr, "unclean": unclean, "controlled_shutdown": self.controlled_shutdown}
-        return outcome(self.partition, [id for id in self.failing if id in self.partition.replicas], set(self.live) & set(self.partition.replicas), **rules)
+        return outcome(
+            self.partition,
+            [id for id in self.failing if id in self.partition.replicas],
+            set(self.live) & set(self.partition.replicas),
+            **rules,
+        )
 
 
 def cases(count: int, seed: int) -> Iterator[Case]:
@@ -58,7 +63,9 @@ def cases(count: int, seed: int) -> Iterator[Case]:
         live = sorted(chance.sample(brokers, k=chance.randint(1, len(brokers))))
         elr = chance.random() < 0.5
         controller = "kraft" if elr else chance.choice(["kraft", "zookeeper"])
-        any_ = chance.sample(replicas, k=chance.randint(0 if elr else 1, len(replicas)))  # dead ones too: a dump may be taken before they are fenced
+        any_ = chance.sample(
+            replicas, k=chance.randint(0 if elr else 1, len(replicas))
+        )  # dead ones too: a dump may be taken before they are fenced
         isr = [id for id in replicas if id in live and id in any_] if any_ and chance.random() < 0.6 else any_
         leaders = [id for id in isr if id in live]
         leader = chance.choice(leaders) if leaders else None
@@ -74,7 +81,15 @@ def cases(count: int, seed: int) -> Iterator[Case]:
 
 def test_a_group_is_coordinated_where_its_names_java_hash_says(spark: SparkSession) -> None:
     draw = random.Random(3)
-    names = ["", "g", "polygenelubricants", "grüße", "\U0001f600 group", "\uffee", *("".join(chr(draw.randrange(32, 0xD7FF)) for _ in range(draw.randrange(40))) for _ in range(200))]
+    names = [
+        "",
+        "g",
+        "polygenelubricants",
+        "grüße",
+        "\U0001f600 group",
+        "\uffee",
+        *("".join(chr(draw.randrange(32, 0xD7FF)) for _ in range(draw.randrange(40))) for _ in range(200)),
+    ]
     df = spark.createDataFrame([(name, 50) for name in names], "group_id STRING, n BIGINT")
     found = [row.partition for row in df.select(failover.coordinator_partition(F.col("group_id"), F.col("n")).alias("partition")).collect()]
     codes = [string_hash(name) for name in names]
@@ -109,7 +124,9 @@ def test_columns_fail_as_values_do(spark: SparkSession) -> None:
         transitions = [f"{NAMES[before]} -> {NAMES[now]}" for before, now in expected.transitions]
         wanted = (leader, sorted(after.isr), expected.election.value, transitions, len(left & set(after.replicas)), after.leader_epoch)
         assert (row.leader, row.isr, row.election, row.transitions, row.live_replicas, row.leader_epochs) == wanted, case
-        assert ((row.elr, row.last_known_elr) if case.elr else ([], [])) == ((sorted(after.elr), list(after.last_known_elr)) if case.elr else ([], [])), case
+        assert ((row.elr, row.last_known_elr) if case.elr else ([], [])) == (
+            (sorted(after.elr), list(after.last_known_elr)) if case.elr else ([], [])
+        ), case
 
 
 def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: SparkSession) -> None:
@@ -122,7 +139,16 @@ def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: Spa
             replicas = draw.sample(brokers, k=draw.randint(1, min(4, len(brokers))))
             isr = [replica for replica in replicas if draw.random() < 0.7] or replicas[:1]
             known["t", partition] = Partition(tuple(replicas), draw.choice(isr), tuple(isr))
-            partitions.append({"cluster_id": f"c{number}", "topic": "t", "partition": partition, "leader": known["t", partition].leader, "replicas": replicas, "isr": isr})
+            partitions.append(
+                {
+                    "cluster_id": f"c{number}",
+                    "topic": "t",
+                    "partition": partition,
+                    "leader": known["t", partition].leader,
+                    "replicas": replicas,
+                    "isr": isr,
+                }
+            )
         unclean = draw.random() < 0.3
         up = zookeeper_controller.start_up(
             zookeeper_controller.Context(known, frozenset(brokers), unclean_topics=frozenset({"t"} if unclean else ()))
@@ -132,7 +158,9 @@ def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: Spa
                 shut = zookeeper_controller.on_controlled_shutdown(up, broker) if in_order else zookeeper_controller.Changed(up)
                 sent = shut.then(zookeeper_controller.on_broker_failure(shut.context, [broker])).requests
                 id = f"{'stop' if in_order else 'broker'} {broker}"
-                expected[f"c{number}", id] = tuple(sum(len(getattr(batch, kind)) for batch in sent) for kind in ("leader_and_isr", "update_metadata", "stop_replica"))
+                expected[f"c{number}", id] = tuple(
+                    sum(len(getattr(batch, kind)) for batch in sent) for kind in ("leader_and_isr", "update_metadata", "stop_replica")
+                )
                 asked.append(("s", f"c{number}", "test", id, "what-if", [broker], [], unclean, in_order, []))
     clusters = sorted({cluster for cluster, _ in expected})
     of = {of: table(spark, of) for of in failover.READS}
@@ -149,7 +177,10 @@ def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: Spa
 
 def three(spark: SparkSession, *partitions: dict[str, Any], **of: Any) -> dict[Table, DataFrame]:
     """Brokers 1, 2, 3 with two log dirs each, and a KRaft cluster of them; topic t with these partitions, all replicas in sync."""
-    rows = [{"topic": "t", "partition": number, "leader": p["replicas"][0], "isr": sorted(p["replicas"]), "elr": [], "last_known_elr": [], **p} for number, p in enumerate(partitions)]
+    rows = [
+        {"topic": "t", "partition": number, "leader": p["replicas"][0], "isr": sorted(p["replicas"]), "elr": [], "last_known_elr": [], **p}
+        for number, p in enumerate(partitions)
+    ]
     tables = {other: table(spark, other) for other in failover.READS}
     tables[CLUSTER] = table(spark, CLUSTER, {"controller": "kraft", "elr": True, **of})
     tables[BROKER] = table(spark, BROKER, *({"broker_id": id, "live": True, "network_out_capacity_bytes_per_s": 100.0} for id in (1, 2, 3)))
@@ -168,7 +199,11 @@ def test_nobody_is_elected_once_the_controllers_have_lost_their_quorum(spark: Sp
     of = three(spark, {"replicas": [1, 2]}, {"replicas": [2, 3]}, {"replicas": [3, 2]}, voters=[1, 2, 3], controller_id=2)
     scenario, failed, _ = play(spark, of, 1, 2)
     assert told(scenario, "quorum_lost", "controller_moves", "metadata_records") == [(True, True, 2)]
-    assert told(failed, "partition", "leader", "isr", "under_min_isr") == [(0, None, [2], True), (1, None, [2, 3], True), (2, 3, [2, 3], True)]
+    assert told(failed, "partition", "leader", "isr", "under_min_isr") == [
+        (0, None, [2], True),
+        (1, None, [2, 3], True),
+        (2, 3, [2, 3], True),
+    ]
     scenario, failed, _ = play(spark, three(spark, {"replicas": [2, 3]}, voters=[1, 7, 8]), 1, 2)
     assert told(scenario, "quorum_lost") == [(False,)]
     assert told(failed, "leader", "isr", "under_min_isr") == [(3, [3], False)]
@@ -177,7 +212,9 @@ def test_nobody_is_elected_once_the_controllers_have_lost_their_quorum(spark: Sp
 def test_a_log_dir_takes_the_replicas_on_it_and_no_others(spark: SparkSession) -> None:
     of = three(spark, {"replicas": [1, 2]}, {"replicas": [1, 3]}, {"replicas": [2, 1]})
     places = [(0, 1, "/a"), (0, 2, "/a"), (1, 1, "/b"), (1, 3, "/a"), (2, 2, "/a"), (2, 1, "/a")]
-    of[REPLICA] = table(spark, REPLICA, *({"topic": "t", "partition": p, "broker_id": id, "replica_index": 0, "log_dir": place} for p, id, place in places))
+    of[REPLICA] = table(
+        spark, REPLICA, *({"topic": "t", "partition": p, "broker_id": id, "replica_index": 0, "log_dir": place} for p, id, place in places)
+    )
     scenario, failed, load = play(spark, of, log_dirs=("1:/a",))
     assert told(failed, "partition", "leader_before", "leader", "isr") == [(0, 1, 2, [2]), (2, 2, 2, [2])]
     assert told(load, "broker_id", "leaders_before", "gained_leaders") == [(2, 1, 1)]
@@ -200,9 +237,15 @@ def test_what_a_lost_leader_has_and_its_successor_has_not_is_at_risk(spark: Spar
 
 def test_a_survivor_sends_what_producers_write_to_each_follower_and_group(spark: SparkSession) -> None:
     of = three(spark, {"replicas": [1, 2]}, {"replicas": [2, 3]}, {"replicas": [3, 2]}, {"replicas": [2, 1]})
-    of[PRODUCER_LOAD] = table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": p, "observed_size_bytes_per_s": rate} for p, rate in enumerate((10.0, 20.0, 30.0, 99.0))))
+    of[PRODUCER_LOAD] = table(
+        spark,
+        PRODUCER_LOAD,
+        *({"topic": "t", "partition": p, "observed_size_bytes_per_s": rate} for p, rate in enumerate((10.0, 20.0, 30.0, 99.0))),
+    )
     held = [(0, "g", "m"), (0, "h", "n"), (2, "g", "m")]
-    of[OBSERVED_ASSIGNMENT] = table(spark, OBSERVED_ASSIGNMENT, *({"topic": "t", "partition": p, "group_id": g, "member_id": m} for p, g, m in held))
+    of[OBSERVED_ASSIGNMENT] = table(
+        spark, OBSERVED_ASSIGNMENT, *({"topic": "t", "partition": p, "group_id": g, "member_id": m} for p, g, m in held)
+    )
     measured = {"topic": "t", "partition": 3, "network_in_bytes_per_s": 40.0}  # before what was seen
     of[PARTITION_LOAD] = table(spark, PARTITION_LOAD, measured)
     scenario, _, load = play(spark, of, 1)
@@ -216,13 +259,17 @@ def test_records_and_members_without_a_leader_have_nowhere_to_go(spark: SparkSes
     kinds = {"explicit_records": 1, "keyed_records": 5, "unkeyed_records": 4, "records": 10, "size_bytes": 1000}
     of[PRODUCER_LOAD] = table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": p, **kinds} for p in range(3)))
     held = [(0, "g", "all"), (0, "h", "some"), (1, "h", "some"), (2, "i", "other")]
-    of[OBSERVED_ASSIGNMENT] = table(spark, OBSERVED_ASSIGNMENT, *({"topic": "t", "partition": p, "group_id": g, "member_id": m} for p, g, m in held))
+    of[OBSERVED_ASSIGNMENT] = table(
+        spark, OBSERVED_ASSIGNMENT, *({"topic": "t", "partition": p, "group_id": g, "member_id": m} for p, g, m in held)
+    )
     of[COMMITTED_OFFSET] = table(spark, COMMITTED_OFFSET, {"topic": "t", "partition": 0, "group_id": "batch"})
     asked = ("homeless_records", "homeless_size_bytes", "redirected_records", "homeless_share", "affected_groups", "stranded_members")
     assert told(play(spark, of, 1)[0], *asked) == [(6, 600, 4, 0.2, 3, 1)]
     # Without any leader in the topic, records without a key have nowhere to go either.
     assert told(play(spark, of, 1, 2, 3)[0], *asked) == [(30, 3000, 0, 1.0, 4, 3)]
-    of[PRODUCER_LOAD], of[OBSERVED_ASSIGNMENT], of[COMMITTED_OFFSET] = (table(spark, of) for of in (PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET))
+    of[PRODUCER_LOAD], of[OBSERVED_ASSIGNMENT], of[COMMITTED_OFFSET] = (
+        table(spark, of) for of in (PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
+    )
     assert told(play(spark, of, 1)[0], *asked) == [(None,) * 6]
 
 

@@ -65,7 +65,12 @@ def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> Non
 def test_fatal_sets_are_counted_from_who_is_in_sync(spark: SparkSession) -> None:
     _, loss = joint_failover.transform(*frames(spark, "kraft"), failover.transform(*frames(spark, "kraft"), *(table(spark, other) for other in failover.READS[4:]), parameters={})[0], parameters={})  # fmt: skip
     fatal = [set(p["isr"]) for p in PARTITIONS]
-    halting = [set(some) for p in PARTITIONS for some in combinations(p["isr"], max(len(p["isr"]) - min(2, len(p["replicas"])) + 1, 1)) if len(p["isr"]) >= min(2, len(p["replicas"]))]
+    halting = [
+        set(some)
+        for p in PARTITIONS
+        for some in combinations(p["isr"], max(len(p["isr"]) - min(2, len(p["replicas"])) + 1, 1))
+        if len(p["isr"]) >= min(2, len(p["replicas"]))
+    ]
 
     def count(sets: list[set[int]], deaths: int) -> int:
         return sum(any(each <= set(dead) for each in sets) for dead in combinations(LIVE, deaths))

@@ -47,11 +47,17 @@ def test_duckdb_reads_a_slice_and_each_cluster_in_its_night(lake: Lake) -> None:
         (NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), (NIGHT, "b", "x", 2), ("2026-02-01", "a", "x", 4), ("2026-02-01", "b's", "x", 5)
     ]  # fmt: skip
     assert asked(lake.scan(TABLE, snapshot_id=NIGHT, suite=["y", "z"])) == [(NIGHT, "a", "y", 3)]
-    assert asked(lake.scan_each(TABLE, {"a": NIGHT, "b's": "2026-02-01"})) == [(NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), ("2026-02-01", "b's", "x", 5)]
+    assert asked(lake.scan_each(TABLE, {"a": NIGHT, "b's": "2026-02-01"})) == [
+        (NIGHT, "a", "x", 1),
+        (NIGHT, "a", "y", 3),
+        ("2026-02-01", "b's", "x", 5),
+    ]
 
 
 @pytest.mark.parametrize("storage", ["folder", "uri"])
-def test_a_table_without_slices_has_rows_of_a_night_replaced_and_lies_in_one_file(tmp_path: Path, storage: str, request: pytest.FixtureRequest) -> None:
+def test_a_table_without_slices_has_rows_of_a_night_replaced_and_lies_in_one_file(
+    tmp_path: Path, storage: str, request: pytest.FixtureRequest
+) -> None:
     folder = Lake(str(tmp_path), pytest.fail)
     lake = folder
     if storage == "uri":
@@ -61,7 +67,13 @@ def test_a_table_without_slices_has_rows_of_a_night_replaced_and_lies_in_one_fil
     lake.create(whole)
     for number, night in enumerate([NIGHT, "2026-02-01", NIGHT, "2026-02-02", "2026-02-01"]):
         lake.replace(whole, rows(("a", "x", number), ("b's", "y", number))[: 2 - number // 4], few=True, snapshot_id=night)
-    expected = [(NIGHT, "a", "x", 2), (NIGHT, "b's", "y", 2), ("2026-02-01", "a", "x", 4), ("2026-02-02", "a", "x", 3), ("2026-02-02", "b's", "y", 3)]
+    expected = [
+        (NIGHT, "a", "x", 2),
+        (NIGHT, "b's", "y", 2),
+        ("2026-02-01", "a", "x", 4),
+        ("2026-02-02", "a", "x", 3),
+        ("2026-02-02", "b's", "y", 3),
+    ]
     assert asked(folder.scan(whole)) == expected
     assert asked(folder.scan(whole, cluster_id="b's")) == [row for row in expected if row[1] == "b's"]
     lake.expire(whole, ["2026-02-02"])
@@ -75,7 +87,12 @@ def test_a_slice_without_a_file_has_the_columns_and_no_row(lake: Lake) -> None:
     for query in (lake.scan(TABLE, snapshot_id="2027-01-01"), lake.scan_each(TABLE, {})):
         found = duckdb.sql(query)
         assert found.fetchall() == []
-        assert dict(zip(found.columns, map(str, found.types), strict=True)) == {"snapshot_id": "VARCHAR", "cluster_id": "VARCHAR", "suite": "VARCHAR", "rows": "BIGINT"}
+        assert dict(zip(found.columns, map(str, found.types), strict=True)) == {
+            "snapshot_id": "VARCHAR",
+            "cluster_id": "VARCHAR",
+            "suite": "VARCHAR",
+            "rows": "BIGINT",
+        }
 
 
 def test_what_is_too_large_or_in_a_folder_that_reads_as_a_pattern_is_not_for_duckdb(lake: Lake, tmp_path: Path) -> None:
@@ -98,7 +115,9 @@ def test_rows_of_before_a_column_came_are_null_in_it(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("storage", ["folder", "uri"])
-def test_a_table_that_was_sliced_otherwise_is_sliced_anew_with_all_its_rows(lake: Lake, storage: str, request: pytest.FixtureRequest) -> None:
+def test_a_table_that_was_sliced_otherwise_is_sliced_anew_with_all_its_rows(
+    lake: Lake, storage: str, request: pytest.FixtureRequest
+) -> None:
     if storage == "uri":
         spark: SparkSession = request.getfixturevalue("spark")
         lake = Lake(f"file://{lake.uri}", lambda: spark)
@@ -113,4 +132,7 @@ def test_a_table_that_was_sliced_otherwise_is_sliced_anew_with_all_its_rows(lake
     assert found == [
         (NIGHT, None, "x", 1), (NIGHT, None, "x", 2), (NIGHT, None, "y", 3), ("2026-02-01", None, "x", 4), ("2026-02-01", None, "x", 5), ("2026-02-02", "g", "x", 6)
     ]  # fmt: skip
-    assert sorted({file.parent.name for file in (Path(lake.folder) / "made").rglob("gate=*/*.parquet")}) == ["gate=__HIVE_DEFAULT_PARTITION__", "gate=g"]
+    assert sorted({file.parent.name for file in (Path(lake.folder) / "made").rglob("gate=*/*.parquet")}) == [
+        "gate=__HIVE_DEFAULT_PARTITION__",
+        "gate=g",
+    ]

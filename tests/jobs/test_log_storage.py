@@ -59,7 +59,11 @@ def test_retention_that_is_unlimited_or_compaction_deletes_nothing(spark: SparkS
 
 
 def test_a_disk_holds_its_replicas_and_an_unsized_one_is_no_row(spark: SparkSession) -> None:
-    replicas = [{"topic": "t", "partition": 0, "size_bytes": 300}, {"topic": "t", "partition": 1, "size_bytes": 450}, {"topic": "t", "partition": 2}]
+    replicas = [
+        {"topic": "t", "partition": 0, "size_bytes": 300},
+        {"topic": "t", "partition": 1, "size_bytes": 450},
+        {"topic": "t", "partition": 2},
+    ]
     dirs = [{"broker_id": 1, "log_dir": "/a"}, {"broker_id": 2, "log_dir": "/a"}, {"broker_id": 2, "log_dir": "/b", "capacity_bytes": 50.0}]
     storage, usage = run(spark, replicas, {"t": {}}, dirs=dirs)
     assert len(told(storage, "partition")) == 2

@@ -58,7 +58,9 @@ def left(lake: Lake, folder: Path) -> None:
     for table in (SNAPSHOT, CLUSTER, BROKER):
         assert sorted((row["snapshot_id"], row["cluster_id"]) for row in lake.rows(table)) == pairs
         files = sorted(path.parent.name for path in (folder / table.name).rglob("part-*.parquet"))
-        assert files == ([SNAPSHOT.name] if table is SNAPSHOT else ["snapshot_id=2026-01-01", "snapshot_id=2026-01-04", "snapshot_id=2026-01-05"])
+        assert files == (
+            [SNAPSHOT.name] if table is SNAPSHOT else ["snapshot_id=2026-01-01", "snapshot_id=2026-01-04", "snapshot_id=2026-01-05"]
+        )
 
 
 def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path) -> None:

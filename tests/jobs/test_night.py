@@ -98,7 +98,10 @@ def test_keyed_and_explicit_records_are_predicted_where_the_java_producer_put_th
 
 
 def test_the_verdicts_tell_the_healthy_cluster_from_the_one_that_lost_a_broker(lake: Lake) -> None:
-    now = {row[0]: row[1:] for row in ask(lake, "SELECT cluster_id, live_brokers, brokers, any_broker_reads, leaderless_now > 0 FROM verdict WHERE latest")}
+    now = {
+        row[0]: row[1:]
+        for row in ask(lake, "SELECT cluster_id, live_brokers, brokers, any_broker_reads, leaderless_now > 0 FROM verdict WHERE latest")
+    }
     assert now == {"orders-eu": (3, 3, True, None), "payments-us": (2, 3, False, True)}
     then = ask(lake, f"SELECT live_brokers FROM verdict WHERE cluster_id = 'payments-us' AND snapshot_id = '{FIRST}'")
     assert then == [(3,)]
@@ -169,14 +172,18 @@ def test_the_scatter_width_is_the_brokers_that_share_a_partition(lake: Lake) -> 
 
 def test_members_have_between_them_what_their_group_holds(lake: Lake) -> None:
     held = "SELECT cluster_id, group_id, count(*) FROM observed_assignment WHERE latest GROUP BY ALL ORDER BY ALL"
-    loads = "SELECT cluster_id, group_id, sum(partitions)::BIGINT FROM consumer_load WHERE latest AND partitions > 0 GROUP BY ALL ORDER BY ALL"
+    loads = (
+        "SELECT cluster_id, group_id, sum(partitions)::BIGINT FROM consumer_load WHERE latest AND partitions > 0 GROUP BY ALL ORDER BY ALL"
+    )
     assert ask(lake, loads) == ask(lake, held) != []
     idle = "SELECT count(*) FROM group_member m ANTI JOIN observed_assignment a USING (snapshot_id, cluster_id, group_id, member_id) WHERE m.latest"
     assert ask(lake, "SELECT count(*) FROM consumer_load WHERE latest AND partitions = 0") == ask(lake, idle) != [(0,)]
 
 
 def test_a_broken_rule_tells_since_which_night(lake: Lake) -> None:
-    ask_since = "SELECT snapshot_id, since_snapshot_id, nights FROM broken_since WHERE cluster_id = 'payments-us' AND suite || '.' || rule = "
+    ask_since = (
+        "SELECT snapshot_id, since_snapshot_id, nights FROM broken_since WHERE cluster_id = 'payments-us' AND suite || '.' || rule = "
+    )
     assert ask(lake, f"{ask_since} 'partition_health.replicas_on_live_brokers'") == [(SECOND, SECOND, 1)]
     assert ask(lake, f"{ask_since} 'topic.enough_replicas' ORDER BY 1") == [(FIRST, FIRST, 1), (SECOND, FIRST, 2)]
 
@@ -233,10 +240,19 @@ def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
     ("question", "said"),
     [
         (Question("x", "payments-us", brokers=[11]), "cluster payments-us has no live broker 11: it has 12, 13"),
-        (Question("x", "payments-us", racks=["rack-z"]), "cluster payments-us has no live broker on rack rack-z: its racks are rack-b, rack-c"),
-        (Question("x", "payments-us", log_dirs=["12:/nowhere"]), "cluster payments-us has no live log dir 12:/nowhere: it has 12:/var/lib/kafka/data1"),
+        (
+            Question("x", "payments-us", racks=["rack-z"]),
+            "cluster payments-us has no live broker on rack rack-z: its racks are rack-b, rack-c",
+        ),
+        (
+            Question("x", "payments-us", log_dirs=["12:/nowhere"]),
+            "cluster payments-us has no live log dir 12:/nowhere: it has 12:/var/lib/kafka/data1",
+        ),
         (Question("x", "payments-us", log_dirs=["11:/var/lib/kafka/data1"]), "no live log dir 11:/var/lib/kafka/data1"),
-        (Question("x", "payments-us", log_dirs=["12:/var/lib/kafka/data1"], controlled_shutdown=True), "a log dir fails, it is not stopped in order"),
+        (
+            Question("x", "payments-us", log_dirs=["12:/var/lib/kafka/data1"], controlled_shutdown=True),
+            "a log dir fails, it is not stopped in order",
+        ),
         (Question("x", "payments-us"), "at least one broker, rack or log dir"),
         (Question("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
     ],
@@ -259,13 +275,18 @@ def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answ
 def test_an_unsound_answer_withholds_its_cluster_alone(lake: Lake) -> None:
     night = Night(lake, SECOND)
     sound = night.read(REPLICA_ASSIGNMENT).localCheckpoint()
-    broken = sound.withColumn("replicas", F.when(F.col("cluster_id") == "payments-us", F.array(F.lit(12), F.lit(12))).otherwise(F.col("replicas")))
+    broken = sound.withColumn(
+        "replicas", F.when(F.col("cluster_id") == "payments-us", F.array(F.lit(12), F.lit(12))).otherwise(F.col("replicas"))
+    )
     night.replace(REPLICA_ASSIGNMENT, broken)
     told = night.check("computed", limits(), None)
     assert any("payments-us" in line and "replica_assignment" in line for line in told)
     assert not any("orders-eu" in line for line in told)
     assert night.publish() == ["payments-us"]
-    assert ask(lake, "SELECT cluster_id, snapshot_id FROM snapshot WHERE latest ORDER BY 1") == [("orders-eu", SECOND), ("payments-us", FIRST)]
+    assert ask(lake, "SELECT cluster_id, snapshot_id FROM snapshot WHERE latest ORDER BY 1") == [
+        ("orders-eu", SECOND),
+        ("payments-us", FIRST),
+    ]
     night.replace(REPLICA_ASSIGNMENT, sound)
     assert night.check("computed", limits(), None) == []
     assert night.publish() == []

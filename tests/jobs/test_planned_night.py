@@ -34,12 +34,25 @@ def told() -> dict[Table, pa.Table]:
     here = {table: rows(table) for table in ingest.WRITES}
     return here | {
         BROKER: rows(BROKER, *({"broker_id": id, "live": id != 7, "rack": "a"} for id in (1, 2, 3, 4, 7))),
-        LOG_DIR: rows(LOG_DIR, *({"broker_id": 3, "log_dir": path, "error": error} for path, error in (("/a", None), ("/b", None), ("/c", "KAFKA_STORAGE_ERROR")))),
+        LOG_DIR: rows(
+            LOG_DIR,
+            *(
+                {"broker_id": 3, "log_dir": path, "error": error}
+                for path, error in (("/a", None), ("/b", None), ("/c", "KAFKA_STORAGE_ERROR"))
+            ),
+        ),
         TOPIC: rows(TOPIC, *({"topic": topic, "partitions": 2, "replication_factor": 2} for topic in ("t", "u", "other"))),
         PARTITION: rows(
             PARTITION,
             *(
-                {"topic": topic, "partition": number, "leader": 1 if topic == "t" else ids[0], "replicas": ids, "isr": [1] if (topic, number) == ("t", 1) else sorted(ids), "log_end_offset": 9}
+                {
+                    "topic": topic,
+                    "partition": number,
+                    "leader": 1 if topic == "t" else ids[0],
+                    "replicas": ids,
+                    "isr": [1] if (topic, number) == ("t", 1) else sorted(ids),
+                    "log_end_offset": 9,
+                }
                 for (topic, number), ids in partitions.items()
             ),
         ),

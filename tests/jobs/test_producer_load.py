@@ -66,7 +66,9 @@ def test_the_counter_may_start_anywhere_and_no_available_partition_means_all(spa
 
 
 def test_seed_001_a_key_goes_by_murmur2_over_all_partitions_and_a_named_one_where_it_says(spark: SparkSession) -> None:
-    sample = [{"key": key, "records": number + 1} for number, key in enumerate(KAFKA_HASHES)] + [{"key": b"21", "partition": 4, "records": 100}]
+    sample = [{"key": key, "records": number + 1} for number, key in enumerate(KAFKA_HASHES)] + [
+        {"key": b"21", "partition": 4, "records": 100}
+    ]
     load, _, hot, _ = run(spark, sample, leaders=[1, None, 3, 1, 2])
     expected = {partition: 0 for partition in range(5)}
     for number, code in enumerate(KAFKA_HASHES.values()):
@@ -101,7 +103,9 @@ def test_keys_that_must_share_a_partition_set_the_floor(spark: SparkSession) -> 
     # Of the seven hottest keys some three share one of three partitions: 20 + 19 + 18 at the least; the two of 23 and 21 say less.
     mean = (sum(weights) + 10) / 3
     assert floor == pytest.approx(57 / mean)
-    least = min(max(sum(w for w, p in zip(weights, to, strict=True) if p == at) for at in range(3)) for to in product(range(3), repeat=len(weights)))
+    least = min(
+        max(sum(w for w, p in zip(weights, to, strict=True) if p == at) for at in range(3)) for to in product(range(3), repeat=len(weights))
+    )
     assert floor <= least / mean
     counts = [records for (records,) in told(load, "records")]
     assert share == max(counts) / sum(counts)
@@ -124,17 +128,25 @@ def test_growth_is_told_of_both_nights_and_of_the_same_topic_alone(spark: SparkS
 def test_where_keys_were_found_tells_who_put_them_there(spark: SparkSession) -> None:
     def found(key: bytes, **where: int) -> dict[str, Any]:
         places = [(int(place[1:]), records) for place, records in sorted(where.items())]
-        return {"key": key, "records": sum(records for _, records in places), "observed_partitions": [p for p, _ in places],
-                "observed_records": [r for _, r in places]}
+        return {
+            "key": key,
+            "records": sum(records for _, records in places),
+            "observed_partitions": [p for p, _ in places],
+            "observed_records": [r for _, r in places],
+        }
 
     keys = [f"key-{number}".encode() for number in range(40)]
     sample = [found(key, **{f"p{crc32(key) % 5}": 3}) for key in keys[1:]] + [found(keys[0], p0=1, p1=1)]
-    sample += [{"records": 9, "observed_partitions": [0], "observed_records": [9]}, found(b"", p4=5), {"key": b"named", "partition": 2, "records": 1}]
+    sample += [
+        {"records": 9, "observed_partitions": [0], "observed_records": [9]},
+        found(b"", p4=5),
+        {"key": b"named", "partition": 2, "records": 1},
+    ]
     load, *_, partitioner = run(spark, sample, leaders=[1, 2, 3, 1, 2])
     fits = int(crc32(keys[0]) % 5 in (0, 1))
-    assert told(partitioner, "topic", "partitions", "keys", "records", "partitioner", "explained_records", "split_keys", "split_records") == [
-        ("t", 5, 40, 39 * 3 + 2, "crc32", 39 * 3 + fits, 1, 2)
-    ]
+    assert told(
+        partitioner, "topic", "partitions", "keys", "records", "partitioner", "explained_records", "split_keys", "split_records"
+    ) == [("t", 5, 40, 39 * 3 + 2, "crc32", 39 * 3 + fits, 1, 2)]
     assert sum(row["keys"] for row in load.collect()) == 41  # a key is one, in however many partitions it was found
 
 

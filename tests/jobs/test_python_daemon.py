@@ -18,7 +18,11 @@ def test_archives_go_where_spark_lies_in_the_installed_package() -> None:
 
 
 def test_archives_of_another_spark_stay() -> None:
-    for spark_home, path in ((None, [*ARCHIVES, str(HOME.parent)]), ("/spark", [*ARCHIVES, str(HOME.parent)]), (str(HOME), [*ARCHIVES, "/nothing"])):
+    for spark_home, path in (
+        (None, [*ARCHIVES, str(HOME.parent)]),
+        ("/spark", [*ARCHIVES, str(HOME.parent)]),
+        (str(HOME), [*ARCHIVES, "/nothing"]),
+    ):
         assert without_archives(path, spark_home) == path
 
 

@@ -17,7 +17,9 @@ from jobs import broker_restart, failover, ingest
 from jobs.lake import frame
 
 KILLED = Path(os.environ.get("TOPOLOGY_KILLED", Path(__file__).parents[1] / "snapshots" / "killed"))
-LINE = re.compile(r"^\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)(?:\tElr: (\S*)\tLastKnownElr: (\S*))?", re.M)
+LINE = re.compile(
+    r"^\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)(?:\tElr: (\S*)\tLastKnownElr: (\S*))?", re.M
+)
 State = tuple[int | None, frozenset[int], frozenset[int] | None, frozenset[int] | None]
 
 
@@ -56,7 +58,9 @@ def predicted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         shutil.copy(KILLED / story / "0-before.txt", source / story)
         racks = json.loads((KILLED / story / "scenario.json").read_text())["racks"]
         (source / story / "brokers.csv").write_text("broker_id,rack\n" + "".join(f"{id},{rack}\n" for id, rack in racks.items()))
-    tables = {table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)}
+    tables = {
+        table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
+    }
     asked = [("s", story, "test", dump, "what-if", gone, [], None, stopped, []) for story, dump, gone, stopped in CASES]
     of = {table: tables[table] if table in tables else spark.createDataFrame([], table.columns) for table in failover.READS}
     _, failed, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), of)
@@ -68,7 +72,9 @@ def predicted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.parametrize(("story", "dump", "gone", "stopped"), CASES, ids=lambda value: str(value).removesuffix(".txt"))
-def test_the_cluster_did_as_predicted(predicted: dict[tuple[str, str], dict[tuple[str, int], State]], story: str, dump: str, gone: list[int], stopped: bool) -> None:
+def test_the_cluster_did_as_predicted(
+    predicted: dict[tuple[str, str], dict[tuple[str, int], State]], story: str, dump: str, gone: list[int], stopped: bool
+) -> None:
     before, after = states(KILLED / story / "0-before.txt"), states(KILLED / story / dump)
     touched = predicted[story, dump]
     assert before.keys() == after.keys()
@@ -108,10 +114,14 @@ def returned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
         folder.mkdir(exist_ok=True)
         shutil.copy(KILLED / story / file, folder)
         racks = json.loads((KILLED / story / "scenario.json").read_text())["racks"]
-        (folder / "brokers.csv").write_text("broker_id,rack\n" + "".join(f"{id},{rack}\n" for id, rack in racks.items() if int(id) not in gone))
+        (folder / "brokers.csv").write_text(
+            "broker_id,rack\n" + "".join(f"{id},{rack}\n" for id, rack in racks.items() if int(id) not in gone)
+        )
         if "Elr: \t" in (KILLED / story / file).read_text():
             (folder / "features.txt").write_text("".join(f"Feature: {name}\tSupportedMinVersion: 0\tSupportedMaxVersion: 9\tFinalizedVersionLevel: 1\tEpoch: 1\n" for name in ("metadata.version", "eligible.leader.replicas.version")))  # fmt: skip
-    tables = {table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)}
+    tables = {
+        table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
+    }
     of = [tables[table] if table in tables else spark.createDataFrame([], table.columns) for table in broker_restart.READS]
     (restart,) = broker_restart.transform(*of, parameters={})
     return {(row.cluster_id, row.broker_id): row.revived_partitions for row in restart.collect()}

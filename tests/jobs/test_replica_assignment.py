@@ -7,14 +7,33 @@ from jobs.tables import BROKER, PARTITION, TOPIC
 from tests.jobs.rows import table
 
 SEED_000 = [[2, 1, 0], [0, 2, 1], [1, 0, 2], [2, 0, 1], [0, 1, 2], [1, 2, 0]]  # start index 2, shift 1
-RACK_AWARE = [[0, 3, 1], [3, 1, 5], [1, 5, 4], [5, 4, 2], [4, 2, 0], [2, 0, 3], [0, 4, 2], [3, 2, 0], [1, 0, 3], [5, 3, 1]]  # AdminUtils' own comment
+RACK_AWARE = [
+    [0, 3, 1],
+    [3, 1, 5],
+    [1, 5, 4],
+    [5, 4, 2],
+    [4, 2, 0],
+    [2, 0, 3],
+    [0, 4, 2],
+    [3, 2, 0],
+    [1, 0, 3],
+    [5, 3, 1],
+]  # AdminUtils' own comment
 
 
-def run(spark: SparkSession, racks: dict[int, str | None], topics: dict[str, list[list[int]]], **parameters: str) -> tuple[list[Row], dict[str, Row]]:
+def run(
+    spark: SparkSession, racks: dict[int, str | None], topics: dict[str, list[list[int]]], **parameters: str
+) -> tuple[list[Row], dict[str, Row]]:
     broker = table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": True} for id, rack in racks.items()))
-    topic = table(spark, TOPIC, *({"topic": name, "partitions": len(placed), "replication_factor": len(placed[0])} for name, placed in topics.items()))
+    topic = table(
+        spark, TOPIC, *({"topic": name, "partitions": len(placed), "replication_factor": len(placed[0])} for name, placed in topics.items())
+    )
     placed = [(name, p, replicas) for name, placed in topics.items() for p, replicas in enumerate(placed)]
-    partition = table(spark, PARTITION, *({"topic": name, "partition": p, "leader": replicas[0], "replicas": replicas, "isr": replicas} for name, p, replicas in placed))
+    partition = table(
+        spark,
+        PARTITION,
+        *({"topic": name, "partition": p, "leader": replicas[0], "replicas": replicas, "isr": replicas} for name, p, replicas in placed),
+    )
     assignment, placement = replica_assignment.transform(broker, topic, partition, parameters=parameters)
     return assignment.orderBy("topic", "partition").collect(), {row.topic: row for row in placement.collect()}
 

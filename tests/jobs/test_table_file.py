@@ -16,7 +16,9 @@ COLUMNS = list(LOG_DIR.schema)[1:]
 
 def rows(*of: tuple[str | None, int, str]) -> pa.Table:
     loose = pa.schema([field.with_nullable(True) for field in COLUMNS])
-    return pa.Table.from_pylist([{"cluster_id": cluster_id, "broker_id": broker_id, "log_dir": log_dir} for cluster_id, broker_id, log_dir in of], loose)
+    return pa.Table.from_pylist(
+        [{"cluster_id": cluster_id, "broker_id": broker_id, "log_dir": log_dir} for cluster_id, broker_id, log_dir in of], loose
+    )
 
 
 def test_pieces_are_one_file_that_tells_its_rows_and_bounds(tmp_path: Path) -> None:
@@ -28,7 +30,9 @@ def test_pieces_are_one_file_that_tells_its_rows_and_bounds(tmp_path: Path) -> N
     assert written.parent.name == "snapshot_id=2026-11-21T02%3A00"
     assert file.size_bytes == written.stat().st_size
     assert json.loads(file.stats) == {
-        "numRecords": 3, "minValues": {"cluster_id": "a", "broker_id": 1, "log_dir": "/d"}, "maxValues": {"cluster_id": "é", "broker_id": 10, "log_dir": "/z"},
+        "numRecords": 3,
+        "minValues": {"cluster_id": "a", "broker_id": 1, "log_dir": "/d"},
+        "maxValues": {"cluster_id": "é", "broker_id": 10, "log_dir": "/z"},
     }
     assert pq.read_table(written, partitioning=None)["broker_id"].to_pylist() == [7, 1, 10]
     assert pq.ParquetFile(written).num_row_groups == 1
@@ -42,7 +46,11 @@ def test_bounds_are_those_of_all_row_groups(tmp_path: Path, monkeypatch: pytest.
     file = writer.close()
     assert pq.ParquetFile(tmp_path / "log_dir" / file.path).num_row_groups == 3
     # A text that is too long for Parquet's own bounds has none here either.
-    assert json.loads(file.stats) == {"numRecords": 3, "minValues": {"cluster_id": "c", "broker_id": 2}, "maxValues": {"cluster_id": "c", "broker_id": 9}}
+    assert json.loads(file.stats) == {
+        "numRecords": 3,
+        "minValues": {"cluster_id": "c", "broker_id": 2},
+        "maxValues": {"cluster_id": "c", "broker_id": 9},
+    }
 
 
 def test_no_null_where_none_may_be(tmp_path: Path) -> None:

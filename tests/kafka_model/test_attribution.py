@@ -23,11 +23,18 @@ def placed(client: str, partitioner: str, partitions: int = 12) -> list[Found]:
     return [Found(bytes.fromhex(key), answer, 2) for key, answer in asked.items() if key and answer is not None]
 
 
-@pytest.mark.parametrize(("client", "partitioner", "told"), [
-    ("librdkafka", "consistent_random", "crc32"), ("librdkafka", "murmur2_random", "murmur2"), ("librdkafka", "fnv1a_random", "fnv1a"),
-    ("sarama", "hash", "fnv1a"), ("sarama", "reference_hash", "fnv1a_reference"), ("sarama", "unsigned_hash", "fnv1a_unsigned"),
-    ("sarama", "consistent_crc_hash", "crc32"),
-])
+@pytest.mark.parametrize(
+    ("client", "partitioner", "told"),
+    [
+        ("librdkafka", "consistent_random", "crc32"),
+        ("librdkafka", "murmur2_random", "murmur2"),
+        ("librdkafka", "fnv1a_random", "fnv1a"),
+        ("sarama", "hash", "fnv1a"),
+        ("sarama", "reference_hash", "fnv1a_reference"),
+        ("sarama", "unsigned_hash", "fnv1a_unsigned"),
+        ("sarama", "consistent_crc_hash", "crc32"),
+    ],
+)
 def test_real_clients_are_known_by_where_they_put_keys(client: str, partitioner: str, told: str) -> None:
     found = placed(client, partitioner)
     assert len(found) > 6

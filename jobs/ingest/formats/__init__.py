@@ -27,7 +27,24 @@ from jobs.ingest.formats import (
 
 # The first that recognises a dump reads it. kafka-get-offsets has the least to go by, and comes last.
 FORMATS = (
-    topology_capture, metadata_log, kafka_dump_log, kafka_topics, kafka_configs, kafka_reassign_partitions, kafka_log_dirs, kafka_share_groups,
-    kafka_consumer_groups, kafka_broker_api_versions, kafka_cluster, kafka_features, kafka_metadata_quorum, zookeeper, kcat,
-    cruise_control, capacity, key_sample, broker_list, kafka_get_offsets,
+    topology_capture,
+    metadata_log,
+    kafka_dump_log,
+    kafka_topics,
+    kafka_configs,
+    kafka_reassign_partitions,
+    kafka_log_dirs,
+    kafka_share_groups,
+    kafka_consumer_groups,
+    kafka_broker_api_versions,
+    kafka_cluster,
+    kafka_features,
+    kafka_metadata_quorum,
+    zookeeper,
+    kcat,
+    cruise_control,
+    capacity,
+    key_sample,
+    broker_list,
+    kafka_get_offsets,
 )

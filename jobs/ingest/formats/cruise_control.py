@@ -83,8 +83,15 @@ def _partition(entry: Any) -> Iterator[Fact]:
     if not replicas:
         raise Unreadable("replicas names no broker")
     yield PartitionLine(
-        topic_name(topic if isinstance(topic, str) else None), identifier(entry.get("partition"), "partition"),
-        None if leader == -1 else identifier(leader, "leader"), replicas, isr, None, None, None, None,
+        topic_name(topic if isinstance(topic, str) else None),
+        identifier(entry.get("partition"), "partition"),
+        None if leader == -1 else identifier(leader, "leader"),
+        replicas,
+        isr,
+        None,
+        None,
+        None,
+        None,
     )
 
 
@@ -113,7 +120,10 @@ def _load(entry: Any) -> Iterator[Fact]:
     if not isinstance(entry, dict):
         raise Unreadable("no JSON object")
     topic = entry.get("topic")
-    loads = [_number(entry.get(name), name, unit) for name, unit in (("cpu", 1), ("disk", 2**20), ("networkInbound", 2**10), ("networkOutbound", 2**10))]
+    loads = [
+        _number(entry.get(name), name, unit)
+        for name, unit in (("cpu", 1), ("disk", 2**20), ("networkInbound", 2**10), ("networkOutbound", 2**10))
+    ]
     if None in loads:
         raise Unreadable("a load is missing")
     yield PartitionRates(topic_name(topic if isinstance(topic, str) else None), identifier(entry.get("partition"), "partition"), *loads)

@@ -18,9 +18,7 @@ from jobs.ingest.facts import BrokerSeen
 NAME = "kafka-cluster"
 
 _HEADER = re.compile(r"^ID\s{1,64}HOST\s{1,512}PORT\s{1,64}RACK\s{1,512}(?:STATE\s{1,64})?ENDPOINT_TYPE[ \t\r]*$", re.MULTILINE)
-_NODE = re.compile(
-    r"([0-9]+)\s{1,64}\S+\s{1,512}[0-9]+\s{1,64}(\S.*?)\s{1,512}(?:(fenced|unfenced)\s{1,64})?(broker|controller)\s{0,64}"
-)
+_NODE = re.compile(r"([0-9]+)\s{1,64}\S+\s{1,512}[0-9]+\s{1,64}(\S.*?)\s{1,512}(?:(fenced|unfenced)\s{1,64})?(broker|controller)\s{0,64}")
 
 
 def recognises(dump: Dump) -> bool:

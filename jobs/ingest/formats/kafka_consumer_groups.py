@@ -29,8 +29,19 @@ _OFFSETS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "
 _MEMBERS = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
 _STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
 _EPOCHS = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
-_COLUMNS = {*_OFFSETS, *_MEMBERS, *_STATE, *_EPOCHS, "LEADER-EPOCH", "GROUP-INSTANCE-ID", "ASSIGNMENT", "UPGRADED", "GROUP-EPOCH",
-            "TARGET-ASSIGNMENT-EPOCH", "TYPE"}
+_COLUMNS = {
+    *_OFFSETS,
+    *_MEMBERS,
+    *_STATE,
+    *_EPOCHS,
+    "LEADER-EPOCH",
+    "GROUP-INSTANCE-ID",
+    "ASSIGNMENT",
+    "UPGRADED",
+    "GROUP-EPOCH",
+    "TARGET-ASSIGNMENT-EPOCH",
+    "TYPE",
+}
 _MAY_BE_BLANK = {"GROUP-INSTANCE-ID", "CLIENT-ID", "ASSIGNMENT-STRATEGY"}
 
 _COLUMN = re.compile(r"COORDINATOR \(ID\)|\S+")
@@ -93,7 +104,7 @@ def cells_of(line: str, header: dict[str, int]) -> dict[str, str | None]:
     cells = [line[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
     lined_up = all(
         (cell[:1] != " " or cell.isspace()) if cell.strip() else column in _MAY_BE_BLANK for column, cell in zip(header, cells, strict=True)
-    ) and all(line[start - 1:start] in ("", " ") for start in starts[1:])
+    ) and all(line[start - 1 : start] in ("", " ") for start in starts[1:])
     if not lined_up:
         cells = line.split(None, len(header) - 1)
         if len(cells) < len(header) or (len(cells[-1].split()) > 1 and [*header][-1] != "ASSIGNMENT"):
@@ -110,7 +121,7 @@ def _state_cells(line: str, header: dict[str, int]) -> dict[str, str | None]:
     if not match or len(before) != 2:
         raise Unreadable("no coordinator with its id")
     after = [*header][2:]
-    values = line[match.end():].split()
+    values = line[match.end() :].split()
     if len(values) == len(after) - 1:
         after.remove("ASSIGNMENT-STRATEGY")
     if len(values) != len(after):
@@ -125,8 +136,15 @@ def _offset(cells: dict[str, str | None]) -> GroupOffset | IdleMember:
     if cells["TOPIC"] is None and cells["PARTITION"] is None and member_id is not None:
         return IdleMember(group_id, member_id, host, client_id)
     return GroupOffset(
-        group_id, topic_name(cells["TOPIC"]), identifier(cells["PARTITION"], "PARTITION"), _number(cells, "CURRENT-OFFSET"),
-        _number(cells, "LOG-END-OFFSET"), _number(cells, "LAG"), member_id, host, client_id,
+        group_id,
+        topic_name(cells["TOPIC"]),
+        identifier(cells["PARTITION"], "PARTITION"),
+        _number(cells, "CURRENT-OFFSET"),
+        _number(cells, "LOG-END-OFFSET"),
+        _number(cells, "LAG"),
+        member_id,
+        host,
+        client_id,
     )
 
 
@@ -149,8 +167,14 @@ def _member(cells: dict[str, str | None]) -> MemberLine:
     if "CURRENT-EPOCH" in cells:
         protocol = "classic" if cells["CURRENT-EPOCH"] is None else "consumer"
     return MemberLine(
-        _required(cells, "GROUP"), _required(cells, "CONSUMER-ID"), cells.get("GROUP-INSTANCE-ID"), cells["HOST"], cells["CLIENT-ID"],
-        protocol, partitions, assignment,
+        _required(cells, "GROUP"),
+        _required(cells, "CONSUMER-ID"),
+        cells.get("GROUP-INSTANCE-ID"),
+        cells["HOST"],
+        cells["CLIENT-ID"],
+        protocol,
+        partitions,
+        assignment,
     )
 
 
@@ -171,8 +195,12 @@ def _state(cells: dict[str, str | None]) -> GroupState:
     if "GROUP-EPOCH" in cells:
         protocol = "classic" if cells["GROUP-EPOCH"] is None else "consumer"
     return GroupState(
-        _required(cells, "GROUP"), protocol, cells.get("ASSIGNMENT-STRATEGY"), cells["STATE"],
-        None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)"), identifier(cells["#MEMBERS"], "#MEMBERS"),
+        _required(cells, "GROUP"),
+        protocol,
+        cells.get("ASSIGNMENT-STRATEGY"),
+        cells["STATE"],
+        None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)"),
+        identifier(cells["#MEMBERS"], "#MEMBERS"),
     )
 
 
@@ -180,9 +208,7 @@ def _listed(cells: dict[str, str | None]) -> GroupListed:
     group_type, state = cells.get("TYPE"), cells.get("STATE")
     if group_type is not None and group_type not in _PROTOCOL_OF_TYPE:
         raise Unreadable(f"a group of type {group_type}")
-    return GroupListed(
-        _required(cells, "GROUP"), _PROTOCOL_OF_TYPE.get(group_type or "") or _PROTOCOL_OF_STATE.get(state or ""), state
-    )
+    return GroupListed(_required(cells, "GROUP"), _PROTOCOL_OF_TYPE.get(group_type or "") or _PROTOCOL_OF_STATE.get(state or ""), state)
 
 
 def _required(cells: dict[str, str | None], column: str) -> str:

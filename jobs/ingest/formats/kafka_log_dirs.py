@@ -88,8 +88,13 @@ def _replica(log: Any, broker_id: int, log_dir: str) -> ReplicaOnDisk:
     if not isinstance(future, bool):
         raise Unreadable("isFuture is neither true nor false")
     return ReplicaOnDisk(
-        broker_id, topic_name(topic), _id(partition, "partition"), future, log_dir,
-        whole_number(log["size"], "size"), None if lag == -1 else lag,
+        broker_id,
+        topic_name(topic),
+        _id(partition, "partition"),
+        future,
+        log_dir,
+        whole_number(log["size"], "size"),
+        None if lag == -1 else lag,
     )
 
 

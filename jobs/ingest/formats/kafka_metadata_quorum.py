@@ -16,7 +16,9 @@ from jobs.ingest.facts import ActiveController, ControllerSign, KafkaClusterId, 
 
 NAME = "kafka-metadata-quorum"
 
-_STATUS = re.compile(r"(ClusterId|LeaderId|LeaderEpoch|HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs|CurrentVoters|CurrentObservers):\s{0,64}(.*?)\s{0,64}")
+_STATUS = re.compile(
+    r"(ClusterId|LeaderId|LeaderEpoch|HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs|CurrentVoters|CurrentObservers):\s{0,64}(.*?)\s{0,64}"
+)
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REPLICATION = re.compile(r"([0-9]+)\s.*\s(Leader|Follower|Observer)\s{0,64}")
 _HEADER = re.compile(r"NodeId\s.*\bLogEndOffset\b.*")

@@ -25,20 +25,30 @@ NAME = "kafka-reassign-partitions"
 
 _CURRENT = "Current partition replica assignment"
 _WORDS = re.compile(
-    "|".join((
-        _CURRENT, r"Proposed partition reassignment configuration:?",
-        r"Save this to use as the --reassignment-json-file option during rollback",
-        r"Warning: You must run --verify periodically.*", r"The (?:inter-broker|replica-alter-dir) throttle limit was set to [0-9]+ B/s",
-        r"Successfully (?:started|cancelled) (?:partition )?reassignments?(?: of partitions)? .*", r"Current partition reassignments:",
-        r"No partition reassignments found\.", r"Status of partition reassignment:", r"Reassignment of (?:partition|replica) .*",
-        r"There is no active reassignment of partition .*", r"Clearing (?:broker|topic)-level throttles on .*",
-        r"Successfully started moving log directory to .*", r"None of the specified partition reassignments are active\.",
-    ))
+    "|".join(
+        (
+            _CURRENT,
+            r"Proposed partition reassignment configuration:?",
+            r"Save this to use as the --reassignment-json-file option during rollback",
+            r"Warning: You must run --verify periodically.*",
+            r"The (?:inter-broker|replica-alter-dir) throttle limit was set to [0-9]+ B/s",
+            r"Successfully (?:started|cancelled) (?:partition )?reassignments?(?: of partitions)? .*",
+            r"Current partition reassignments:",
+            r"No partition reassignments found\.",
+            r"Status of partition reassignment:",
+            r"Reassignment of (?:partition|replica) .*",
+            r"There is no active reassignment of partition .*",
+            r"Clearing (?:broker|topic)-level throttles on .*",
+            r"Successfully started moving log directory to .*",
+            r"None of the specified partition reassignments are active\.",
+        )
+    )
 )
 _LISTED = re.compile(r"([A-Za-z0-9._-]{1,249})-([0-9]{1,10}): replicas: ([0-9,]+)\.(?: adding: ([0-9,]+)\.)?(?: removing: ([0-9,]+)\.)?")
 _KNOWN_BY = re.compile(
     rf"^(?:{_CURRENT}|Proposed partition reassignment configuration|Current partition reassignments:|No partition reassignments found\.|"
-    r"Status of partition reassignment:)[ \t\r]*$", re.MULTILINE
+    r"Status of partition reassignment:)[ \t\r]*$",
+    re.MULTILINE,
 )
 _PLAN = re.compile(
     r'\{\s{0,99}(?:"version"\s{0,9}:\s{0,9}[0-9]{1,9}\s{0,9},\s{0,99})?"(?:partitions|topics)"\s{0,9}:\s{0,9}\['

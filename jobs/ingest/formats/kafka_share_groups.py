@@ -36,7 +36,8 @@ _COORDINATED = re.compile(r"(\S+)[ ]+\S*[ ]*\((-?[0-9]{1,10})\)[ ]+(\S+)[ ]+(?:\
 # Without --verbose the members' header is that of consumer groups, and what is assigned tells the two apart.
 _KNOWN_BY = re.compile(
     rf"^(?:{_OFFSETS.pattern}|{_STATE.pattern}|{_REMARK.pattern}|GROUP{_GAP}CONSUMER-ID.{{1,900}}MEMBER-EPOCH{_GAP}ASSIGNMENT[ ]{{0,300}}"
-    rf"|{_MEMBERS.pattern}\r?\n.{{1,1000}}[ ]{_ASSIGNED}[ ]{{0,300}})\r?$", re.MULTILINE
+    rf"|{_MEMBERS.pattern}\r?\n.{{1,1000}}[ ]{_ASSIGNED}[ ]{{0,300}})\r?$",
+    re.MULTILINE,
 )
 
 

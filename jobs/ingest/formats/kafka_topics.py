@@ -90,8 +90,11 @@ def _line(last_line: str, number: int, line: str, before: Callable[[], str]) -> 
 def _topic(match: re.Match[str]) -> TopicLine:
     topic, topic_id, partitions, replication_factor, configs = match.groups()
     return TopicLine(
-        topic_name(topic), topic_id and plain_text(topic_id, "TopicId"), identifier(partitions, "PartitionCount"),
-        identifier(replication_factor, "ReplicationFactor"), configs_of(configs),
+        topic_name(topic),
+        topic_id and plain_text(topic_id, "TopicId"),
+        identifier(partitions, "PartitionCount"),
+        identifier(replication_factor, "ReplicationFactor"),
+        configs_of(configs),
     )
 
 
@@ -109,8 +112,15 @@ def configs_of(text: str) -> dict[str, str]:
 def _partition(match: re.Match[str]) -> PartitionLine:
     topic, partition, leader, replicas, isr, adding, removing, elr, last_known_elr = match.groups()
     told = PartitionLine(
-        topic_name(topic), _id(partition, "Partition"), None if leader in ("none", "-1") else _id(leader, "Leader"),
-        _broker_ids(replicas), _broker_ids(isr), _broker_ids(elr), _broker_ids(last_known_elr), _broker_ids(adding), _broker_ids(removing),
+        topic_name(topic),
+        _id(partition, "Partition"),
+        None if leader in ("none", "-1") else _id(leader, "Leader"),
+        _broker_ids(replicas),
+        _broker_ids(isr),
+        _broker_ids(elr),
+        _broker_ids(last_known_elr),
+        _broker_ids(adding),
+        _broker_ids(removing),
     )
     if not told.replicas:
         raise Unreadable("Replicas names no broker")

@@ -57,8 +57,15 @@ def _partition(topic: str, partition: Any) -> PartitionLine:
     if not replicas:
         raise Unreadable("replicas names no broker")
     return PartitionLine(
-        topic, identifier(_of(partition, "partition"), "partition"), None if leader == -1 else identifier(leader, "leader"),
-        replicas, isr, None, None, None, None,
+        topic,
+        identifier(_of(partition, "partition"), "partition"),
+        None if leader == -1 else identifier(leader, "leader"),
+        replicas,
+        isr,
+        None,
+        None,
+        None,
+        None,
     )
 
 

@@ -1,4 +1,4 @@
-'''A key sample: how many records, of how many bytes, producers sent under each key. CSV with a header, Parquet, or JSON lines.
+"""A key sample: how many records, of how many bytes, producers sent under each key. CSV with a header, Parquet, or JSON lines.
 
     topic,key,records,size_bytes            topic,key_hex,records,bytes,partition
     orders,k1,10,1200                       orders,6b31,10,1200,
@@ -11,7 +11,7 @@
 An observed_partition is where the records were found, whoever chose it. A key is text, or the bytes that key_hex or key_base64 spells. In Parquet and JSON null is no key, and a text or binary of no length the
 empty one. Rows of the same topic, key and partition (and observed partition) add up. In a CSV a key may hold commas, quotes and line ends, if it is quoted.
 Parquet's lines are its rows.
-'''
+"""
 
 from __future__ import annotations
 
@@ -33,10 +33,16 @@ from jobs.ingest.facts import KeySample
 
 NAME = "key-sample"
 
-SCHEMA = pa.schema([
-    ("topic", pa.string()), ("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()), ("size_bytes", pa.int64()),
-    ("observed_partition", pa.int32()),
-])
+SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("key", pa.binary()),
+        ("partition", pa.int32()),
+        ("records", pa.int64()),
+        ("size_bytes", pa.int64()),
+        ("observed_partition", pa.int32()),
+    ]
+)
 _PARQUET = b"PAR1"
 _REQUIRED = {"topic", "records", "size_bytes"}
 _MOST = 10**15  # of records and bytes in a row, so that sums stay within a BIGINT
@@ -206,14 +212,18 @@ def _parquet(dump: Dump, columns: dict[str, int]) -> Iterator[Told | Rejected]:
 def _cast(read: pa.Table, columns: dict[str, int]) -> pa.Table:
     read = read.rename_columns(["size_bytes" if name == "bytes" else name for name in read.column_names])
     [name] = _spelt(columns)
-    return pa.table({
-        "topic": read["topic"].cast(pa.string()),
-        "key": read[name].cast(pa.binary() if name == "key" else pa.string()),
-        "partition": read["partition"].cast(pa.int64()) if "partition" in columns else pa.nulls(len(read), pa.int64()),
-        "records": read["records"].cast(pa.int64()),
-        "size_bytes": read["size_bytes"].cast(pa.int64()),
-        "observed_partition": read["observed_partition"].cast(pa.int64()) if "observed_partition" in columns else pa.nulls(len(read), pa.int64()),
-    })
+    return pa.table(
+        {
+            "topic": read["topic"].cast(pa.string()),
+            "key": read[name].cast(pa.binary() if name == "key" else pa.string()),
+            "partition": read["partition"].cast(pa.int64()) if "partition" in columns else pa.nulls(len(read), pa.int64()),
+            "records": read["records"].cast(pa.int64()),
+            "size_bytes": read["size_bytes"].cast(pa.int64()),
+            "observed_partition": read["observed_partition"].cast(pa.int64())
+            if "observed_partition" in columns
+            else pa.nulls(len(read), pa.int64()),
+        }
+    )
 
 
 def _sound(told: pa.Table, name: str) -> pa.ChunkedArray:
@@ -221,8 +231,10 @@ def _sound(told: pa.Table, name: str) -> pa.ChunkedArray:
     tests = [
         pc.match_substring_regex(told["topic"], "^[a-zA-Z0-9._-]{1,249}$"),
         pc.invert(pc.is_in(told["topic"], pa.array([".", ".."]))),
-        *(pc.greater_equal(told[name].fill_null(least), 0) for name, least in (("records", -1), ("size_bytes", -1), ("partition", 0),
-                                                                         ("observed_partition", 0))),
+        *(
+            pc.greater_equal(told[name].fill_null(least), 0)
+            for name, least in (("records", -1), ("size_bytes", -1), ("partition", 0), ("observed_partition", 0))
+        ),
         pc.less_equal(told["records"], _MOST),
         pc.less_equal(told["size_bytes"], _MOST),
         *(pc.less_equal(told[name].fill_null(0), 2**31 - 1) for name in ("partition", "observed_partition")),
@@ -240,7 +252,8 @@ def row_of(
         topic_name(topic),
         _unspelt(key, spelt) if isinstance(key, str) else key,
         None if partition is None else identifier(partition, "partition"),
-        whole_number(records, "records", most=_MOST), whole_number(size_bytes, "bytes", most=_MOST),
+        whole_number(records, "records", most=_MOST),
+        whole_number(size_bytes, "bytes", most=_MOST),
         None if observed_partition is None else identifier(observed_partition, "observed_partition"),
     )
 

@@ -157,8 +157,12 @@ def _partition(topic: str, told: dict[str, Any]) -> PartitionLine:
     )
     leader = told.get("leader")
     return PartitionLine(
-        topic, _id(told, "partition"), None if leader is None else identifier(leader, "leader"), replicas,
-        broker_ids(told.get("isr"), "isr"), *lists,
+        topic,
+        _id(told, "partition"),
+        None if leader is None else identifier(leader, "leader"),
+        replicas,
+        broker_ids(told.get("isr"), "isr"),
+        *lists,
     )
 
 
@@ -182,8 +186,13 @@ def _log_dirs_of(told: dict[str, Any], line: int) -> Entries:
 def _replica(broker_id: int, log_dir: str, told: dict[str, Any]) -> ReplicaOnDisk:
     lag = whole_number(told.get("offset_lag"), "offset_lag", least=-(2**63))
     return ReplicaOnDisk(
-        broker_id, topic_name(_text(told, "topic")), _id(told, "partition"), _flag(told, "future"), log_dir,
-        whole_number(told.get("size_bytes"), "size_bytes"), None if lag == -1 else lag,
+        broker_id,
+        topic_name(_text(told, "topic")),
+        _id(told, "partition"),
+        _flag(told, "future"),
+        log_dir,
+        whole_number(told.get("size_bytes"), "size_bytes"),
+        None if lag == -1 else lag,
     )
 
 
@@ -191,8 +200,12 @@ def _group(told: dict[str, Any], line: int) -> Entries:
     group_id, protocol, members, offsets = _text(told, "group"), _text(told, "protocol"), _list(told, "members"), _list(told, "offsets")
     coordinator = told.get("coordinator_id")
     state = GroupState(
-        group_id, protocol, _optional_text(told, "assignor"), _optional_text(told, "state"),
-        None if coordinator is None else identifier(coordinator, "coordinator_id"), len(members),
+        group_id,
+        protocol,
+        _optional_text(told, "assignor"),
+        _optional_text(told, "state"),
+        None if coordinator is None else identifier(coordinator, "coordinator_id"),
+        len(members),
     )
     yield Told(line, {"group": group_id}, state)
     holders: dict[tuple[str, int], MemberLine] = {}
@@ -214,8 +227,15 @@ def _member(group_id: str, protocol: str, told: dict[str, Any]) -> MemberLine:
     if len(set(assignment)) < len(assignment):
         raise Unreadable("a partition is assigned twice")
     return MemberLine(
-        group_id, _text(told, "member_id"), _optional_text(told, "group_instance_id"), _optional_text(told, "host"),
-        _optional_text(told, "client_id"), protocol, len(assignment), assignment, _optional_text(told, "rack"),
+        group_id,
+        _text(told, "member_id"),
+        _optional_text(told, "group_instance_id"),
+        _optional_text(told, "host"),
+        _optional_text(told, "client_id"),
+        protocol,
+        len(assignment),
+        assignment,
+        _optional_text(told, "rack"),
         tuple(topic_name(topic) for topic in _list(told, "topics")) if told.get("topics") is not None else None,
         _optional_text(told, "topic_regex"),
     )
@@ -254,8 +274,17 @@ def _nothing(told: dict[str, Any], line: int) -> Entries:
 
 
 _KINDS: dict[str, Callable[[dict[str, Any], int], Entries]] = {
-    "capture": _capture, "broker": _broker, "controller": _controller, "feature": _feature, "configs_of": _configs_of, "topic": _topic,
-    "log_dirs_of": _log_dirs_of, "group": _group, "keys_of": _keys_of, "untold": _untold, "end": _nothing,
+    "capture": _capture,
+    "broker": _broker,
+    "controller": _controller,
+    "feature": _feature,
+    "configs_of": _configs_of,
+    "topic": _topic,
+    "log_dirs_of": _log_dirs_of,
+    "group": _group,
+    "keys_of": _keys_of,
+    "untold": _untold,
+    "end": _nothing,
 }
 
 

@@ -74,7 +74,7 @@ def _znode(number: int, line: str) -> tuple[int, str, str, Any] | Rejected:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         return Rejected(number, re.sub('"config.*', "...", line), str(e) if isinstance(e, Unreadable) else "no JSON object with a path")
     start = _ROOT.search(path)  # what is before it is the chroot
-    return number, line, path[start.start():] if start else path, data
+    return number, line, path[start.start() :] if start else path, data
 
 
 def _shown(line: str, path: str) -> str:
@@ -94,8 +94,11 @@ def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
         topic_id = data.get("topic_id")
         first = min(partitions, key=lambda partition: identifier(partition, "a partition"))
         yield TopicLine(
-            topic_name(match[1]), None if topic_id is None else plain_text(topic_id, "topic_id"), len(partitions),
-            len(broker_ids(partitions[first], "replicas")), {},
+            topic_name(match[1]),
+            None if topic_id is None else plain_text(topic_id, "topic_id"),
+            len(partitions),
+            len(broker_ids(partitions[first], "replicas")),
+            {},
         )
     elif path == "/cluster/id":
         yield KafkaClusterId(plain_text(_of(_object(data), "id"), "id"))
@@ -120,8 +123,15 @@ def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[s
     if not replicas:
         raise Unreadable("replicas names no broker")
     return PartitionLine(
-        topic_name(topic), identifier(partition, "the partition"), None if leader == -1 else identifier(leader, "leader"), replicas,
-        broker_ids(_of(state, "isr"), "isr"), None, None, adding, removing,
+        topic_name(topic),
+        identifier(partition, "the partition"),
+        None if leader == -1 else identifier(leader, "leader"),
+        replicas,
+        broker_ids(_of(state, "isr"), "isr"),
+        None,
+        None,
+        adding,
+        removing,
     )
 
 

@@ -28,16 +28,28 @@ def test_names_of_librdkafka_are_those_of_java(tmp_path: Path) -> None:
     for name in ("cert", "key"):
         (tmp_path / f"{name}.pem").write_text(f"-----BEGIN {name}-----\n")
     extra = {
-        "bootstrap.servers": "b:1", "sasl.mechanisms": "PLAIN", "sasl.username": "me", "sasl.password": "pw",
+        "bootstrap.servers": "b:1",
+        "sasl.mechanisms": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "pw",
         "security.protocol": "sasl_ssl",
-        "ssl.ca.location": "/ca.pem", "ssl.certificate.location": str(tmp_path / "cert.pem"), "ssl.key.location": str(tmp_path / "key.pem"),
-        "ssl.key.password": "kp", "allow.auto.create.topics": False,
+        "ssl.ca.location": "/ca.pem",
+        "ssl.certificate.location": str(tmp_path / "cert.pem"),
+        "ssl.key.location": str(tmp_path / "key.pem"),
+        "ssl.key.password": "kp",
+        "allow.auto.create.topics": False,
     }
     assert from_airflow(None, None, None, None, extra) == {
-        "bootstrap.servers": "b:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+        "bootstrap.servers": "b:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
         "sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="pw";',
-        "ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem", "ssl.keystore.type": "PEM",
-        "ssl.keystore.certificate.chain": "-----BEGIN cert-----\n", "ssl.keystore.key": "-----BEGIN key-----\n", "ssl.key.password": "kp",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/ca.pem",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": "-----BEGIN cert-----\n",
+        "ssl.keystore.key": "-----BEGIN key-----\n",
+        "ssl.key.password": "kp",
         "allow.auto.create.topics": "false",
     }
 

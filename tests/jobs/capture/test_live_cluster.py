@@ -30,11 +30,14 @@ from tests.cluster.zookeeper import zookeeper_cluster
 
 pytestmark = pytest.mark.kafka
 SHARE_DUMPS = {
-    f"kafka-share-groups-{what}": ("kafka-share-groups", "--describe", "--all-groups", f"--{what}") for what in ("offsets", "members", "state")
+    f"kafka-share-groups-{what}": ("kafka-share-groups", "--describe", "--all-groups", f"--{what}")
+    for what in ("offsets", "members", "state")
 }
 # What a capture tells and these dumps do not; of all else the tables are the same.
 ONLY_CAPTURED = {
-    "cluster": ("sources", "captured_at"), "log_dir": ("capacity_bytes", "total_bytes", "usable_bytes"), "partition": ("log_start_offset",),
+    "cluster": ("sources", "captured_at"),
+    "log_dir": ("capacity_bytes", "total_bytes", "usable_bytes"),
+    "partition": ("log_start_offset",),
     "group_member": ("rack", "topics", "topic_regex"),
 }
 # Groups commit over and over, so that the logs of their own topics grow.
@@ -109,7 +112,8 @@ def tables(source: Path) -> dict[str, pa.Table]:
 def same_but_for(tables: Mapping[str, pa.Table], untold: Mapping[str, tuple[str, ...]]) -> dict[str, list[dict[str, Any]]]:
     rows = {
         name: table.drop_columns([*untold.get(name, ())]).to_pylist()
-        for name, table in tables.items() if name not in ("input_file", "rejected_input")
+        for name, table in tables.items()
+        if name not in ("input_file", "rejected_input")
     }
     for name, columns in GROWING.items():
         for row in rows[name]:
@@ -128,7 +132,11 @@ def dump(kafka: Cluster, folder: Path, asked: Mapping[str, Sequence[str]]) -> No
 def by_librdkafka(security: Security, mechanism: str) -> dict[str, str]:
     """What an Airflow connection of the conn type kafka has in its extra."""
     files = {"ca": security.certificate, "certificate": security.client_certificate, "key": security.client_key}
-    return {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, **{f"ssl.{name}.location": str(path) for name, path in files.items()}}
+    return {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        **{f"ssl.{name}.location": str(path) for name, path in files.items()},
+    }
 
 
 def test_a_broker_that_is_down_is_a_fact_and_no_failure(live: Live) -> None:
@@ -186,8 +194,7 @@ def test_a_capture_is_the_same_tables_as_what_kafka_s_tools_say(settled: Live) -
 def steady(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A capture without what time alone changes: the quorum's log and the groups' grow by themselves, the disk is used by others."""
     return [
-        line for line in told
-        if not line.keys() & {"capture", "controller", "log_dirs_of"} and not line.get("topic", "").startswith("__")
+        line for line in told if not line.keys() & {"capture", "controller", "log_dirs_of"} and not line.get("topic", "").startswith("__")
     ]
 
 

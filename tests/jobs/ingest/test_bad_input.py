@@ -48,7 +48,8 @@ def test_bytes_of_another_encoding_spoil_their_line_only() -> None:
     text = LINE.encode() + "\tTopic: größe\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n".encode("latin-1")
     reading = read_dump(text)
     assert (len(reading.told), [(refused.line, refused.reason) for refused in reading.rejected]) == (
-        1, [(2, "no name that Kafka allows for a topic")]
+        1,
+        [(2, "no name that Kafka allows for a topic")],
     )
 
 

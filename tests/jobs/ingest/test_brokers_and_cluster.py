@@ -30,14 +30,16 @@ def test_api_versions_tell_brokers_racks_and_kraft() -> None:
         "\tDescribeQuorum(55): 0 to 2 [usable: 2]\n)\nhost2:9092 (id: 2 rack: null isFenced: true) -> ERROR: gone\n"
     )
     assert read(text, "kafka-broker-api-versions") == (
-        [BrokerSeen(1, "eu west (a)", False), ControllerSign("kraft"), BrokerSeen(2, None, True)], []
+        [BrokerSeen(1, "eu west (a)", False), ControllerSign("kraft"), BrokerSeen(2, None, True)],
+        [],
     )
 
 
 def test_api_versions_of_a_zookeeper_cluster() -> None:
     text = "h:9092 (id: 1 rack: a) -> (\n\tLeaderAndIsr(4): 0 to 7 [usable: 7],\n\tDescribeQuorum(55): UNSUPPORTED\n)\n?\n"
     assert read(text, "kafka-broker-api-versions") == (
-        [BrokerSeen(1, "a", False), ControllerSign("zookeeper")], [(5, "neither the line of a broker nor that of an API")]
+        [BrokerSeen(1, "a", False), ControllerSign("zookeeper")],
+        [(5, "neither the line of a broker nor that of an API")],
     )
 
 
@@ -61,7 +63,9 @@ def test_list_endpoints_without_fenced_brokers_and_of_controllers() -> None:
     "text",
     [
         "broker_id,rack\n1,a\n2,\n",
-        'broker_id,rack\r\n"1","a"\r\n2,""\r\n', "rack;broker_id\na;1\n;2\n", "id\track\thost\n1\ta\th\n2\t\th\n",
+        'broker_id,rack\r\n"1","a"\r\n2,""\r\n',
+        "rack;broker_id\na;1\n;2\n",
+        "id\track\thost\n1\ta\th\n2\t\th\n",
         json.dumps([{"broker_id": 1, "rack": "a"}, {"broker_id": 2, "rack": None}]),
         json.dumps({"brokers": [{"id": 1, "rack": "a"}, {"id": "2"}]}, indent=1),
         json.dumps({"cluster_id": "x", "controller": 3, "nodes": [{"id": 1, "rack": "a"}, {"id": 2, "rack": ""}]}),
@@ -73,10 +77,12 @@ def test_list_of_brokers_in_any_dress(text: str) -> None:
 
 def test_bad_brokers_of_a_list_are_rejected() -> None:
     assert read("broker_id,rack\n-1,a\n3\n4,b\n", "broker-list") == (
-        [BrokerListed(4, "b")], [(2, "the broker's id is not within 0 and 2147483647"), (3, "fewer columns than the header")]
+        [BrokerListed(4, "b")],
+        [(2, "the broker's id is not within 0 and 2147483647"), (3, "fewer columns than the header")],
     )
     assert read('[{"id": 1, "rack": 5}, 7, {"rack": "a"}, {"id": 1, "rack": "b"}]', "broker-list") == (
-        [BrokerListed(1, "b")], [(1, "rack is no text"), (1, "no JSON object"), (1, "the broker's id is no whole number")]
+        [BrokerListed(1, "b")],
+        [(1, "rack is no text"), (1, "no JSON object"), (1, "the broker's id is no whole number")],
     )
 
 
@@ -87,7 +93,8 @@ def test_features_are_told() -> None:
         "Feature: x\n"
     )
     assert read(text, "kafka-features") == (
-        [FeatureLevel("metadata.version", "4.3-IV0"), FeatureLevel("kraft.version", "0")], [(3, "not the line of a feature")]
+        [FeatureLevel("metadata.version", "4.3-IV0"), FeatureLevel("kraft.version", "0")],
+        [(3, "not the line of a feature")],
     )
 
 
@@ -98,11 +105,18 @@ def test_a_quorum_is_a_sign_of_kraft_and_tells_who_leads_and_votes() -> None:
     sign = ControllerSign("kraft")
     assert read(status, "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2), QuorumVoters((1, 2, 3))], [])
     assert read(newer, "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2), QuorumVoters((2, 3))], [])
-    assert read(status.replace("LeaderId:               2", "LeaderId:               -1"), "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, QuorumVoters((1, 2, 3))], [])
-    assert read(status.replace("[1,2,3]", "[1,x]"), "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2)], [(4, "CurrentVoters is no list of voters")])
+    assert read(status.replace("LeaderId:               2", "LeaderId:               -1"), "kafka-metadata-quorum") == (
+        [KafkaClusterId("x"), sign, QuorumVoters((1, 2, 3))],
+        [],
+    )
+    assert read(status.replace("[1,2,3]", "[1,x]"), "kafka-metadata-quorum") == (
+        [KafkaClusterId("x"), sign, ActiveController(2)],
+        [(4, "CurrentVoters is no list of voters")],
+    )
     replication += "3\tAAAA\t152\t0\tFollower  \t\n7\tAAAA\t152\t0\tObserver  \t\n"
     assert read(replication, "kafka-metadata-quorum") == (
-        [ActiveController(2), sign, QuorumVoters((2, 3))], [(3, "neither of the quorum's status nor of its replication")]
+        [ActiveController(2), sign, QuorumVoters((2, 3))],
+        [(3, "neither of the quorum's status nor of its replication")],
     )
 
 
@@ -114,23 +128,39 @@ def test_end_offsets_are_told() -> None:
 
 
 def test_capacity_in_each_form() -> None:
-    text = json.dumps({"brokerCapacities": [
-        {"brokerId": "-1", "capacity": {"DISK": "100000", "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}, "doc": "default"},
-        {"brokerId": "0", "capacity": {"DISK": {"/d1": "1", "/d2": "2"}, "CPU": {"num.cores": "8"}, "NW_IN": 1, "NW_OUT": 2.5}},
-        {"brokerId": "1", "capacity": {"CPU": "50"}},
-    ]}, indent=2)
+    text = json.dumps(
+        {
+            "brokerCapacities": [
+                {"brokerId": "-1", "capacity": {"DISK": "100000", "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}, "doc": "default"},
+                {"brokerId": "0", "capacity": {"DISK": {"/d1": "1", "/d2": "2"}, "CPU": {"num.cores": "8"}, "NW_IN": 1, "NW_OUT": 2.5}},
+                {"brokerId": "1", "capacity": {"CPU": "50"}},
+            ]
+        },
+        indent=2,
+    )
     mib = 1024.0 * 1024
-    assert read(text, "capacity.json") == ([
-        BrokerCapacity(-1, 100000 * mib, None, 10240000.0, 10240000.0, 100.0),
-        BrokerCapacity(0, 3 * mib, {"/d1": mib, "/d2": 2 * mib}, 1024.0, 2560.0, 800.0),
-        BrokerCapacity(1, None, None, None, None, 50.0),
-    ], [])
+    assert read(text, "capacity.json") == (
+        [
+            BrokerCapacity(-1, 100000 * mib, None, 10240000.0, 10240000.0, 100.0),
+            BrokerCapacity(0, 3 * mib, {"/d1": mib, "/d2": 2 * mib}, 1024.0, 2560.0, 800.0),
+            BrokerCapacity(1, None, None, None, None, 50.0),
+        ],
+        [],
+    )
 
 
 def test_bad_capacities_are_rejected() -> None:
-    entries = '{"brokerId": "x", "capacity": {}}, {"brokerId": 1}, {"brokerId": 2, "capacity": {"DISK": "NaN"}}, 4, ' \
+    entries = (
+        '{"brokerId": "x", "capacity": {}}, {"brokerId": 1}, {"brokerId": 2, "capacity": {"DISK": "NaN"}}, 4, '
         '{"brokerId": 3, "capacity": {"NW_IN": 1e400}}'
-    assert read(f'{{"brokerCapacities": [{entries}]}}', "capacity.json") == ([], [
-        (1, "brokerId is no whole number"), (1, "no capacity is told"), (1, "DISK is no number"), (1, "no capacity is told"),
-        (1, "NW_IN is no number"),
-    ])
+    )
+    assert read(f'{{"brokerCapacities": [{entries}]}}', "capacity.json") == (
+        [],
+        [
+            (1, "brokerId is no whole number"),
+            (1, "no capacity is told"),
+            (1, "DISK is no number"),
+            (1, "no capacity is told"),
+            (1, "NW_IN is no number"),
+        ],
+    )

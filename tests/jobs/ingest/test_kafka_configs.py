@@ -46,7 +46,8 @@ def test_only_what_is_set_is_told() -> None:
     assert facts(text) == [ConfigTold("topic", "t", "a.b", "1"), ConfigTold("topic", "t", "c", "x y,z")]
     assert facts("Dynamic configs for client-metric m are:\n" + LINE.format("a", "1", "DYNAMIC")) == []
     assert facts("Configs for topic 't' are retention.ms=1,cleanup.policy=compact,delete\n") == [
-        ConfigTold("topic", "t", "retention.ms", "1"), ConfigTold("topic", "t", "cleanup.policy", "compact,delete"),
+        ConfigTold("topic", "t", "retention.ms", "1"),
+        ConfigTold("topic", "t", "cleanup.policy", "compact,delete"),
     ]
 
 
@@ -60,19 +61,24 @@ def test_topic_inherits_the_clusters_default_unless_it_says_otherwise() -> None:
 
 def test_topic_inherits_from_the_brokers_only_what_all_of_them_have() -> None:
     listed = "broker_id,rack\n1,\n2,\n"
+
     def one(broker: int, value: str) -> str:
         return OF_BROKER.format(broker) + LINE.format("min.insync.replicas", value, STATIC)
+
     assert "min.insync.replicas" not in configs(brokers=listed, a=one(1, "2"))
     assert "min.insync.replicas" not in configs(brokers=listed, a=one(1, "2") + one(2, "3"))
     assert configs(brokers=listed, a=one(1, "2") + one(2, "2"))["min.insync.replicas"] == "2"
-    assert configs(brokers=listed, a=one(1, "3") + one(2, "3") + OF_ALL + LINE.format("min.insync.replicas", "2", "D"))[
-        "min.insync.replicas"
-    ] == "3"
+    assert (
+        configs(brokers=listed, a=one(1, "3") + one(2, "3") + OF_ALL + LINE.format("min.insync.replicas", "2", "D"))["min.insync.replicas"]
+        == "3"
+    )
 
 
 def test_config_that_differs_from_kafka_topics_is_told_with_both_values() -> None:
-    found = merged(topics=TOPIC.format("t", 1, "retention.ms=7") + PARTITION.format("t", 0, 1, "1,2", "1,2"),
-                   a=OF_TOPIC + LINE.format("retention.ms", "8", "D"))
+    found = merged(
+        topics=TOPIC.format("t", 1, "retention.ms=7") + PARTITION.format("t", 0, 1, "1,2", "1,2"),
+        a=OF_TOPIC + LINE.format("retention.ms", "8", "D"),
+    )
     assert rejects(found) == [
         ("a", 2, "topics, line 1, tells otherwise: retention.ms 7, not 8 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)")
     ]
@@ -82,8 +88,10 @@ def test_config_that_differs_from_kafka_topics_is_told_with_both_values() -> Non
     ("text", "refused"),
     [
         (LINE.format("a", "secret", "D") + OF_ALL, (1, "  a=...", "it is not told whose config it is")),
-        (OF_ALL + LINE.format("min.insync.replicas", "99999999999", "D"),
-         (2, "  min.insync.replicas=...", "min.insync.replicas is not within 0 and 2147483647")),
+        (
+            OF_ALL + LINE.format("min.insync.replicas", "99999999999", "D"),
+            (2, "  min.insync.replicas=...", "min.insync.replicas is not within 0 and 2147483647"),
+        ),
         (OF_ALL + "  password=secret\n", (2, "  password=...", "not the line of a config")),
         ("Dynamic configs for topic a/b are:\n", (1, "Dynamic configs for topic a/b are:", "no name that Kafka allows for a topic")),
     ],

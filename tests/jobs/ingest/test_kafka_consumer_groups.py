@@ -97,13 +97,15 @@ def test_static_and_dynamic_members_of_one_group() -> None:
     header = (*MEMBERS[:2], "GROUP-INSTANCE-ID", *MEMBERS[2:], "ASSIGNMENT")
     text = table(header, ("g", "m1", "static-1", "/h", "c", 1, "orders(0)"), ("g", "m2", "", "/h", "c", 0, "-"))
     assert facts(text) == [
-        MemberLine("g", "m1", "static-1", "/h", "c", None, 1, (("orders", 0),)), MemberLine("g", "m2", None, "/h", "c", None, 0, ()),
+        MemberLine("g", "m1", "static-1", "/h", "c", None, 1, (("orders", 0),)),
+        MemberLine("g", "m2", None, "/h", "c", None, 0, ()),
     ]
 
 
 def test_members_without_verbose_tell_no_assignment() -> None:
     assert facts(table(MEMBERS, ("g", "m1", "/h", "c", 2), ("g", "m2", "/h", "c", 0))) == [
-        MemberLine("g", "m1", None, "/h", "c", None, 2, None), MemberLine("g", "m2", None, "/h", "c", None, 0, ()),
+        MemberLine("g", "m1", None, "/h", "c", None, 2, None),
+        MemberLine("g", "m2", None, "/h", "c", None, 0, ()),
     ]
 
 
@@ -126,20 +128,23 @@ def test_epochs_of_a_state_tell_the_protocol() -> None:
 
 def test_list_with_type_and_state_is_told() -> None:
     assert facts(table(("GROUP", "TYPE", "STATE"), ("g", "Consumer", "Stable"), ("h", "Classic", "Empty"))) == [
-        GroupListed("g", "consumer", "Stable"), GroupListed("h", "classic", "Empty"),
+        GroupListed("g", "consumer", "Stable"),
+        GroupListed("h", "classic", "Empty"),
     ]
     assert facts(table(("GROUP", "STATE"), ("g", "Reconciling"))) == [GroupListed("g", "consumer", "Reconciling")]
 
 
 def test_group_without_members_is_told_by_a_remark() -> None:
     assert facts("\nConsumer group 'g-orders' has no active members.\n\nWarning: Consumer group 'h' is rebalancing.\n") == [
-        GroupRemark("g-orders", "Empty"), GroupRemark("h", None),
+        GroupRemark("g-orders", "Empty"),
+        GroupRemark("h", None),
     ]
 
 
 def test_one_file_may_hold_all_tables() -> None:
     text = (
-        table(STATE, ("g", "h:1  (2)", "range", "Stable", 1)) + table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 1, "orders(0)"))
+        table(STATE, ("g", "h:1  (2)", "range", "Stable", 1))
+        + table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 1, "orders(0)"))
         + table(OFFSETS, ("g", "orders", 0, 1, 1, 0, "m", "/h", "c"))
     )
     assert [type(fact) for fact in facts(text)] == [GroupState, MemberLine, GroupOffset]

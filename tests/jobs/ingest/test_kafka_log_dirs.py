@@ -18,7 +18,9 @@ def test_broker_log_dir_and_log_are_told() -> None:
     reading = read_dump(dump(LOG))
     assert reading.format == "kafka-log-dirs"
     assert [told.fact for told in reading.told] == [
-        LogDirsAnswer(1), LogDirLine(1, "/d1", None), ReplicaOnDisk(1, "a-b", 12, False, "/d1", 5389, 3)
+        LogDirsAnswer(1),
+        LogDirLine(1, "/d1", None),
+        ReplicaOnDisk(1, "a-b", 12, False, "/d1", 5389, 3),
     ]
     assert {told.line for told in reading.told} == {3}
     assert reading.rejected == []
@@ -69,7 +71,8 @@ def test_truncated_json_is_one_rejected_entry_that_says_why() -> None:
 def test_warnings_around_the_json_are_rejected_line_by_line() -> None:
     reading = read_dump(b"[2026-11-21 09:45:00] WARN first\n" + dump(LOG) + b"last words\n")
     assert [(rejected.line, rejected.entry) for rejected in reading.rejected] == [
-        (1, "[2026-11-21 09:45:00] WARN first"), (5, "last words"),
+        (1, "[2026-11-21 09:45:00] WARN first"),
+        (5, "last words"),
     ]
     assert len(reading.told) == 3
 

@@ -24,9 +24,15 @@ def facts(text: str) -> list[object]:
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
 @pytest.mark.parametrize("action", ["generate", "execute", "list", "verify"])
 def test_every_line_that_kafka_printed_is_understood(version: str, action: str) -> None:
-    assert len(facts((RECORDED / version / f"kafka-reassign-partitions-{action}.txt").read_text())) == {
-        "generate": 8, "execute": 2, "list": 1, "verify": 0,
-    }[action]
+    assert (
+        len(facts((RECORDED / version / f"kafka-reassign-partitions-{action}.txt").read_text()))
+        == {
+            "generate": 8,
+            "execute": 2,
+            "list": 1,
+            "verify": 0,
+        }[action]
+    )
 
 
 def test_current_assignment_is_told_and_a_plan_is_not() -> None:

@@ -48,7 +48,8 @@ def test_members_hold_partitions_together() -> None:
         text = "\n".join(columns % row for row in (head, *rows)) + "\n"
         found = merged(a=text, b=OFFSETS + "s t 0 17 3\n")
         assert found.rows["group_member"] == [
-            ("s", "m-1", None, "a  client", "/h", ["t", "u"], None, None), *(("s", name, None, "c", "/h", ["t", "u"], None, None) for name in ("m-2", "m-3"))
+            ("s", "m-1", None, "a  client", "/h", ["t", "u"], None, None),
+            *(("s", name, None, "c", "/h", ["t", "u"], None, None) for name in ("m-2", "m-3")),
         ]
         assert found.rows["observed_assignment"] == [("t", 0, "s", "m-1"), ("t", 0, "s", "m-2"), ("u", 1, "s", "m-1")]
         assert found.rows["consumer_group"] == [("s", "share", None, None, None, 3)]

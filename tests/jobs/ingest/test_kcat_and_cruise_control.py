@@ -11,10 +11,15 @@ from tests.jobs.ingest.test_merge import PARTITION, merged, rejects
 
 
 def kcat(*partitions: Any, brokers: Any = ({"id": 1, "name": "h:9092"},), **topic: Any) -> str:
-    return json.dumps({
-        "originating_broker": {"id": 1, "name": "h:9092/1"}, "query": {"topic": "*"}, "controllerid": 1, "brokers": brokers,
-        "topics": [{"topic": "t", "partitions": partitions} | topic],
-    })
+    return json.dumps(
+        {
+            "originating_broker": {"id": 1, "name": "h:9092/1"},
+            "query": {"topic": "*"},
+            "controllerid": 1,
+            "brokers": brokers,
+            "topics": [{"topic": "t", "partitions": partitions} | topic],
+        }
+    )
 
 
 def of_kcat(partition: int, leader: int, replicas: list[int], isr: list[int], **more: Any) -> dict[str, Any]:
@@ -27,8 +32,18 @@ def state(**lists: Any) -> str:
 
 
 OTHER = {"topic": "t", "partition": 0, "leader": 1, "replicas": [2, 1], "in-sync": [1], "out-of-sync": [2], "offline": []}
-LOAD = {"Broker": 1, "Host": "h", "Rack": "a", "BrokerState": "ALIVE", "DiskCapacityMB": 2.0, "NetworkInCapacity": 3.0,
-        "NetworkOutCapacity": 4.0, "NumCore": 8, "DiskMB": 1.0, "Leaders": 3}
+LOAD = {
+    "Broker": 1,
+    "Host": "h",
+    "Rack": "a",
+    "BrokerState": "ALIVE",
+    "DiskCapacityMB": 2.0,
+    "NetworkInCapacity": 3.0,
+    "NetworkOutCapacity": 4.0,
+    "NumCore": 8,
+    "DiskMB": 1.0,
+    "Leaders": 3,
+}
 
 
 def test_metadata_that_kcat_prints_is_told() -> None:
@@ -36,7 +51,8 @@ def test_metadata_that_kcat_prints_is_told() -> None:
     reading = read_dump(text.encode())
     assert (reading.format, reading.rejected, sum(told.entries for told in reading.told)) == ("kcat", [], 4)
     assert [told.fact for told in reading.told if told.fact] == [
-        BrokerListed(1, None), PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None),
+        BrokerListed(1, None),
+        PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None),
         PartitionLine("t", 1, None, (2,), (), None, None, None, None),
     ]
 
@@ -72,26 +88,42 @@ def test_state_and_load_of_cruise_control_are_told() -> None:
     reading = read_dump(state(offline=[], urp=[OTHER], other=[OTHER, OTHER | {"partition": 1, "leader": -1, "in-sync": []}]).encode())
     assert (reading.format, reading.rejected, sum(told.entries for told in reading.told)) == ("cruise-control", [], 4)
     assert [told.fact for told in reading.told if told.fact] == [
-        PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None), PartitionLine("t", 1, None, (2, 1), (), None, None, None, None),
+        PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None),
+        PartitionLine("t", 1, None, (2, 1), (), None, None, None, None),
         LogDirLine(1, "/d", None),
     ]
     dead = LOAD | {"Broker": 2, "BrokerState": "DEAD", "DiskCapacityMB": -1}
     rates = {"LeaderNwInRate": 1.0, "FollowerNwInRate": 2.0, "NwOutRate": 5.0}
     reading = read_dump(json.dumps({"brokers": [LOAD | rates, dead, LOAD | {"Broker": 3, "Rack": "h"}], "hosts": []}).encode())
     assert [told.fact for told in reading.told] == [
-        BrokerCapacity(1, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0), BrokerRates(1, 3.0 * 2**10, 5.0 * 2**10), BrokerListed(1, "a"),
+        BrokerCapacity(1, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
+        BrokerRates(1, 3.0 * 2**10, 5.0 * 2**10),
+        BrokerListed(1, "a"),
         BrokerCapacity(2, None, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
-        BrokerCapacity(3, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0), BrokerListed(3, None),
+        BrokerCapacity(3, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
+        BrokerListed(3, None),
     ]
 
 
-RATES = {"topic": "t", "partition": 0, "leader": 1, "followers": [2], "cpu": 0.5, "disk": 2.0, "networkInbound": 3.0, "networkOutbound": 4.0,
-         "msg_in": 7.0}
+RATES = {
+    "topic": "t",
+    "partition": 0,
+    "leader": 1,
+    "followers": [2],
+    "cpu": 0.5,
+    "disk": 2.0,
+    "networkInbound": 3.0,
+    "networkOutbound": 4.0,
+    "msg_in": 7.0,
+}
 
 
 def test_the_load_of_partitions_is_told() -> None:
     found = merged(a=json.dumps({"records": [RATES | {"partition": 1}, RATES], "version": 1}))
-    assert found.rows["partition_load"] == [("t", 0, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10), ("t", 1, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10)]
+    assert found.rows["partition_load"] == [
+        ("t", 0, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10),
+        ("t", 1, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10),
+    ]
     assert [row[1:5] for row in found.rows["input_file"]] == [("cruise-control", 2, 2, 0)]
 
 

@@ -18,12 +18,15 @@ def parquet(**columns: object) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("data", [
-    b"topic,key,records,size_bytes,observed_partition\norders,k,1,2,3\norders,k,1,2,\norders,k,1,2,-1\n",
-    b'{"topic":"orders","key":"k","records":1,"bytes":2,"observed_partition":3}\n{"topic":"orders","key":"k","records":1,"bytes":2}\n'
-    b'{"topic":"orders","key":"k","records":1,"bytes":2,"observed_partition":-1}\n',
-    parquet(topic=["orders"] * 3, key=["k"] * 3, records=[1] * 3, size_bytes=[2] * 3, observed_partition=[3, None, -1]),
-])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"topic,key,records,size_bytes,observed_partition\norders,k,1,2,3\norders,k,1,2,\norders,k,1,2,-1\n",
+        b'{"topic":"orders","key":"k","records":1,"bytes":2,"observed_partition":3}\n{"topic":"orders","key":"k","records":1,"bytes":2}\n'
+        b'{"topic":"orders","key":"k","records":1,"bytes":2,"observed_partition":-1}\n',
+        parquet(topic=["orders"] * 3, key=["k"] * 3, records=[1] * 3, size_bytes=[2] * 3, observed_partition=[3, None, -1]),
+    ],
+)
 def test_where_records_were_found_is_no_partition_that_the_producer_named(data: bytes) -> None:
     reading = read_dump(data)
     told = [row for told in reading.told for row in told.fact.rows.to_pylist()]
@@ -102,13 +105,21 @@ def test_parquet_of_any_key_type(type: pa.DataType) -> None:
 
 
 def test_bad_rows_of_parquet_are_rejected_by_number() -> None:
-    reading = read_dump(parquet(
-        topic=["orders", None, "a b", "orders", "orders", ".."], key_hex=["6b", "6b", "6b", "6", None, "6b"], records=[1, 1, 1, 1, None, 1],
-        size_bytes=[1] * 6, partition=[2**31, None, None, None, None, None],
-    ))
+    reading = read_dump(
+        parquet(
+            topic=["orders", None, "a b", "orders", "orders", ".."],
+            key_hex=["6b", "6b", "6b", "6", None, "6b"],
+            records=[1, 1, 1, 1, None, 1],
+            size_bytes=[1] * 6,
+            partition=[2**31, None, None, None, None, None],
+        )
+    )
     assert [(rejected.line, rejected.reason) for rejected in reading.rejected] == [
-        (1, "partition is not within 0 and 2147483647"), (2, "no name that Kafka allows for a topic"),
-        (3, "no name that Kafka allows for a topic"), (4, "key_hex is not in pairs of hex digits"), (5, "records is no whole number"),
+        (1, "partition is not within 0 and 2147483647"),
+        (2, "no name that Kafka allows for a topic"),
+        (3, "no name that Kafka allows for a topic"),
+        (4, "key_hex is not in pairs of hex digits"),
+        (5, "records is no whole number"),
         (6, "no name that Kafka allows for a topic"),
     ]
     assert rows(reading) == []
@@ -132,8 +143,12 @@ def test_json_lines_tell_text_hex_and_base64_and_null_is_not_the_empty_key() -> 
         b'{"topic":"t","key_base64":"AP8=","records":1,"size_bytes":2}\n{"topic":"t","key_base64":null,"records":1,"size_bytes":2}'
     )
     assert rows(reading) == [
-        ("t", "é".encode(), None, 10, 1200), ("t", None, 3, 7, 700), ("t", b"", None, 1, 90), ("t", b"\x00\xff", None, 1, 2),
-        ("t", b"\x00\xff", None, 1, 2), ("t", None, None, 1, 2),
+        ("t", "é".encode(), None, 10, 1200),
+        ("t", None, 3, 7, 700),
+        ("t", b"", None, 1, 90),
+        ("t", b"\x00\xff", None, 1, 2),
+        ("t", b"\x00\xff", None, 1, 2),
+        ("t", None, None, 1, 2),
     ]
     assert reading.rejected == []
 
@@ -160,7 +175,9 @@ def test_bad_json_line_is_rejected_and_the_others_stand(line: str, reason: str) 
 
 def test_base64_keys_of_csv_and_parquet_are_told() -> None:
     assert rows(read_dump(b'topic,key_base64,records,size_bytes\nt,AP8=,1,2\nt,,1,2\nt,"",1,2\n')) == [
-        ("t", b"\x00\xff", None, 1, 2), ("t", None, None, 1, 2), ("t", b"", None, 1, 2),
+        ("t", b"\x00\xff", None, 1, 2),
+        ("t", None, None, 1, 2),
+        ("t", b"", None, 1, 2),
     ]
     reading = read_dump(parquet(topic=["t"] * 4, key_base64=["AP8=", None, "", "A"], records=[1] * 4, size_bytes=[2] * 4))
     assert rows(reading) == [("t", b"\x00\xff", None, 1, 2), ("t", None, None, 1, 2), ("t", b"", None, 1, 2)]

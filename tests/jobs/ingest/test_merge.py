@@ -35,8 +35,9 @@ def rejects(merged: Merged) -> list[tuple[object, ...]]:
 def test_later_file_stands_and_the_earlier_entry_is_rejected() -> None:
     found = merged(b=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=PARTITION.format("t", 0, 2, "1,2", "2"))
     assert [row[2:5] for row in found.rows["partition"]] == [(2, (1, 2), [2])]
-    assert rejects(found) == [("b", 1, "a, line 1, tells otherwise: leader 2, not 1; isr 2, not 1,2 "
-                                        "(written 2026-11-21 02:00:01, this 2026-11-21 02:00:00)")]
+    assert rejects(found) == [
+        ("b", 1, "a, line 1, tells otherwise: leader 2, not 1; isr 2, not 1,2 (written 2026-11-21 02:00:01, this 2026-11-21 02:00:00)")
+    ]
     assert [row[0:5] for row in found.rows["input_file"]] == [("a", "kafka-topics", 1, 1, 0), ("b", "kafka-topics", 1, 0, 1)]
 
 
@@ -103,8 +104,14 @@ def test_min_insync_replicas_and_configs_are_told() -> None:
         ({"a": ELR.format("N/A", "N/A"), "b": QUORUM}, "kraft", False),
         ({"a": FEATURE.format("metadata.version", "3.9-IV0")}, "kraft", False),
         ({"a": FEATURE.format("metadata.version", "4.1-IV1") + FEATURE.format("eligible.leader.replicas.version", "1")}, "kraft", True),
-        ({"a": TOPIC.format("t", 1, "min.insync.replicas=1") + ELR.format("", ""),
-          "b": FEATURE.format("metadata.version", "4.1-IV1") + FEATURE.format("eligible.leader.replicas.version", "0")}, "kraft", False),
+        (
+            {
+                "a": TOPIC.format("t", 1, "min.insync.replicas=1") + ELR.format("", ""),
+                "b": FEATURE.format("metadata.version", "4.1-IV1") + FEATURE.format("eligible.leader.replicas.version", "0"),
+            },
+            "kraft",
+            False,
+        ),
         ({"a": FEATURE.format("metadata.version", "-")}, "zookeeper", False),
     ],
 )
@@ -137,12 +144,14 @@ def test_capacity_is_a_brokers_own_or_the_default() -> None:
     found = merged(
         a="broker_id,rack\n1,\n2,\n",
         b='{"brokerCapacities":[{"brokerId":"-1","capacity":{"DISK":"1"}},{"brokerId":"2","capacity":{"DISK":{"/d":"2","/e":"3"}}}]}\n',
-        c=LOG_DIRS.format(1, "/d", "") .strip()[:-2] + ',{"broker":2,"logDirs":[{"logDir":"/d","error":"gone","partitions":[]}]}]}\n',
+        c=LOG_DIRS.format(1, "/d", "").strip()[:-2] + ',{"broker":2,"logDirs":[{"logDir":"/d","error":"gone","partitions":[]}]}]}\n',
     )
     mib = 2.0**20
     assert [(row[0], row[3]) for row in found.rows["broker"]] == [(1, mib), (2, 5 * mib)]
     assert found.rows["log_dir"] == [
-        (1, "/d", None, None, None, None), (2, "/d", "gone", 2 * mib, None, None), (2, "/e", None, 3 * mib, None, None)
+        (1, "/d", None, None, None, None),
+        (2, "/d", "gone", 2 * mib, None, None),
+        (2, "/e", None, 3 * mib, None, None),
     ]
 
 
@@ -175,7 +184,8 @@ def test_group_of_all_its_tables() -> None:
     )
     assert found.rows["consumer_group"] == [("g", None, "range", "Stable", 2, 2)]
     assert found.rows["group_member"] == [
-        ("g", "m1", None, "c1", "/h1", ["t", "u"], None, None), ("g", "m2", None, "c2", "/h2", ["t", "u"], None, None)
+        ("g", "m1", None, "c1", "/h1", ["t", "u"], None, None),
+        ("g", "m2", None, "c2", "/h2", ["t", "u"], None, None),
     ]
     assert found.rows["observed_assignment"] == [("t", 0, "g", "m1"), ("u", 3, "g", "m1")]
     assert found.rows["committed_offset"] == [("t", 0, "g", 5, 9, 4), ("u", 3, "g", None, 9, None)]
@@ -184,7 +194,10 @@ def test_group_of_all_its_tables() -> None:
 
 def test_offsets_alone_tell_members_and_what_they_hold() -> None:
     found = merged(a=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 - - -\ng - - - - - m2 /h2 c2\n")
-    assert found.rows["group_member"] == [("g", "m1", None, "c1", "/h1", ["t"], None, None), ("g", "m2", None, "c2", "/h2", ["t"], None, None)]
+    assert found.rows["group_member"] == [
+        ("g", "m1", None, "c1", "/h1", ["t"], None, None),
+        ("g", "m2", None, "c2", "/h2", ["t"], None, None),
+    ]
     assert found.rows["observed_assignment"] == [("t", 0, "g", "m1")]
     assert found.rows["consumer_group"] == [("g", None, None, None, None, 2)]
 
@@ -216,7 +229,9 @@ def test_key_samples_of_several_files_add_up() -> None:
     header = "topic,key,records,size_bytes,partition\n"
     found = merged(a=header + "t,k,1,10,\nt,,1,10,\nt,k,1,10,3\n", b=header + 't,k,2,20,\nt,"",4,40,\nt,,8,80,\n')
     assert [tuple(row.values()) for row in found.columns["key_sample"].to_pylist()] == [
-        ("t", b"k", 3, 1, 10, None, None), ("t", b"", None, 4, 40, None, None), ("t", b"k", None, 3, 30, None, None),
+        ("t", b"k", 3, 1, 10, None, None),
+        ("t", b"", None, 4, 40, None, None),
+        ("t", b"k", None, 3, 30, None, None),
         ("t", None, None, 9, 90, None, None),
     ]
 
@@ -228,14 +243,19 @@ def test_where_keys_were_found_stands_beside_them() -> None:
         b=header + "t,k,1,10,,5\nt,,1,10,,0\nt,j,1,10,,\nu,k,9,9,,3\n",
     )
     assert [tuple(row.values()) for row in found.columns["key_sample"].to_pylist()] == [
-        ("t", b"named", 7, 1, 1, None, None), ("t", b"j", None, 1, 10, None, None), ("t", b"k", None, 8, 80, [2, 5], [2, 2]),
-        ("t", None, None, 4, 40, [0, 1], [1, 3]), ("u", b"k", None, 9, 9, [3], [9]),
+        ("t", b"named", 7, 1, 1, None, None),
+        ("t", b"j", None, 1, 10, None, None),
+        ("t", b"k", None, 8, 80, [2, 5], [2, 2]),
+        ("t", None, None, 4, 40, [0, 1], [1, 3]),
+        ("u", b"k", None, 9, 9, [3], [9]),
     ]
 
 
 def test_sources_are_the_formats_of_which_something_was_accepted() -> None:
     found = merged(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="t:0:7\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
-    assert found.rows["cluster"] == [("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None)]
+    assert found.rows["cluster"] == [
+        ("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None)
+    ]
 
 
 def test_cluster_without_a_file_has_a_row_and_no_source() -> None:

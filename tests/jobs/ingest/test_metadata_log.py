@@ -213,9 +213,7 @@ def test_record_that_is_not_known_is_rejected_and_the_rest_stands(value: bytes, 
 def test_missing_segment_is_told_and_nothing_after_it_is_taken() -> None:
     found = merged({"a": batch(0, STATE), "b": batch(9, [LEADER_2])})
     assert leader(found) == [1]
-    assert rejects(found) == [
-        ("b", 1, "records 4 to 8 are missing: without the snapshot or segment that has them, no later one is taken")
-    ]
+    assert rejects(found) == [("b", 1, "records 4 to 8 are missing: without the snapshot or segment that has them, no later one is taken")]
     assert leader(merged({SNAPSHOT_NAME: SNAPSHOT, "b": batch(7, [LEADER_2])})) == [2]
     assert leader(merged({SNAPSHOT_NAME: SNAPSHOT, "b": batch(6, [LEADER_2])})) == [1]
 
@@ -254,8 +252,11 @@ def test_log_goes_before_the_tools_text_and_the_difference_tells_both_values_and
     found = merged({"log": batch(0, STATE), "topics": line})
     assert leader(found) == [1]
     assert rejects(found) == [
-        ("topics", 1, "log, line 4, tells otherwise: leader 1, not 2; isr 1,2, not 2 "
-                      "(written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)")
+        (
+            "topics",
+            1,
+            "log, line 4, tells otherwise: leader 1, not 2; isr 1,2, not 2 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)",
+        )
     ]
 
 

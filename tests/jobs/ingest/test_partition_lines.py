@@ -40,15 +40,22 @@ def tables(merged: Merged) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
     for name in sorted({*merged.rows, *merged.columns}):
         fields = list(BY_NAME[name].schema)[2:]
-        columns = merged.columns[name].columns if name in merged.columns else list(zip(*merged.rows[name], strict=True)) or [()] * len(fields)
-        arrays = [column if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+        columns = (
+            merged.columns[name].columns if name in merged.columns else list(zip(*merged.rows[name], strict=True)) or [()] * len(fields)
+        )
+        arrays = [
+            column if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
+            for column, field in zip(columns, fields, strict=True)
+        ]
         found[name] = list(zip(*(array.to_pylist() for array in arrays), strict=True))
     return found
 
 
 def merged(files: dict[str, bytes], read: Callable[[bytes], Reading]) -> dict[str, list[tuple[Any, ...]]]:
     return tables(
-        merge_files(ReadFile(name, len(data), NOW + timedelta(seconds=number), read(data)) for number, (name, data) in enumerate(files.items()))
+        merge_files(
+            ReadFile(name, len(data), NOW + timedelta(seconds=number), read(data)) for number, (name, data) in enumerate(files.items())
+        )
     )
 
 
@@ -125,6 +132,7 @@ def spoiled(chance: random.Random, text: str) -> bytes:
 
 def others(chance: random.Random) -> dict[str, bytes]:
     """Other dumps of the cluster, which tell of the same partitions."""
+
     def log_dirs() -> str:
         log = '{{"partition":"{}-{}","size":{},"offsetLag":{},"isFuture":{}}}'
         all_logs = [(topic, id, future) for topic in ("t", "orders", "gone", "a.b-c_d") for id in range(4) for future in ("true", "false")]
@@ -140,13 +148,34 @@ def others(chance: random.Random) -> dict[str, bytes]:
         text = f'Querying brokers for log directories information\n{{"version":1,"brokers":[{",".join(brokers)}]}}\n'
         for _ in range(chance.choice([0, 0, 0, 1, 2])):
             at = chance.randrange(len(text))
-            text = text[:at] + chance.choice(["1", "-", '"', "null", "\n", "\\u0041", "é", ".0", "}", "{", ",", "99999999999", ""]) + text[at + 1 :]
+            text = (
+                text[:at]
+                + chance.choice(["1", "-", '"', "null", "\n", "\\u0041", "é", ".0", "}", "{", ",", "99999999999", ""])
+                + text[at + 1 :]
+            )
         return text
 
     def ends() -> str:
         lines = [f"{topic}:{partition}:{chance.randrange(99)}" for topic in ("t", "orders", "gone") for partition in range(3)]
         for _ in range(chance.choice([0, 0, 1, 2])):
-            lines.insert(0, chance.choice([lines[-1], "t:9:", "t:0000000001:5", "a b:1:2", ".:0:1", "t:3:99999999999999999999", "", " ", "t:4:5 ", "é:1:1", "t:5:6\x1c"]))
+            lines.insert(
+                0,
+                chance.choice(
+                    [
+                        lines[-1],
+                        "t:9:",
+                        "t:0000000001:5",
+                        "a b:1:2",
+                        ".:0:1",
+                        "t:3:99999999999999999999",
+                        "",
+                        " ",
+                        "t:4:5 ",
+                        "é:1:1",
+                        "t:5:6\x1c",
+                    ]
+                ),
+            )
         return chance.choice(["\n", "\n", "\r\n"]).join([*lines, ""])
 
     moves = '{{"topic":"t","partition":{},"replicas":[{}],"log_dirs":["any"]}}'.format(chance.randrange(4), chance.choice(["1,2", "2"]))
@@ -167,7 +196,10 @@ def others(chance: random.Random) -> dict[str, bytes]:
 
 def fuzzed(seed: int) -> dict[str, bytes]:
     chance = random.Random(seed)
-    texts = {f"topics-{number}": spoiled(chance, "\n".join(described(chance, chance.randrange(6))) + "\n") for number in range(chance.choice([1, 1, 2]))}
+    texts = {
+        f"topics-{number}": spoiled(chance, "\n".join(described(chance, chance.randrange(6))) + "\n")
+        for number in range(chance.choice([1, 1, 2]))
+    }
     files = list({**texts, **others(chance)}.items())
     chance.shuffle(files)
     return dict(files)
@@ -234,7 +266,9 @@ def test_what_is_odd_is_left_to_the_parser_of_lines(line: str) -> None:
 def test_a_last_line_that_is_cut_off_is_known_by_the_line_before_it() -> None:
     whole = "\tTopic: t\tPartition: {}\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: \n"
     data = (whole.format(0) + whole.format(1)).split("\tElr: \tLastKnownElr: \n\tTopic: t\tPartition: 1")
-    text = (whole.format(0) + "\tTopic: t\tPartition: 1" + data[1]).split("\tElr:")[0] + "\tElr: \tLastKnownElr: \n\tTopic: t\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1"
+    text = (whole.format(0) + "\tTopic: t\tPartition: 1" + data[1]).split("\tElr:")[
+        0
+    ] + "\tElr: \tLastKnownElr: \n\tTopic: t\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1"
     entries, lines = kafka_topics.parse_columns([partition_lines.read(text.encode())], text.encode())
     assert len(lines) == 1
     assert [(entry.line, isinstance(entry, Told)) for entry in entries] == [(2, False)]

@@ -74,9 +74,10 @@ def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSessi
         (tmp_path / name / "topics").write_text(of_topics + PARTITION_LINE.replace(": t", f": {name}-0") + "garbage\n")
     found = read(spark, tmp_path, few_bytes=0, split_bytes=split_bytes)
     assert found[PARTITION.name].count() == found[REPLICA.name].count() // 2 == 45_000
-    assert {tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:] for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()} == {
-        (name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None, None) for name in ("a", "b", "c")
-    }
+    assert {
+        tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:]
+        for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()
+    } == {(name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None, None) for name in ("a", "b", "c")}
     told = found[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
     assert [tuple(row) for row in told if row.cluster_id == "b"] == [
         ("b", 1, PARTITION_LINE.strip("\n").replace(": t", ": b-0"), "told again in line 15001"),
@@ -87,10 +88,16 @@ def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSessi
 def test_bundled_clusters_as_their_readme_tells_them(spark: SparkSession) -> None:
     frames = read(spark, BUNDLED)
     assert [(row.cluster_id, row.controller, row.elr) for row in frames[CLUSTER.name].orderBy("cluster_id").collect()] == [
-        ("orders-eu", "kraft", True), ("payments-us", "kraft", True)
+        ("orders-eu", "kraft", True),
+        ("payments-us", "kraft", True),
     ]
     assert [tuple(row) for row in frames[BROKER.name].select("broker_id", "rack", "live").orderBy("broker_id").collect()] == [
-        (1, "rack-a", True), (2, "rack-b", True), (3, "rack-c", True), (11, "rack-a", False), (12, "rack-b", True), (13, "rack-c", True),
+        (1, "rack-a", True),
+        (2, "rack-b", True),
+        (3, "rack-c", True),
+        (11, "rack-a", False),
+        (12, "rack-b", True),
+        (13, "rack-c", True),
     ]
     without_leader = frames[PARTITION.name].where("leader IS NULL").select("topic").distinct()
     assert {row.topic for row in without_leader.collect()} == {"settlement-files", "fx-rates"}
@@ -123,9 +130,14 @@ def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSe
 @pytest.mark.parametrize("few_bytes", [0, 1 << 20])
 def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession, tmp_path: Path, few_bytes: int) -> None:
     for name, data in {
-        "good/topics.gz": gzip.compress(PARTITION_LINE.encode()), "good/.DS_Store": b"\0", "good/empty": b"",
-        "sick/garbage": bytes(range(256)) * 9, "sick/torn.gz": gzip.compress(b"x" * 999)[:20],
-        "silent/.keep": b"", "LICENSE": b"free", ".git/config": b"x",
+        "good/topics.gz": gzip.compress(PARTITION_LINE.encode()),
+        "good/.DS_Store": b"\0",
+        "good/empty": b"",
+        "sick/garbage": bytes(range(256)) * 9,
+        "sick/torn.gz": gzip.compress(b"x" * 999)[:20],
+        "silent/.keep": b"",
+        "LICENSE": b"free",
+        ".git/config": b"x",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
@@ -133,13 +145,19 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
     assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"], "sick": [], "silent": []}
     told = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
     assert [tuple(row) for row in told.collect()] == [
-        (".", ".git", None, 0, 0, 0), (".", "LICENSE", None, 1, 0, 1), ("good", ".DS_Store", None, 0, 0, 0),
-        ("good", "empty", None, 0, 0, 0), ("good", "topics.gz", "kafka-topics", 1, 1, 0), ("sick", "garbage", None, 1, 0, 1),
+        (".", ".git", None, 0, 0, 0),
+        (".", "LICENSE", None, 1, 0, 1),
+        ("good", ".DS_Store", None, 0, 0, 0),
+        ("good", "empty", None, 0, 0, 0),
+        ("good", "topics.gz", "kafka-topics", 1, 1, 0),
+        ("sick", "garbage", None, 1, 0, 1),
         ("sick", "torn.gz", None, 1, 0, 1),
         ("silent", ".keep", None, 0, 0, 0),
     ]
     assert [(row.file, row.reason.split(":")[0]) for row in frames[REJECTED_INPUT.name].orderBy("file").collect()] == [
-        ("LICENSE", "lies beside the folders of the clusters"), ("garbage", "no known format"), ("torn.gz", "cannot be read"),
+        ("LICENSE", "lies beside the folders of the clusters"),
+        ("garbage", "no known format"),
+        ("torn.gz", "cannot be read"),
     ]
     assert [tuple(row) for row in frames[PARTITION.name].collect()] == [
         ("2026-11-21", "good", "t", 0, 1, [1, 2], [1, 2], [], [], None, None, None, None, None)

@@ -35,13 +35,23 @@ def check_accounts(data: bytes) -> None:
     for name, rows in merged.rows.items():
         for row in rows:
             json.dumps(row, default=str, ensure_ascii=False).encode()  # no lone surrogates: Arrow would refuse them
-        keys = [row[:KEY_LENGTH[name]] for row in rows]
+        keys = [row[: KEY_LENGTH[name]] for row in rows]
         assert len(set(keys)) == len(keys), name
 
 
 KEY_LENGTH = {
-    "cluster": 0, "input_file": 1, "rejected_input": 3, "broker": 1, "log_dir": 2, "topic": 1, "partition": 2, "replica": 3,
-    "consumer_group": 1, "group_member": 2, "observed_assignment": 4, "committed_offset": 3,
+    "cluster": 0,
+    "input_file": 1,
+    "rejected_input": 3,
+    "broker": 1,
+    "log_dir": 2,
+    "topic": 1,
+    "partition": 2,
+    "replica": 3,
+    "consumer_group": 1,
+    "group_member": 2,
+    "observed_assignment": 4,
+    "committed_offset": 3,
 }
 
 
@@ -94,10 +104,12 @@ def test_dumps_torn_and_patched_are_accounted_for(data: st.DataObject) -> None:
     torn = bytearray(whole[start : start + data.draw(st.integers(0, 3000))] if data.draw(st.booleans()) else whole[:4000])
     for _ in range(data.draw(st.integers(0, 8))):
         at = data.draw(st.integers(0, len(torn)))
-        patch = data.draw(st.one_of(
-            st.binary(max_size=4),
-            st.sampled_from([b"\n", b"\t", b" ", b",", b'"', b"-", b"9" * 20, b"\\ud800", b"null", b"[", b"{", b"(", b":"]),
-        ))
+        patch = data.draw(
+            st.one_of(
+                st.binary(max_size=4),
+                st.sampled_from([b"\n", b"\t", b" ", b",", b'"', b"-", b"9" * 20, b"\\ud800", b"null", b"[", b"{", b"(", b":"]),
+            )
+        )
         torn[at : at + data.draw(st.integers(0, 3))] = patch
     check_accounts(bytes(torn))
 
@@ -110,11 +122,53 @@ def test_lines_of_all_formats_shuffled_together_are_accounted_for(lines: list[by
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["t-0", "1", "/d"]),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.sampled_from([
-        "brokers", "broker", "logDirs", "logDir", "partitions", "partition", "size", "offsetLag", "isFuture", "error", "brokerCapacities",
-        "brokerId", "capacity", "DISK", "CPU", "NW_IN", "num.cores", "id", "rack", "nodes", "topics", "topic", "leader", "replicas", "isrs",
-        "urp", "in-sync", "OnlineLogDirsByBrokerId", "Broker", "Rack", "Host", "NumCore", "version", "log_dirs", "isr", "config",
-    ]), children, max_size=4),
+    lambda children: (
+        st.lists(children, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "brokers",
+                    "broker",
+                    "logDirs",
+                    "logDir",
+                    "partitions",
+                    "partition",
+                    "size",
+                    "offsetLag",
+                    "isFuture",
+                    "error",
+                    "brokerCapacities",
+                    "brokerId",
+                    "capacity",
+                    "DISK",
+                    "CPU",
+                    "NW_IN",
+                    "num.cores",
+                    "id",
+                    "rack",
+                    "nodes",
+                    "topics",
+                    "topic",
+                    "leader",
+                    "replicas",
+                    "isrs",
+                    "urp",
+                    "in-sync",
+                    "OnlineLogDirsByBrokerId",
+                    "Broker",
+                    "Rack",
+                    "Host",
+                    "NumCore",
+                    "version",
+                    "log_dirs",
+                    "isr",
+                    "config",
+                ]
+            ),
+            children,
+            max_size=4,
+        )
+    ),
     max_leaves=20,
 )
 

@@ -63,7 +63,10 @@ def test_cluster_folder_without_files_is_a_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("missing", "does not exist"), ("a/topics", "is no folder"), ("empty", "holds no file"), ("nothing", "holds no file"),
+        ("missing", "does not exist"),
+        ("a/topics", "is no folder"),
+        ("empty", "holds no file"),
+        ("nothing", "holds no file"),
         ("nosuch://x/y", "cannot be read"),
     ],
 )

@@ -76,16 +76,21 @@ def test_each_answer_is_the_fact_that_a_dump_of_kafka_s_tools_tells() -> None:
     assert facts({"feature": "metadata.version", "level": 30}) == [FeatureLevel("metadata.version", "30")]
     assert facts({"configs_of": "broker", "name": "", "configs": {"a": "1"}}) == [ConfigTold("broker", "", "a", "1")]
     assert facts(TOPIC) == [
-        TopicLine("orders", "id", 1, 2, {"retention.ms": "1"}), PartitionLine("orders", 0, 1, (1, 2), (2, 1), (), (3,), None, None),
-        StartOffset("orders", 0, 5), EndOffset("orders", 0, 9),
+        TopicLine("orders", "id", 1, 2, {"retention.ms": "1"}),
+        PartitionLine("orders", 0, 1, (1, 2), (2, 1), (), (3,), None, None),
+        StartOffset("orders", 0, 5),
+        EndOffset("orders", 0, 9),
     ]
     replica = {"topic": "orders", "partition": 0, "size_bytes": 8, "offset_lag": -1, "future": False}
     log_dir = {"log_dir": "/d", "error": None, "total_bytes": 90, "usable_bytes": 50, "replicas": [replica]}
     assert facts({"log_dirs_of": 1, "log_dirs": [log_dir]}) == [
-        LogDirsAnswer(1), LogDirLine(1, "/d", None, 90, 50), ReplicaOnDisk(1, "orders", 0, False, "/d", 8, None)
+        LogDirsAnswer(1),
+        LogDirLine(1, "/d", None, 90, 50),
+        ReplicaOnDisk(1, "orders", 0, False, "/d", 8, None),
     ]
     assert facts(GROUP) == [
-        GroupState("g", "consumer", "uniform", "Stable", 1, 1), MemberLine("g", "m", None, "/h", "c", "consumer", 1, (("orders", 0),), "a"),
+        GroupState("g", "consumer", "uniform", "Stable", 1, 1),
+        MemberLine("g", "m", None, "/h", "c", "consumer", 1, (("orders", 0),), "a"),
         GroupOffset("g", "orders", 0, 7, 9, 2, "m", "/h", "c"),
     ]
 
@@ -93,8 +98,10 @@ def test_each_answer_is_the_fact_that_a_dump_of_kafka_s_tools_tells() -> None:
 def test_members_of_a_share_group_hold_a_partition_together() -> None:
     other = {**MEMBER, "member_id": "n", "host": "/i", "rack": None}
     assert facts({**GROUP, "protocol": "share", "assignor": None, "members": [MEMBER, other]}) == [
-        GroupState("g", "share", None, "Stable", 1, 2), MemberLine("g", "m", None, "/h", "c", "share", 1, (("orders", 0),), "a"),
-        MemberLine("g", "n", None, "/i", "c", "share", 1, (("orders", 0),)), GroupOffset("g", "orders", 0, 7, 9, 2, None, None, None),
+        GroupState("g", "share", None, "Stable", 1, 2),
+        MemberLine("g", "m", None, "/h", "c", "share", 1, (("orders", 0),), "a"),
+        MemberLine("g", "n", None, "/i", "c", "share", 1, (("orders", 0),)),
+        GroupOffset("g", "orders", 0, 7, 9, 2, None, None, None),
     ]
 
 
@@ -108,7 +115,10 @@ def test_a_member_subscribes_to_what_the_protocol_tells(tmp_path: Path) -> None:
     ]
     found = ingested(tmp_path, east={"a": text(GROUP | {"members": members})})
     assert {row["member_id"]: (row["topics"], row["topic_regex"]) for row in found["group_member"].to_pylist()} == {
-        "by name": (["orders", "other"], None), "by both": (["orders", "other"], "o.*"), "idle": (["other"], None), "untold": (["orders"], None),
+        "by name": (["orders", "other"], None),
+        "by both": (["orders", "other"], "o.*"),
+        "idle": (["other"], None),
+        "untold": (["orders"], None),
     }
     bad = read(GROUP | {"members": [MEMBER | {"topics": ["a b"]}]})
     assert [rejected.reason for rejected in bad.rejected] == ["no name that Kafka allows for a topic"]
@@ -121,13 +131,16 @@ def test_keys_are_a_sample_of_where_they_were_found() -> None:
     assert [rejected.reason for rejected in reading.rejected] == ["key_base64 is no base64"]
     [sample] = [told for told in reading.told if isinstance(told.fact, KeySample)]
     assert (sample.entries, [tuple(row.values()) for row in sample.fact.rows.to_pylist()]) == (
-        2, [("orders", None, None, 1, 9, 3), ("orders", b"k1", None, 2, 20, 3)]
+        2,
+        [("orders", None, None, 1, 9, 3), ("orders", b"k1", None, 2, 20, 3)],
     )
 
 
 def test_what_is_not_told_is_rejected_unless_the_brokers_are_too_old_to_be_asked() -> None:
-    reading = read({"untold": "features", "why": "UnsupportedVersionException", "unsupported": True},
-                   {"untold": "log dirs of broker 2", "why": "TimeoutException: gone", "unsupported": False})
+    reading = read(
+        {"untold": "features", "why": "UnsupportedVersionException", "unsupported": True},
+        {"untold": "log dirs of broker 2", "why": "TimeoutException: gone", "unsupported": False},
+    )
     assert [(r.line, r.reason) for r in reading.rejected] == [(3, "not told by the cluster: TimeoutException: gone")]
 
 
@@ -153,10 +166,13 @@ def test_an_entry_that_cannot_be_read_takes_no_other_with_it(line: Any, accepted
     assert sum(told.entries for told in reading.told) == 2 + accepted
 
 
-@pytest.mark.parametrize(("cut", "reason"), [
-    (text(TOPIC, GROUP)[:-20], "the capture is cut off: its last line is not its end"),
-    (text(TOPIC).replace(json.dumps(TOPIC, separators=(",", ":")) + "\n", ""), "the capture is cut off: its last line is not its end"),
-])
+@pytest.mark.parametrize(
+    ("cut", "reason"),
+    [
+        (text(TOPIC, GROUP)[:-20], "the capture is cut off: its last line is not its end"),
+        (text(TOPIC).replace(json.dumps(TOPIC, separators=(",", ":")) + "\n", ""), "the capture is cut off: its last line is not its end"),
+    ],
+)
 def test_a_capture_that_is_cut_off_is_refused_as_a_whole(cut: str, reason: str) -> None:
     reading = read_dump(cut.encode())
     assert (reading.format, reading.told, [rejected.reason for rejected in reading.rejected]) == ("topology-capture", [], [reason])
@@ -192,7 +208,10 @@ def test_a_cluster_given_under_two_names_is_told_of_both_and_never_merged(tmp_pa
     assert found["partition"].column("cluster_id").to_pylist() == ["east", "other", "west"]
     rows = judge(InDuckdb(found), {"cluster": rules_of("cluster", limits())}, "s", docs=None).to_pylist()
     assert {row["cluster_id"]: (row["success"], row["broken_rows"]) for row in rows if row["rule"] == "each_another_kafka_cluster"} == {
-        "east": (False, 2), "west": (False, 2), "quorum": (False, 2), "other": (True, 0)
+        "east": (False, 2),
+        "west": (False, 2),
+        "quorum": (False, 2),
+        "other": (True, 0),
     }
 
 
