@@ -5,11 +5,14 @@ Share groups are left out: several of their members read a partition, which no a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.session import kept
 from jobs.tables import CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_ASSIGNMENT, GROUP_MEMBER, OBSERVED_ASSIGNMENT, TOPIC
@@ -20,7 +23,11 @@ WRITES = (CONSUMER_ASSIGNMENT, GROUP_ASSIGNMENT)
 
 ASSIGNORS = {"range": range.assign, "roundrobin": round_robin.assign}
 _GROUP = ["snapshot_id", "cluster_id", "group_id"]
+_PARTITION = ["topic", "partition"]
 _CASE = [*_GROUP, "assignor", "members_change"]
+_COUNTED = [*_CASE, "members", "partitions", "idle_members", "fewest_partitions", "most_partitions", "moved_partitions"]
+_ASSIGNED = pa.struct([(name, CONSUMER_ASSIGNMENT.schema.field(name).type) for name in (*_PARTITION, "member_id")])
+_CASES = pa.schema([*((name, GROUP_ASSIGNMENT.schema.field(name).type) for name in _COUNTED), ("assigned", pa.list_(_ASSIGNED))])
 
 
 def transform(
@@ -44,70 +51,56 @@ def transform(
             how="inner",
         )
     )
-    assignment = kept(group.mapInArrow(_assign, CONSUMER_ASSIGNMENT.columns))
+    case = kept(group.mapInArrow(_assign, from_arrow_schema(_CASES)))
+    assignment = case.select(*_CASE, F.explode("assigned").alias("assigned")).select(*_CASE, "assigned.*")
 
-    members = group_member.groupBy(_GROUP).agg(F.count("*").cast("int").alias("now"))
-    held = assignment.groupBy(*_CASE, "member_id").agg(F.count("*").cast("int").alias("held"))
-    spread = held.groupBy(_CASE).agg(
-        F.count("*").cast("int").alias("busy"),
-        F.min("held").alias("least"),
-        F.max("held").alias("most"),
-        F.sum("held").cast("int").alias("partitions"),
-    )
-    partition = ["topic", "partition"]
-    as_is = assignment.where("members_change = 0").select(*_GROUP, "assignor", *partition, F.col("member_id").alias("was"))
-    moved = (
-        assignment.join(as_is, on=[*_GROUP, "assignor", *partition], how="inner")
-        .groupBy(_CASE)
-        .agg(F.count_if(F.col("member_id") != F.col("was")).cast("int").alias("moved_partitions"))
-    )
     in_force = consumer_group.where(F.col("assignor").isin(*ASSIGNORS)).select(*_GROUP, "assignor")
-    seen = observed_assignment.select(*_GROUP, *partition, F.col("member_id").alias("seen"))
+    seen = observed_assignment.select(*_GROUP, *_PARTITION, F.col("member_id").alias("seen"))
     differing = (
         assignment.where("members_change = 0")
         .join(in_force, on=[*_GROUP, "assignor"], how="inner")
-        .join(seen, on=[*_GROUP, *partition], how="left")
+        .join(seen, on=[*_GROUP, *_PARTITION], how="left")
         .groupBy(_CASE)
         .agg(F.count_if(~F.col("member_id").eqNullSafe(F.col("seen"))).cast("int").alias("observed_differences"))
     )
-    case = spread.join(members, on=_GROUP, how="inner").withColumn("members", F.col("now") + F.col("members_change"))
-    group_assignment = (
-        case.join(moved, on=_CASE, how="inner")
-        .join(differing, on=_CASE, how="left")
-        .withColumn("idle_members", F.col("members") - F.col("busy"))
-        .withColumn("fewest_partitions", F.when(F.col("idle_members") > 0, 0).otherwise(F.col("least")))
-        .select(
-            *_CASE,
-            "members",
-            "partitions",
-            "idle_members",
-            "fewest_partitions",
-            F.col("most").alias("most_partitions"),
-            (F.col("most") - F.col("fewest_partitions")).alias("spread"),
-            "moved_partitions",
-            "observed_differences",
-        )
+    group_assignment = case.join(differing, on=_CASE, how="left").withColumn(
+        "spread", F.col("most_partitions") - F.col("fewest_partitions")
     )
-    return assignment, group_assignment
+    return assignment, group_assignment.select(GROUP_ASSIGNMENT.schema.names)
 
 
 def _assign(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    schema = pa.schema(
-        [(name, pa.string()) for name in ("snapshot_id", "cluster_id", "group_id", "assignor")]
-        + [("members_change", pa.int32()), ("topic", pa.string()), ("partition", pa.int32()), ("member_id", pa.string())]
-    )
+    """A row for each case of each group in which anybody gets anything."""
     for batch in batches:
         for group in batch.to_pylist():
-            members = [Member(m["member_id"], tuple(m["topics"]), group_instance_id=m["group_instance_id"]) for m in group["members"]]
-            head = (group["snapshot_id"], group["cluster_id"], group["group_id"])
-            rows = [
-                (*head, assignor, change, topic, partition, member)
-                for change, present in _changed(members).items()
-                for assignor, assign in ASSIGNORS.items()
-                for member, held in assign(dict(group["partitions"]), present).items()
-                for topic, partition in held
-            ]
-            yield pa.RecordBatch.from_arrays([pa.array(column, field.type) for column, field in zip(zip(*rows), schema)], schema=schema)
+            if cases := [*_cases(group)]:
+                yield _batch(cases)
+
+
+def _batch(cases: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    *counts, assignments = zip(*cases, strict=True)
+    rows = [(topic, partition, member) for each in assignments for member, held in each.items() for topic, partition in held]
+    assigned = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), _ASSIGNED, strict=True)]
+    ends = pa.array([0, *accumulate(counts[_COUNTED.index("partitions")])], pa.int32())
+    columns = [*counts, pa.ListArray.from_arrays(ends, pa.StructArray.from_arrays(assigned, fields=list(_ASSIGNED)))]
+    return pa.RecordBatch.from_arrays([pa.array(column, field.type) for column, field in zip(columns, _CASES, strict=True)], schema=_CASES)
+
+
+def _cases(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """What _CASES has of the group under each assignor, as it is and as it would be; the assignment at the end."""
+    members = [Member(m["member_id"], tuple(m["topics"]), group_instance_id=m["group_instance_id"]) for m in group["members"]]
+    partitions = dict(group["partitions"])
+    for assignor, assign in ASSIGNORS.items():
+        as_is: dict[tuple[str, int], str] = {}
+        for change, present in _changed(members).items():
+            assignment = assign(partitions, present)
+            member_of = {partition: member for member, held in assignment.items() for partition in held}
+            as_is = as_is or member_of
+            if held := [len(held) for held in assignment.values() if held]:
+                idle = len(present) - len(held)
+                moved = sum(as_is[partition] != member for partition, member in member_of.items())
+                counts = (len(present), sum(held), idle, 0 if idle else min(held), max(held), moved)
+                yield *(group[name] for name in _GROUP), assignor, change, *counts, assignment
 
 
 def _changed(members: list[Member]) -> dict[int, list[Member]]:
