@@ -39,13 +39,11 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
     span = F.expr("if(replication_factor = 1, 1, greatest(n - 1, 1))")  # shifts that place differently
     started = kept(started.withColumns({"start_index": F.col("start_index") % F.col("n"), "shift": F.col("shift") % span}))
 
+    first = started.select(*_TOPIC, "n", "replication_factor", F.col("start_index").alias("start"), F.col("shift").alias("first_shift"))
     assignment = (
         observed.drop("replication_factor")
-        .join(
-            started.select(*_TOPIC, "n", "replication_factor", F.col("start_index").alias("start"), F.col("shift").alias("first_shift")),
-            on=_TOPIC,
-            how="inner",
-        )
+        # Partitions stay where they lie, each cluster's together: topics are a hundredth of them.
+        .join(F.broadcast(first), on=_TOPIC, how="inner")
         .withColumn("first_index", F.expr("(partition + start) % n"))
         .withColumn("shift", (F.col("first_shift") + F.expr("partition div n")) % span)
         .join(F.broadcast(pattern), on=[*_CLUSTER, "replication_factor", "first_index", "shift"], how="inner")
@@ -78,7 +76,7 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
             "refusal",
         )
     )
-    return by_cluster(assignment), by_cluster(placement)
+    return assignment, by_cluster(placement)
 
 
 def _clusters(broker: DataFrame) -> DataFrame:
@@ -105,7 +103,7 @@ def patterns(broker: DataFrame, topic: DataFrame) -> DataFrame:
 def _best_start(observed: DataFrame, placeable: DataFrame, pattern: DataFrame) -> DataFrame:
     """The start and shift that most partitions of a topic agree on, the lowest of equals."""
     told = (
-        observed.join(placeable.select(*_TOPIC, "n", "replication_factor"), on=[*_TOPIC, "replication_factor"], how="inner")
+        observed.join(F.broadcast(placeable.select(*_TOPIC, "n", "replication_factor")), on=[*_TOPIC, "replication_factor"], how="inner")
         .withColumnRenamed("observed", "replicas")
         .join(F.broadcast(pattern), on=[*_CLUSTER, "replication_factor", "replicas"], how="inner")
         .withColumn("start_index", F.expr("pmod(first_index - partition, n)"))
