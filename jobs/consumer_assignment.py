@@ -78,6 +78,7 @@ def _assign(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(cases: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Cases as Spark takes them; their assignments flat, a stretch a case."""
     *counts, assignments = zip(*cases, strict=True)
     rows = [(topic, partition, member) for each in assignments for member, held in each.items() for topic, partition in held]
     assigned = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), _ASSIGNED, strict=True)]

@@ -49,6 +49,7 @@ def ruled(partition: DataFrame, cluster: DataFrame, broker: DataFrame, topic: Da
         .join(F.broadcast(rules_of(cluster, broker)), on=_CLUSTER, how="inner")
         .join(config, on=[*_CLUSTER, "topic"], how="left")
         .withColumn("live", F.array_intersect("replicas", "live_brokers"))
+        .drop("live_brokers")  # each partition would bear all brokers of its cluster
         .withColumn("elr_kept", F.col("elr_kept") & F.col("elr").isNotNull())
     )
 

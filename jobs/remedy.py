@@ -48,7 +48,7 @@ def transform(
         .groupBy(_PARTITION)
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )
-    rules = ruled(partition, cluster, broker, topic).drop("live_brokers")
+    rules = ruled(partition, cluster, broker, topic)
     kind = F.struct(*(name for name in rules.columns if name not in _PARTITION)).alias("kind")
     sick = kept(rules.select(*_PARTITION, kind).join(harmed, on=_PARTITION, how="inner"))
     # Partitions alike to the broker are mended alike: a fleet has far fewer such kinds than partitions.
