@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.group_load import group_load
+from jobs.partition_state import size_on
 from jobs.tables import (
     BROKER,
     BROKER_BALANCE,
@@ -20,12 +21,11 @@ from jobs.tables import (
     PARTITION,
     PARTITION_HEALTH,
     PRODUCER_LOAD,
-    REPLICA,
     TOPIC,
     TOPIC_BALANCE,
 )
 
-READS = (BROKER, TOPIC, PARTITION, REPLICA, PRODUCER_LOAD, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
+READS = (BROKER, TOPIC, PARTITION, PRODUCER_LOAD, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
 WRITES = (BROKER_BALANCE, PARTITION_HEALTH, TOPIC_BALANCE, GROUP_LOAD)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
@@ -37,7 +37,6 @@ def transform(
     broker: DataFrame,
     topic: DataFrame,
     partition: DataFrame,
-    replica: DataFrame,
     producer_load: DataFrame,
     disk_usage: DataFrame,
     group_member: DataFrame,
@@ -48,14 +47,13 @@ def transform(
     return (
         _balance(broker, partition, producer_load, disk_usage),
         _health(broker, topic, partition),
-        _topics(partition, replica),
+        _topics(partition),
         group_load(broker, partition, producer_load, group_member, observed_assignment),
     )
 
 
-def _topics(partition: DataFrame, replica: DataFrame) -> DataFrame:
+def _topics(partition: DataFrame) -> DataFrame:
     """What each topic stores by its leaders, and between the two ends of its logs."""
-    size = replica.select(*_PARTITION, F.col("broker_id").alias("leader"), "size_bytes")
     records = F.col("log_end_offset") - F.col("log_start_offset")
 
     def whole(value: Column) -> Column:
@@ -63,7 +61,7 @@ def _topics(partition: DataFrame, replica: DataFrame) -> DataFrame:
         return F.when(F.count(value) == F.count("*"), F.sum(value))
 
     return (
-        partition.join(size, on=[*_PARTITION, "leader"], how="left")
+        partition.withColumn("size_bytes", size_on(F.col("leader")))
         .groupBy(*_CLUSTER, "topic")
         .agg(
             F.count("*").alias("partitions"),

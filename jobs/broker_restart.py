@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.harm import ONE_BROKER_KILLED
-from jobs.partition_state import led, patterned, ruled, rules_of
-from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, REPLICA, SCENARIO, TOPIC
+from jobs.partition_state import led, patterned, ruled, rules_of, size_on
+from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
 from kafka_model.rolling_restart import Tight, plan
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PRODUCER_LOAD, SCENARIO, FAILOVER)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, SCENARIO, FAILOVER)
 WRITES = (BROKER_RESTART,)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
@@ -31,7 +31,6 @@ def transform(
     broker: DataFrame,
     topic: DataFrame,
     partition: DataFrame,
-    replica: DataFrame,
     producer_load: DataFrame,
     scenario: DataFrame,
     failover: DataFrame,
@@ -52,7 +51,7 @@ def transform(
         broker.select(*_BROKER, "live")
         .join(_order(rules, rules_of(cluster, broker)), on=_BROKER, how="left")
         .join(back, on=_BROKER, how="left")
-        .join(_fetched(partition, replica, producer_load), on=_BROKER, how="left")
+        .join(_fetched(partition, producer_load), on=_BROKER, how="left")
         .join(_preferred(partition), on=_BROKER, how="left")
         .withColumn("regained_leaders", F.coalesce("preferred_partitions", F.lit(0)) - F.coalesce("revived_preferred", F.lit(0)))
         .fillna(0, counts)
@@ -139,10 +138,9 @@ def _back(rules: DataFrame, broker: DataFrame, scenario: DataFrame, failover: Da
     return rejoining.join(revived, on=_BROKER, how="left")
 
 
-def _fetched(partition: DataFrame, replica: DataFrame, producer_load: DataFrame) -> DataFrame:
+def _fetched(partition: DataFrame, producer_load: DataFrame) -> DataFrame:
     """Of each broker, the bytes that leaders have of its partitions, and those that producers add each second that it is away."""
-    size = replica.select(*_PARTITION, F.col("broker_id").alias("leader"), "size_bytes")
-    of = partition.join(size, on=[*_PARTITION, "leader"], how="left").join(
+    of = partition.withColumn("size_bytes", size_on(F.col("leader"))).join(
         producer_load.select(*_PARTITION, F.col("observed_size_bytes_per_s").alias("rate")), on=_PARTITION, how="left"
     )
     return (

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.harm import OFFLINE
-from jobs.partition_state import accepts, after, heard, led, patterned, quorum_lost, ruled, rules_of, safe
+from jobs.partition_state import accepts, after, heard, led, patterned, quorum_lost, ruled, rules_of, safe, size_on
 from jobs.session import by_cluster, kept
 from jobs.tables import (
     BROKER,
@@ -26,13 +26,12 @@ from jobs.tables import (
     PARTITION,
     PARTITION_LOAD,
     PRODUCER_LOAD,
-    REPLICA,
     SCENARIO,
     TOPIC,
     Table,
 )
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
 
 NIGHTLY = "nightly"
@@ -72,16 +71,16 @@ def nightly(broker: DataFrame) -> DataFrame:
     ).select(*_ASKED)  # fmt: skip
 
 
-def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, log_dirs: bool = False) -> tuple[DataFrame, ...]:
-    """The scenarios with their counts, the partitions that they touch, and the survivors that take over; `log_dirs`: some of them fail."""
-    rules = patterned(ruled(of[PARTITION], of[CLUSTER], of[BROKER], of[TOPIC]))
+def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, replica: DataFrame | None = None) -> tuple[DataFrame, ...]:
+    """The scenarios with their counts, the partitions that they touch, and the survivors that take over; `replica`: if log dirs fail."""
+    rules = patterned(ruled(of[PARTITION], of[CLUSTER], of[BROKER], of[TOPIC], "replica_size_bytes"))
     growth = (
         of[PRODUCER_LOAD]
         .where("observed_size_bytes > 0")
         .select(*_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte"))
     )
-    sized = rules.join(_sizes(of[REPLICA]), on=_PARTITION, how="left").join(growth, on=_PARTITION, how="left")
-    touched = _touched_with_log_dirs(sized, asked, of[REPLICA]) if log_dirs else touched_by_brokers(sized, asked)
+    sized = rules.join(growth, on=_PARTITION, how="left")
+    touched = touched_by_brokers(sized, asked) if replica is None else _touched_with_log_dirs(sized, asked, replica)
     played = kept(_live_through(touched), FAILOVER)
     sample = (
         of[PRODUCER_LOAD]
@@ -121,24 +120,15 @@ def _touched_with_log_dirs(rules: DataFrame, asked: DataFrame, replica: DataFram
     )
 
 
-def _sizes(replica: DataFrame) -> DataFrame:
-    """Of each partition, the size of each replica that tells it."""
-    return (
-        replica.where("size_bytes IS NOT NULL")
-        .groupBy(_PARTITION)
-        .agg(F.map_from_entries(F.collect_list(F.struct("broker_id", "size_bytes"))).alias("sizes"))
-    )
-
-
 def _live_through(touched: DataFrame) -> DataFrame:
     """What becomes of each partition in its scenario: the rows of `failover`."""
     state = touched.withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean")).withColumn(
         "after", after(F.col("brokers"), F.col("offline_on"))
     )
-    leader, sizes = F.col("leader"), F.col("sizes")
-    left = F.when(F.size("after.live") == 0, F.lit(0)).otherwise(F.array_max(F.transform("after.live", lambda id: sizes[id])))
-    behind = sizes[F.col("leader_before")] - F.when(leader.isNull(), left).otherwise(sizes[leader])
-    lost = F.col("leader_before").isNotNull() & ~leader.eqNullSafe(F.col("leader_before"))
+    leader, leader_before = F.col("leader"), F.col("leader_before")
+    left = F.when(F.size("after.live") == 0, F.lit(0)).otherwise(F.array_max(F.transform("after.live", size_on)))
+    behind = size_on(leader_before) - F.when(leader.isNull(), left).otherwise(size_on(leader))
+    lost = leader_before.isNotNull() & ~leader.eqNullSafe(leader_before)
     return (
         state.withColumnRenamed("isr", "isr_before")
         .withColumn("leader_before", F.col("before.leader"))
@@ -149,7 +139,7 @@ def _live_through(touched: DataFrame) -> DataFrame:
             *_SCENARIO,
             "topic",
             "partition",
-            _state(F.col("leader_before")).alias("state_before"),
+            _state(leader_before).alias("state_before"),
             _state(leader).alias("state"),
             "after.transitions",
             "after.election",

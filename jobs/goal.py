@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.cluster_array import cluster_of
+from jobs.partition_state import size_on
 from jobs.session import kept
 from jobs.tables import (
     BROKER,
@@ -29,14 +30,13 @@ from jobs.tables import (
     NET_IMBALANCE,
     PARTITION,
     PARTITION_LOAD,
-    REPLICA,
     Table,
 )
 from kafka_model import goal
 from kafka_model.goal import Thresholds
 from kafka_model.goal_array import Cluster, Floats, Ints, judged, net_imbalance, of_topics, on_racks, spread_breaches
 
-READS = (CLUSTER, BROKER, LOG_DIR, PARTITION, REPLICA, PARTITION_LOAD)
+READS = (CLUSTER, BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)
 WRITES = (GOAL_VERDICT, GOAL_BREACH, CLUSTER_BALANCE, NET_IMBALANCE)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
@@ -49,18 +49,15 @@ def transform(
     broker: DataFrame,
     log_dir: DataFrame,
     partition: DataFrame,
-    replica: DataFrame,
     partition_load: DataFrame,
     *,
     parameters: Mapping[str, str],
     thresholds: Thresholds,
 ) -> tuple[DataFrame, ...]:
-    size = replica.where("size_bytes IS NOT NULL").select(*_PARTITION, F.col("broker_id").alias("leader"), "size_bytes")
     loaded = (
-        partition.select(*_PARTITION, "leader", "replicas")
-        .join(size, on=[*_PARTITION, "leader"], how="left")
+        partition.select(*_PARTITION, "leader", "replicas", size_on(F.col("leader")).cast("double").alias("size_bytes"))
         .join(partition_load.drop("leader"), on=_PARTITION, how="left")
-        .withColumn("disk_bytes", F.coalesce("disk_bytes", F.col("size_bytes").cast("double")))
+        .withColumn("disk_bytes", F.coalesce("disk_bytes", "size_bytes"))
         .drop("size_bytes")
     )
     dead_disks = log_dir.where("error IS NOT NULL").select(*_CLUSTER).distinct().withColumn("dead_disk", F.lit(True))

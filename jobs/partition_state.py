@@ -35,8 +35,8 @@ def rules_of(cluster: DataFrame, broker: DataFrame) -> DataFrame:
     )
 
 
-def ruled(partition: DataFrame, cluster: DataFrame, broker: DataFrame, topic: DataFrame) -> DataFrame:
-    """Partitions with the rules that their elections follow, and their replicas that live."""
+def ruled(partition: DataFrame, cluster: DataFrame, broker: DataFrame, topic: DataFrame, *more: str) -> DataFrame:
+    """Partitions with the rules that their elections follow, their replicas that live, and `more` of their columns."""
     config = topic.select(
         *_CLUSTER,
         "topic",
@@ -45,13 +45,18 @@ def ruled(partition: DataFrame, cluster: DataFrame, broker: DataFrame, topic: Da
         F.coalesce(F.col("configs")["unclean.leader.election.enable"] == "true", F.lit(False)).alias("topic_unclean"),
     )
     return (
-        partition.select(*_PARTITION, "leader", "replicas", "isr", "elr", "last_known_elr")
+        partition.select(*_PARTITION, "leader", "replicas", "isr", "elr", "last_known_elr", *more)
         .join(F.broadcast(rules_of(cluster, broker)), on=_CLUSTER, how="inner")
         .join(config, on=[*_CLUSTER, "topic"], how="left")
         .withColumn("live", F.array_intersect("replicas", "live_brokers"))
         .drop("live_brokers")  # each partition would bear all brokers of its cluster
         .withColumn("elr_kept", F.col("elr_kept") & F.col("elr").isNotNull())
     )
+
+
+def size_on(broker: Column) -> Column:
+    """What the replica of a partition on this broker stores, in bytes; null: not told, or it has none there."""
+    return F.get("replica_size_bytes", F.array_position("replicas", broker).cast("int") - 1)
 
 
 def patterned(partition: DataFrame) -> DataFrame:

@@ -56,11 +56,13 @@ def done(told: Mapping[Table, pa.Table], brokers: Rows, settled: Mapping[Key, St
     replicas, replica = _parted(told[REPLICA], settled)
     factors = {topic: len(state.replicas) for (topic, number), state in settled.items() if number == 0}
     topics = [row | {"replication_factor": factors.get(row["topic"], row["replication_factor"])} for row in told[TOPIC].to_pylist()]
+    copied = _copied(replicas, partitions, told, settled)
+    sizes = {(row["topic"], row["partition"], row["broker_id"]): row["size_bytes"] for row in copied}
     changed = {
         BROKER: _with(told[BROKER], coming, BROKER),
         TOPIC: pa.Table.from_pylist(topics, TOPIC.schema) if factors else told[TOPIC],
-        PARTITION: _with(partition, [row | _as(settled[row["topic"], row["partition"]]) for row in partitions], PARTITION),
-        REPLICA: _with(replica, _copied(replicas, partitions, told, settled), REPLICA),
+        PARTITION: _with(partition, [row | _as((row["topic"], row["partition"]), settled, sizes) for row in partitions], PARTITION),
+        REPLICA: _with(replica, copied, REPLICA),
     }
     return {table: changed.get(table, rows) for table, rows in told.items()}
 
@@ -76,12 +78,13 @@ def _with(rows: pa.Table, more: Rows, of: Table) -> pa.Table:
     return pa.concat_tables([rows, pa.Table.from_pylist(more, rows.schema)]).cast(of.schema)
 
 
-def _as(state: State) -> dict[str, Any]:
-    """A partition's columns in that state, its reassignment done."""
+def _as(key: Key, settled: Mapping[Key, State], sizes: Mapping[tuple[str, int, int], int | None]) -> dict[str, Any]:
+    """A partition's columns in its state, its reassignment done."""
+    state = settled[key]
     return {
         "leader": state.leader, "replicas": list(state.replicas), "isr": sorted(state.isr),
         "elr": None if state.elr is None else list(state.elr), "last_known_elr": None if state.last_known_elr is None else list(state.last_known_elr),
-        "adding_replicas": None, "removing_replicas": None,
+        "adding_replicas": None, "removing_replicas": None, "replica_size_bytes": [sizes[*key, broker] for broker in state.replicas],
     }  # fmt: skip
 
 

@@ -15,21 +15,22 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
+from jobs.partition_state import size_on
 from jobs.session import by_cluster, kept
-from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
+from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.variation import variation
 from kafka_model.attribution import Found, attribute
 from kafka_model.partitioner import murmur2_batch
 
-READS = (CLUSTER, TOPIC, PARTITION, REPLICA, KEY_SAMPLE)
-READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION, REPLICA)
+READS = (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE)
+READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 HOT_KEYS = 10
 _SHARING = 4  # keys that share a partition, up to which a floor is sought
 LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
-_PARTITION = [*_TOPIC, "partition"]
+_PARTITION = ["number", "partition"]  # a topic's number in place of its names: tens of millions of keys go by it
 _TOLD = "has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL"
 _KEYED = ["explicit_records", "keyed_records", "keyed_bytes", "keys", "keys_elsewhere", "records_elsewhere"]
 
@@ -38,33 +39,40 @@ def transform(
     cluster: DataFrame,
     topic: DataFrame,
     partition: DataFrame,
-    replica: DataFrame,
     key_sample: DataFrame,
     previous_cluster: DataFrame,
     previous_topic: DataFrame,
     previous_partition: DataFrame,
-    previous_replica: DataFrame,
     *,
     parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
-    sample = kept(_sampled(key_sample))
-    growth = _growth(topic, partition, replica, previous_topic, previous_partition, previous_replica)
+    topics = kept(_numbered(topic, partition, previous_topic))
+    names = F.broadcast(topics.select("number", *_TOPIC))
+    keys = key_sample.join(F.broadcast(topics.select(*_TOPIC, "number", "told_partitions")), on=_TOPIC, how="inner")
+    sample = kept(_sampled(keys))
     then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
     seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
     between = cluster.join(then, on="cluster_id", how="inner").select(
         *_TOPIC[:2], F.when(seconds >= LEAST_SECONDS, seconds).alias("seconds")
     )
 
-    turn = _turns(partition, counter=int(parameters.get("counter_start", "0")))
+    now = _turns(partition, topics, counter=int(parameters.get("counter_start", "0")))
+    before = _before(previous_partition, topics)
+    of_topic = topics.select("number", "available_partitions", "taking_partitions", "same_topic").join(
+        sample.select("number", F.lit(True).alias("has_sample"), "n", "b"), on="number", how="left"
+    )
     predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
     load = kept(
-        # Every partition, and what keys bring it, in one aggregate: a join would sort both.
-        turn.unionByName(_of_keys(_to_partitions(key_sample, topic)), allowMissingColumns=True)
+        # Every partition, what keys bring it, and what it was, in one aggregate: joins would sort them.
+        now.unionByName(before, allowMissingColumns=True)
+        .unionByName(_of_keys(_to_partitions(keys)), allowMissingColumns=True)
         .groupBy(_PARTITION)
-        .agg(*(F.max(name).alias(name) for name in turn.columns[4:]), *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _KEYED))
-        .where("taking_partitions IS NOT NULL")
-        .join(F.broadcast(sample.select(*_TOPIC, F.lit(True).alias("has_sample"), "n", "b")), on=_TOPIC, how="left")
-        .join(growth, on=_PARTITION, how="left")
+        .agg(
+            *(F.max(name).alias(name) for name in (*now.columns[2:], *before.columns[2:])),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _KEYED),
+        )
+        .where("here")
+        .join(F.broadcast(of_topic), on="number", how="inner")
         .fillna(0, ["n", "b"])
         .withColumn("before", _records_before(F.col("turn")))
         .withColumn("unkeyed_records", _records_before(F.col("turn") + 1) - F.col("before"))
@@ -79,21 +87,23 @@ def transform(
             "records_elsewhere",
             "available_partitions",
             "has_sample",
-            "observed_records",
-            "observed_size_bytes",
+            _grown("end", "end_then").alias("observed_records"),
+            _grown("size", "size_then").alias("observed_size_bytes"),
         )
     )
     of_topic = kept(_totals(load))
     producer_load = (
         load.where(_TOLD)
         .join(
-            F.broadcast(of_topic.select(*_TOPIC, *(F.col(name).alias(f"all_{name}") for name in ("records", "size_bytes", "grown")))),
-            on=_TOPIC,
+            F.broadcast(of_topic.select("number", *(F.col(name).alias(f"all_{name}") for name in ("records", "size_bytes", "grown")))),
+            on="number",
             how="inner",
         )
+        .join(names, on="number", how="inner")
         .join(F.broadcast(between), on=_TOPIC[:2], how="left")
         .select(
-            *_PARTITION,
+            *_TOPIC,
+            "partition",
             *predicted,
             _share("records"),
             _share("size_bytes"),
@@ -103,33 +113,53 @@ def transform(
             (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"),
         )
     )
-    topic_load, hot_key = _topic_load(of_topic, sample, topic), _hot_keys(key_sample, sample, topic, of_topic)
+    of_topic = of_topic.join(topics.select("number", *_TOPIC, "told_partitions"), on="number", how="inner")
+    topic_load, hot_key = _topic_load(of_topic, sample), _hot_keys(keys, sample, of_topic)
     return by_cluster(producer_load), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
 
 
-def _sampled(key_sample: DataFrame) -> DataFrame:
+def _numbered(topic: DataFrame, partition: DataFrame, previous_topic: DataFrame) -> DataFrame:
+    """The topics that have a partition, each with a number: always the same, for Spark may work this out again."""
+    then = previous_topic.select("cluster_id", "topic", F.col("topic_id").alias("id_then"))
+    return (
+        partition.groupBy(_TOPIC)
+        .agg(F.count("*").alias("partitions"), F.count("leader").alias("available_partitions"), F.min("partition").alias("least"), F.max("partition").alias("most"))
+        .join(topic.select(*_TOPIC, "topic_id", F.col("partitions").alias("told_partitions")), on=_TOPIC, how="left")
+        .join(then, on=["cluster_id", "topic"], how="left")
+        .select(
+            *_TOPIC,
+            F.row_number().over(Window.orderBy(*_TOPIC)).alias("number"),
+            "told_partitions",
+            "available_partitions",
+            F.expr("if(available_partitions > 0, available_partitions, partitions)").alias("taking_partitions"),  # with none available, all
+            F.expr("least = 0 AND most = partitions - 1 AND available_partitions IN (0, partitions)").alias("all_alike"),
+            F.expr("topic_id IS NULL OR id_then IS NULL OR topic_id = id_then").alias("same_topic"),
+        )
+    )  # fmt: skip
+
+
+def _sampled(keys: DataFrame) -> DataFrame:
     """Of each sampled topic, the records and bytes without a key (n, b), and the records of each of its keys, the most first."""
     unkeyed = F.expr("key IS NULL AND partition IS NULL")
     of_key = F.when(F.expr("key IS NOT NULL AND partition IS NULL"), F.col("records"))
-    return key_sample.groupBy(_TOPIC).agg(
+    return keys.groupBy("number").agg(
         F.sum(F.when(unkeyed, F.col("records"))).alias("n"),
         F.sum(F.when(unkeyed, F.col("size_bytes"))).alias("b"),
         F.sort_array(F.collect_list(of_key), asc=False).alias("counts"),
     )
 
 
-def _to_partitions(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
+def _to_partitions(keys: DataFrame) -> DataFrame:
     """Each sampled key, and each explicit partition, with the partition that its records go to."""
-    told = key_sample.where("key IS NOT NULL OR partition IS NOT NULL").join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
-    return told.select(
-        *_TOPIC,
+    return keys.where("told_partitions IS NOT NULL AND (key IS NOT NULL OR partition IS NOT NULL)").select(
+        "number",
         "key",
         "records",
         "size_bytes",
         F.col("partition").isNotNull().alias("explicit"),
-        F.coalesce("partition", _hash("key").bitwiseAND(0x7FFFFFFF) % F.col("partitions")).alias("partition"),
+        F.coalesce("partition", _hash("key").bitwiseAND(0x7FFFFFFF) % F.col("told_partitions")).alias("partition"),
         # kafka_model.foreign_partitioner's consistent_random
-        F.expr("if(length(key) > 0, cast(crc32(key) % partitions AS int), NULL)").alias("librdkafka_partition"),
+        F.expr("if(length(key) > 0, cast(crc32(key) % told_partitions AS int), NULL)").alias("librdkafka_partition"),
     )
 
 
@@ -195,26 +225,35 @@ def _hash(key: pa.Array) -> pa.Array:
     return pa.array(murmur2_batch(bytes_, first), pa.int32())
 
 
-def _turns(partition: DataFrame, *, counter: int) -> DataFrame:
-    """Each partition with its turn, from 0, in the round of records without a key; null: none, since others have a leader."""
-    of_topic = kept(
-        partition.groupBy(_TOPIC).agg(
-            F.count("*").alias("partitions"), F.count("leader").alias("available_partitions"), F.min("partition").alias("least"), F.max("partition").alias("most")
-        ).select(
-            *_TOPIC,
-            "available_partitions",
-            F.expr("if(available_partitions > 0, available_partitions, partitions)").alias("taking_partitions"),  # with none available, all
-            F.expr("least = 0 AND most = partitions - 1 AND available_partitions IN (0, partitions)").alias("all_alike"),
-        )
-    )  # fmt: skip
-    of_each = partition.join(F.broadcast(of_topic), on=_TOPIC, how="inner")
+def _turns(partition: DataFrame, topics: DataFrame, *, counter: int) -> DataFrame:
+    """Each partition with its turn, from 0, in the round of records without a key (null: none, since others have a leader), and with what
+    its leader tells.
+    """
+    of_each = partition.join(
+        F.broadcast(topics.select(*_TOPIC, "number", "available_partitions", "taking_partitions", "all_alike")), on=_TOPIC, how="inner"
+    )
     takes = F.expr("leader IS NOT NULL OR available_partitions = 0")
-    in_order = Window.partitionBy(*_TOPIC, takes).orderBy("partition")
+    in_order = Window.partitionBy("number", takes).orderBy("partition")
     others = of_each.where("NOT all_alike").withColumn("place", F.when(takes, F.row_number().over(in_order) - 1))
     # Where all partitions of a topic take turns, each has its number for its place: of most topics no row is sorted.
     placed = of_each.where("all_alike").withColumn("place", F.col("partition")).unionByName(others)
     turn = F.pmod(F.col("place") - F.lit(counter & 0x7FFFFFFF), "taking_partitions").alias("turn")
-    return placed.select(*_PARTITION, turn, "available_partitions", "taking_partitions")
+    return placed.select(
+        *_PARTITION, F.lit(True).alias("here"), turn, F.col("log_end_offset").alias("end"), size_on(F.col("leader")).alias("size")
+    )
+
+
+def _before(previous_partition: DataFrame, topics: DataFrame) -> DataFrame:
+    """What the leaders of the snapshot before told, of topics that are there still."""
+    still = F.broadcast(topics.where("same_topic").select("cluster_id", "topic", "number"))
+    return previous_partition.join(still, on=["cluster_id", "topic"], how="inner").select(
+        *_PARTITION, F.col("log_end_offset").alias("end_then"), size_on(F.col("leader")).alias("size_then")
+    )
+
+
+def _grown(now: str, then: str) -> Column:
+    """What a number grew by since the previous snapshot; a shrinking log tells nothing."""
+    return F.when(F.col(now) >= F.col(then), F.col(now) - F.col(then))
 
 
 def _records_before(turn: Column) -> Column:
@@ -235,34 +274,11 @@ def _share(column: str) -> Column:
     return F.when(F.col("has_sample"), share).alias({"records": "record_share", "size_bytes": "byte_share"}[column])
 
 
-def _growth(topic: DataFrame, partition: DataFrame, replica: DataFrame, *previous: DataFrame) -> DataFrame:
-    """What end offsets and leaders' sizes grew by since the previous snapshot; a topic made anew, or a shrinking log, tells nothing."""
-
-    def seen(topic: DataFrame, partition: DataFrame, replica: DataFrame, suffix: str) -> DataFrame:
-        leading = replica.select(*_PARTITION, F.col("broker_id").alias("leader"), F.col("size_bytes").alias(f"size{suffix}"))
-        return (
-            partition.join(topic.select(*_TOPIC, F.col("topic_id").alias(f"id{suffix}")), on=_TOPIC, how="left")
-            .join(leading, on=[*_PARTITION, "leader"], how="left")
-            .select(*_PARTITION, f"id{suffix}", f"size{suffix}", F.col("log_end_offset").alias(f"end{suffix}"))
-        )
-
-    def grown(now: str, then: str) -> Column:
-        return F.when(F.col(now) >= F.col(then), F.col(now) - F.col(then))
-
-    before = seen(*previous, "_then").drop("snapshot_id")
-    return (
-        seen(topic, partition, replica, "")
-        .join(before, on=["cluster_id", "topic", "partition"], how="inner")
-        .where("id IS NULL OR id_then IS NULL OR id = id_then")
-        .select(*_PARTITION, grown("end", "end_then").alias("observed_records"), grown("size", "size_then").alias("observed_size_bytes"))
-    )
-
-
 def _totals(load: DataFrame) -> DataFrame:
     """What the partitions of each topic have together."""
     grown = F.sum("observed_records")
     all_told = F.count("observed_records") == F.count("*")
-    return load.groupBy(_TOPIC).agg(
+    return load.groupBy("number").agg(
         F.count_if(F.expr(_TOLD)).cast("int").alias("partitions"),
         F.first("available_partitions").cast("int").alias("available_partitions"),
         F.sum("records").alias("records"),
@@ -281,16 +297,16 @@ def _totals(load: DataFrame) -> DataFrame:
     )
 
 
-def _topic_load(of_topic: DataFrame, sample: DataFrame, topic: DataFrame) -> DataFrame:
+def _topic_load(of_topic: DataFrame, sample: DataFrame) -> DataFrame:
     """Each topic's skew beside the least that any partitioner could reach, which its hottest key sets."""
-    keys = sample.join(topic, on=_TOPIC, how="inner").select(*_TOPIC, F.col("counts").alias("of_keys"), F.col("partitions").alias("among"))
+    keys = sample.select("number", F.col("counts").alias("of_keys"))
     # With counts in rising order: the sum of (2 x place - partitions - 1) x count, over partitions x their sum.
     places = F.sequence(F.lit(1), F.size("counts"))
     weighed = F.zip_with("counts", places, lambda count, place: count * (2 * place - F.size("counts") - 1))
     gini = F.aggregate(weighed, F.lit(0).cast("bigint"), lambda sum, each: sum + each) / (F.size("counts") * F.col("records"))
     return (
         of_topic.where("partitions > 0")
-        .join(keys, on=_TOPIC, how="left")
+        .join(keys, on="number", how="left")
         .withColumn("together", F.greatest(*(_together(n) for n in range(_SHARING))))
         .withColumn("mean", F.when(F.col("records") > 0, F.col("records") / F.col("partitions")))
         .select(
@@ -322,23 +338,21 @@ def _together(others: int) -> Column:
 
     Of the k x partitions + 1 hottest keys some k + 1 share a partition, which has no less than the k + 1 least of them have together.
     """
-    last = others * F.col("among") + 1
+    last = others * F.col("told_partitions") + 1
     least = F.aggregate(F.slice("of_keys", last - others, F.lit(others + 1)), F.lit(0).cast("bigint"), lambda sum, each: sum + each)
     return F.when(F.size("of_keys") >= last, least)
 
 
-def _hot_keys(key_sample: DataFrame, sample: DataFrame, topic: DataFrame, of_topic: DataFrame) -> DataFrame:
-    least = sample.select(*_TOPIC, F.get("counts", F.least(F.lit(HOT_KEYS), F.size("counts")) - 1).alias("least"))
-    hot = (
-        key_sample.where("key IS NOT NULL AND partition IS NULL").join(F.broadcast(least), on=_TOPIC, how="inner").where("records >= least")
-    )
-    total = of_topic.select(*_TOPIC, F.col("records").alias("total"))
-    by_records = Window.partitionBy(*_TOPIC).orderBy(F.desc("records"), "key")
+def _hot_keys(keys: DataFrame, sample: DataFrame, of_topic: DataFrame) -> DataFrame:
+    least = sample.select("number", F.get("counts", F.least(F.lit(HOT_KEYS), F.size("counts")) - 1).alias("least"))
+    hot = keys.where("key IS NOT NULL AND partition IS NULL").join(F.broadcast(least), on="number", how="inner").where("records >= least")
+    total = of_topic.select("number", *_TOPIC, F.col("records").alias("total"))
+    by_records = Window.partitionBy("number").orderBy(F.desc("records"), "key")
     return (
-        _to_partitions(hot, topic)
+        _to_partitions(hot)
         .withColumn("rank", F.row_number().over(by_records))
         .where(F.col("rank") <= HOT_KEYS)
-        .join(total, on=_TOPIC, how="inner")
+        .join(total, on="number", how="inner")
         .select(
             *_TOPIC,
             "rank",

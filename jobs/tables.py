@@ -181,7 +181,8 @@ PARTITION = Table(
     removing_replicas ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
     log_end_offset BIGINT        COMMENT 'the leader''s; null: not told',
     leader_recovering BOOLEAN    COMMENT 'the leader was elected uncleanly, and its ISR has not changed since (leader recovery state 1); null: not told',
-    log_start_offset BIGINT      COMMENT 'the leader''s; null: not told'
+    log_start_offset BIGINT      COMMENT 'the leader''s; null: not told',
+    replica_size_bytes ARRAY<BIGINT> COMMENT 'of each of the replicas, in their order; null: not told'
 """,
 )
 REPLICA = Table(

@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs import failover
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import Night
-from jobs.tables import BROKER, LOG_DIR, SNAPSHOT
+from jobs.tables import BROKER, LOG_DIR, REPLICA, SNAPSHOT, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,15 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     night = Night(lake, published(lake, snapshot_id, question.cluster_id))
     row = _scenario(night, question)
     spark = night.session()
-    of_cluster = {table: night.read(table).where(F.col("cluster_id") == question.cluster_id) for table in failover.READS}
+
+    def of_cluster(table: Table) -> DataFrame:
+        return night.read(table).where(F.col("cluster_id") == question.cluster_id)
+
+    of, replica = {table: of_cluster(table) for table in failover.READS}, of_cluster(REPLICA) if question.log_dirs else None
     asked = spark.createDataFrame([row], failover.ASKED)
     for table in failover.WRITES:
         lake.create(table)  # the night may be of an older version
-    night.write(failover.WRITES, lambda: failover.outcome(asked, of_cluster, log_dirs=bool(question.log_dirs)), scenario_set=question.id)
+    night.write(failover.WRITES, lambda: failover.outcome(asked, of, replica=replica), scenario_set=question.id)
     return night.snapshot_id
 
 

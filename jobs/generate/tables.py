@@ -130,15 +130,19 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
                 "log_end_offset": draw(100_000, "records", "cluster_id", "number", "partition"),
             }
         )
+        .withColumn(
+            "replica_size_bytes",
+            F.transform("replicas", lambda id: F.when(~id.eqNullSafe(F.col("lost")), F.col("log_end_offset") * _RECORD_BYTES)),
+        )
     )
     on_disk = id.eqNullSafe(F.col("lost"))
     replica = partition.select(
-        *_TOPIC, "partition", "isr", "lost", "log_end_offset", F.posexplode("replicas").alias("replica_index", "broker_id")
+        *_TOPIC, "partition", "isr", "lost", "replica_size_bytes", F.posexplode("replicas").alias("replica_index", "broker_id")
     ).withColumns(
         {
             "in_sync": ~on_disk,
             "log_dir": F.when(~on_disk, F.lit(_LOG_DIR)),
-            "size_bytes": F.when(~on_disk, F.col("log_end_offset") * _RECORD_BYTES),
+            "size_bytes": F.get("replica_size_bytes", F.col("replica_index")),
             "offset_lag": F.when(~on_disk, F.lit(0)),
         }
     )

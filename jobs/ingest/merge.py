@@ -197,11 +197,11 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
     captured_at = max((file.written_at for file in files), default=None)
     rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), captured_at, _cluster_id(evidence), *_quorum(evidence))]
     columns = {"key_sample": _key_sample(evidence.samples)}
-    for name, made in (("partition", _partitions(evidence)), ("replica", _replicas(evidence))):
-        if isinstance(made, pa.Table):
-            columns[name] = made
-        else:
-            rows[name] = made
+    partition, replica = _partitions(evidence), _replicas(evidence)
+    if isinstance(partition, pa.Table) and isinstance(replica, pa.Table):
+        columns |= {"partition": _sized_columns(partition, replica), "replica": replica}
+    else:
+        rows |= {"partition": _sized(partition, replica), "replica": replica}
     return Merged(rows, columns)
 
 
@@ -541,6 +541,7 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
             end_offset.get((p.topic, p.partition)),
             p.leader_recovering,
             start_offset.get((p.topic, p.partition)),
+            None,
         )
         for p in sorted(evidence.of(PartitionLine))
     ]
@@ -567,8 +568,28 @@ def _partitions(evidence: _Evidence) -> Rows | pa.Table:
         of_lines,
         pa.nulls(len(lines), pa.bool_()),
         starts,
+        pa.nulls(len(lines), pa.list_(pa.int64())),
     ]
     return _with(PARTITION, columns, rows, "topic", "partition")
+
+
+def _sized(partition: Rows, replica: Rows) -> Rows:
+    """Partitions with what each of their replicas stores."""
+    sizes = {(topic, number, index): size for topic, number, _, index, _, _, size, *_ in replica}
+    return [(*told[:-1], [sizes[*told[:2], index] for index in range(len(told[3]))]) for told in partition]
+
+
+def _sized_columns(partition: pa.Table, replica: pa.Table) -> pa.Table:
+    """The same in columns, both in the order of topic and partition."""
+    replicas = partition["replicas"].combine_chunks()
+    assigned = replica.filter(pc.is_valid(replica["replica_index"]))
+    starts, lengths = np.array(replicas.offsets)[:-1], np.array(replicas.value_lengths())
+    place = np.empty(len(assigned), np.int64)
+    place[np.repeat(starts - starts[:1], lengths) + assigned["replica_index"].to_numpy()] = np.arange(len(assigned))
+    sizes = pa.ListArray.from_arrays(
+        pa.array(np.append(0, np.cumsum(lengths)), pa.int32()), assigned["size_bytes"].take(pa.array(place)).combine_chunks()
+    )
+    return partition.set_column(partition.num_columns - 1, partition.schema.field(partition.num_columns - 1), sizes)
 
 
 def _replicas(evidence: _Evidence) -> Rows | pa.Table:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import broker_balance
-from jobs.tables import BROKER, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, REPLICA, TOPIC
+from jobs.tables import BROKER, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, TOPIC
 from tests.jobs.rows import table, told
 
 RACKS = {1: "a", 2: "b", 3: "c"}
@@ -21,7 +21,6 @@ def run(
     dead: tuple[int, ...] = (),
     racks: dict[int, str | None] = RACKS,
     load: dict[int, int] | None = None,
-    sizes: dict[int, int] | None = None,
     members: list[dict[str, Any]] | None = None,
     held: list[tuple[str, str, int]] | None = None,
     **topic: Any,
@@ -30,11 +29,6 @@ def run(
         table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in dead} for id, rack in racks.items())),
         table(spark, TOPIC, {"topic": "t", "replication_factor": 3, **topic}),
         table(spark, PARTITION, *({"topic": "t", "partition": number, **told} for number, told in enumerate(partitions))),
-        table(
-            spark,
-            REPLICA,
-            *({"topic": "t", "partition": p, "broker_id": partitions[p]["leader"], "size_bytes": n} for p, n in (sizes or {}).items()),
-        ),
         table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": p, "records": n, "size_bytes": 10 * n} for p, n in (load or {}).items())),
         table(spark, DISK_USAGE, {"broker_id": 1, "log_dir": "/a", "size_bytes": 30}, {"broker_id": 1, "log_dir": "/b", "size_bytes": 10}),
         table(spark, GROUP_MEMBER, *(members or [])),
@@ -110,11 +104,11 @@ def test_what_a_finding_is_measured_by_stands_beside_it(spark: SparkSession) -> 
 
 def test_a_topic_is_told_by_its_leaders_and_its_logs_ends(spark: SparkSession) -> None:
     ends = [{"log_start_offset": 10, "log_end_offset": 40}, {"log_start_offset": 0, "log_end_offset": 10}]
-    partitions = [of([1, 2], 1, **ends[0]), of([2, 1], 2, **ends[1])]
-    _, _, topics, _ = run(spark, partitions, sizes={0: 500, 1: 700})
+    partitions = [of([1, 2], 1, **ends[0], replica_size_bytes=[500, 9]), of([1, 2], 2, **ends[1], replica_size_bytes=[9, 700])]
+    _, _, topics, _ = run(spark, partitions)
     columns = ("partitions", "records", "record_skew", "size_bytes", "fullest_partition", "fullest_size_bytes", "mean_record_bytes")
     assert told(topics, *columns) == [(2, 40, 0.5, 1200, 1, 700, 30.0)]
-    _, _, topics, _ = run(spark, [of([1, 2], 1, **ends[0]), of([2, 1], 2)], sizes={0: 500})  # not told of both
+    _, _, topics, _ = run(spark, [partitions[0], of([2, 1], 2)])  # not told of both
     assert told(topics, *columns) == [(2, None, None, None, 0, 500, None)]
 
 

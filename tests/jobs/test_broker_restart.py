@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import broker_restart, failover
-from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, REPLICA, SCENARIO, TOPIC
+from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
 from tests.jobs.rows import table, told
 
 
@@ -15,7 +15,6 @@ def restarts(
     spark: SparkSession,
     *partitions: dict[str, Any],
     live: tuple[int, ...] = (1, 2, 3),
-    replica: DataFrame | None = None,
     load: DataFrame | None = None,
 ) -> DataFrame:
     """Brokers 1 to 3 of a KRaft cluster with ELR; topics of a partition each, min.insync.replicas as told."""
@@ -32,7 +31,7 @@ def restarts(
         *({"topic": row["topic"], "replication_factor": len(row["replicas"]), "min_insync_replicas": row.pop("least", 1)} for row in rows),
     )
     of[PARTITION] = table(spark, PARTITION, *rows)
-    of[REPLICA], of[PRODUCER_LOAD] = replica or of[REPLICA], load or of[PRODUCER_LOAD]
+    of[PRODUCER_LOAD] = load or of[PRODUCER_LOAD]
     of[SCENARIO], of[FAILOVER], _ = failover.transform(*(of[other] for other in failover.READS), parameters={})
     (restart,) = broker_restart.transform(*(of[other] for other in broker_restart.READS), parameters={})
     return restart
@@ -73,9 +72,9 @@ def test_a_return_revives_what_only_it_can_lead(spark: SparkSession) -> None:
 
 
 def test_a_return_fetches_what_was_written_meanwhile_or_all(spark: SparkSession) -> None:
-    sizes = [("t0", 1, 100), ("t0", 2, 90), ("t1", 2, 40)]
-    replica = table(spark, REPLICA, *({"topic": topic, "partition": 0, "broker_id": id, "size_bytes": size} for topic, id, size in sizes))
+    sized = ({"replicas": [1, 2], "isr": [1, 2], "replica_size_bytes": [100, 90]},
+             {"replicas": [2, 3], "isr": [2, 3], "replica_size_bytes": [40, None]})  # fmt: skip
     load = table(spark, PRODUCER_LOAD, {"topic": "t1", "partition": 0, "observed_size_bytes_per_s": 2.5})
-    df = restarts(spark, {"replicas": [1, 2], "isr": [1, 2]}, {"replicas": [2, 3], "isr": [2, 3]}, replica=replica, load=load)
+    df = restarts(spark, *sized, load=load)
     asked = ("broker_id", "full_copy_bytes", "catch_up_bytes_per_s", "truncated_size_bytes")
     assert told(df, *asked) == [(1, 100, None, 10), (2, 140, 2.5, 0), (3, 40, 2.5, 0)]

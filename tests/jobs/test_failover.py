@@ -191,7 +191,7 @@ def three(spark: SparkSession, *partitions: dict[str, Any], **of: Any) -> dict[T
 
 def play(spark: SparkSession, of: dict[Table, DataFrame], *brokers: int, log_dirs: tuple[str, ...] = ()) -> tuple[DataFrame, ...]:
     asked = [("s", "c", "test", "one", "what-if", list(brokers), [], None, False, list(log_dirs))]
-    return failover.outcome(spark.createDataFrame(asked, failover.ASKED), of, log_dirs=bool(log_dirs))
+    return failover.outcome(spark.createDataFrame(asked, failover.ASKED), of, replica=of.get(REPLICA))
 
 
 def test_nobody_is_elected_once_the_controllers_have_lost_their_quorum(spark: SparkSession) -> None:
@@ -224,9 +224,14 @@ def test_a_log_dir_takes_the_replicas_on_it_and_no_others(spark: SparkSession) -
 
 
 def test_what_a_lost_leader_has_and_its_successor_has_not_is_at_risk(spark: SparkSession) -> None:
-    of = three(spark, {"replicas": [1, 2]}, {"replicas": [1, 3], "isr": [1]}, {"replicas": [1]}, {"replicas": [1, 3]}, {"replicas": [2, 1]})
-    sizes = [(0, 1, 1000), (0, 2, 900), (1, 1, 500), (1, 3, 200), (2, 1, 70), (3, 1, 80)]
-    of[REPLICA] = table(spark, REPLICA, *({"topic": "t", "partition": p, "broker_id": id, "size_bytes": size} for p, id, size in sizes))
+    of = three(
+        spark,
+        {"replicas": [1, 2], "replica_size_bytes": [1000, 900]},
+        {"replicas": [1, 3], "isr": [1], "replica_size_bytes": [500, 200]},
+        {"replicas": [1], "replica_size_bytes": [70]},
+        {"replicas": [1, 3], "replica_size_bytes": [80, None]},
+        {"replicas": [2, 1]},
+    )
     grown = {"observed_records": 10, "observed_size_bytes": 500}
     of[PRODUCER_LOAD] = table(spark, PRODUCER_LOAD, {"topic": "t", "partition": 0, **grown}, {"topic": "t", "partition": 1, **grown})
     scenario, failed, _ = play(spark, of, 1)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import goal as job
-from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA
+from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD
 from kafka_model import goal
 from kafka_model.goal import Broker, Partition, Thresholds
 from kafka_model.reassignment import net_imbalance
@@ -44,7 +44,6 @@ def run(
     partitions: list[dict[str, Any]],
     loads: Sequence[dict[str, Any]] = (),
     *,
-    sizes: Sequence[dict[str, Any]] = (),
     log_dirs: Sequence[dict[str, Any]] = (),
     thresholds: Thresholds = Thresholds(),
 ) -> tuple[Any, ...]:
@@ -54,7 +53,6 @@ def run(
         table(spark, BROKER, *brokers),
         table(spark, LOG_DIR, *log_dirs),
         table(spark, PARTITION, *partitions),
-        table(spark, REPLICA, *sizes),
         table(spark, PARTITION_LOAD, *loads),
         parameters={},
         thresholds=thresholds,
@@ -163,13 +161,9 @@ def test_what_is_not_told_is_neither_satisfied_nor_violated(spark: SparkSession)
 
 
 def test_a_replica_counts_with_its_leaders_size_and_a_partition_without_a_leader_not_at_all(spark: SparkSession) -> None:
-    sizes = [
-        {"topic": "t", "partition": 0, "broker_id": 0, "size_bytes": 900 * 2**20},
-        {"topic": "t", "partition": 0, "broker_id": 1, "size_bytes": 1},
-        {"topic": "t", "partition": 1, "broker_id": 1, "size_bytes": 900 * 2**20},
-    ]
-    leaderless = {**partition(1, [1]), "leader": None}
-    _, breaches, *_ = run(spark, brokers(3), [partition(0, [0, 1]), leaderless], sizes=sizes)
+    led = {**partition(0, [0, 1]), "replica_size_bytes": [900 * 2**20, 1]}
+    leaderless = {**partition(1, [1]), "leader": None, "replica_size_bytes": [900 * 2**20]}
+    _, breaches, *_ = run(spark, brokers(3), [led, leaderless])
     assert told(breaches.where("goal = 'DiskCapacityGoal'"), "broker_id", "measured", "limit_value", "smallest_change") == [
         (0, 900.0, 800.0, "move 100 MiB off broker 0"),
         (1, 900.0, 800.0, "move 100 MiB off broker 1"),
@@ -216,7 +210,7 @@ def test_more_replicas_than_racks_ask_for_racks(spark: SparkSession) -> None:
 def test_a_cluster_of_which_nothing_is_told_has_its_verdicts_all_the_same(spark: SparkSession) -> None:
     verdicts, _, balance, _ = job.transform(
         table(spark, CLUSTER, {}),
-        *(table(spark, of) for of in (BROKER, LOG_DIR, PARTITION, REPLICA, PARTITION_LOAD)),
+        *(table(spark, of) for of in (BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)),
         parameters={},
         thresholds=Thresholds(),
     )

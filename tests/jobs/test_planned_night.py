@@ -52,6 +52,7 @@ def told() -> dict[Table, pa.Table]:
                     "replicas": ids,
                     "isr": [1] if (topic, number) == ("t", 1) else sorted(ids),
                     "log_end_offset": 9,
+                    "replica_size_bytes": [row["size_bytes"] for row in replicas if (row["topic"], row["partition"]) == (topic, number)],
                 }
                 for (topic, number), ids in partitions.items()
             ),
@@ -70,6 +71,9 @@ def test_partitions_brokers_and_topics_are_as_the_plan_leaves_them() -> None:
         ("other", 0): (3, [3], [3], None),
     }
     assert {row["log_end_offset"] for row in found.values()} == {9}
+    stored = {(row["topic"], row["partition"], row["broker_id"]): row["size_bytes"] for row in after[REPLICA].to_pylist()}
+    for key, row in found.items():
+        assert row["replica_size_bytes"] == [stored[*key, broker] for broker in row["replicas"]]
     assert [(row["broker_id"], row["rack"], row["live"]) for row in after[BROKER].to_pylist()][-1] == (9, "b", True)
     assert {row["topic"]: row["replication_factor"] for row in after[TOPIC].to_pylist()} == {"t": 3, "u": 1, "other": 2}
     same = set(after) - {BROKER, TOPIC, PARTITION, REPLICA}

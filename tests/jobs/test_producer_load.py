@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import producer_load
-from jobs.tables import CLUSTER, KEY_SAMPLE, PARTITION, REPLICA, TOPIC
+from jobs.tables import CLUSTER, KEY_SAMPLE, PARTITION, TOPIC
 from tests.jobs.rows import table, told
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2: keys with their hashes.
@@ -32,15 +32,12 @@ def run(
     """A topic t with these leaders; `before` and `now` are what is told of its partitions in two nights."""
 
     def topology(seen: list[dict[str, Any]], id: str, captured_at: datetime) -> tuple[DataFrame, ...]:
-        partitions = [{"topic": "t", "partition": p, "leader": leader, **seen[p]} for p, leader in enumerate(leaders)] if seen else []
-        replicas = [{"topic": "t", "partition": row["partition"], "broker_id": row["leader"], "size_bytes": row.get("size_bytes")} for row in partitions
-                    if row["leader"] is not None]  # fmt: skip
-        columns = PARTITION.schema.names
+        led = [{"topic": "t", "partition": p, "leader": leader, "replicas": [9, leader or 8]} for p, leader in enumerate(leaders)]
+        partitions = [row | told for row, told in zip(led, seen, strict=False)]
         return (
             table(spark, CLUSTER, {"captured_at": captured_at}),
             table(spark, TOPIC, *([{"topic": "t", "topic_id": id, "partitions": len(leaders)}] if seen else [])),
-            table(spark, PARTITION, *({name: row[name] for name in row if name in columns} for row in partitions)),
-            table(spark, REPLICA, *replicas),
+            table(spark, PARTITION, *partitions),
         )
 
     noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -115,8 +112,8 @@ def test_keys_that_must_share_a_partition_set_the_floor(spark: SparkSession) -> 
 
 
 def test_growth_is_told_of_both_nights_and_of_the_same_topic_alone(spark: SparkSession) -> None:
-    before = [{"log_end_offset": 100, "size_bytes": 1000}, {"log_end_offset": 50, "size_bytes": 900}]
-    now = [{"log_end_offset": 130, "size_bytes": 1600}, {"log_end_offset": 60, "size_bytes": 800}]
+    before = [{"log_end_offset": 100, "replica_size_bytes": [1, 1000]}, {"log_end_offset": 50, "replica_size_bytes": [2, 900]}]
+    now = [{"log_end_offset": 130, "replica_size_bytes": [3, 1600]}, {"log_end_offset": 60, "replica_size_bytes": [9000, 800]}]
     load, topic, *_ = run(spark, [], leaders=[1, 2], before=before, now=now)
     seen = ("partition", "observed_records", "observed_size_bytes", "observed_record_share")
     assert told(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank the second
@@ -157,7 +154,7 @@ def test_one_partition_or_no_place_tells_nobody(spark: SparkSession) -> None:
 
 
 def test_growth_over_the_time_between_the_captures_is_a_rate(spark: SparkSession) -> None:
-    nights = {"before": [{"size_bytes": 100}, {"size_bytes": 50}], "now": [{"size_bytes": 3700}, {}]}
+    nights = {"before": [{"replica_size_bytes": [1, 100]}, {"replica_size_bytes": [1, 50]}], "now": [{"replica_size_bytes": [1, 3700]}, {}]}
     load, *_ = run(spark, [], leaders=[1, 2], **nights)
     assert told(load, "partition", "observed_size_bytes_per_s") == [(0, 1.0)]
     load, *_ = run(spark, [], leaders=[1, 2], apart=timedelta(seconds=599), **nights)

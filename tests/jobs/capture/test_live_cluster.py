@@ -41,7 +41,7 @@ ONLY_CAPTURED = {
     "group_member": ("rack", "topics", "topic_regex"),
 }
 # Groups commit over and over, so that the logs of their own topics grow.
-GROWING = {"partition": ("log_end_offset",), "replica": ("size_bytes", "offset_lag")}
+GROWING = {"partition": ("log_end_offset", "replica_size_bytes"), "replica": ("size_bytes", "offset_lag")}
 KEYS = 20
 IMPATIENT = {"default.api.timeout.ms": "3000", "request.timeout.ms": "2500"}
 

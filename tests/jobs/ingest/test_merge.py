@@ -163,6 +163,7 @@ def test_replica_joins_its_place_and_its_log() -> None:
         ("t", 0, 1, 1, True, "/d", 10, 0, "/d", None),
         ("t", 0, 2, 0, False, None, None, None, None, None),
     ]
+    assert [row[-1] for row in found.rows["partition"]] == [[None, 10]]
 
 
 def test_end_offset_is_the_greatest_told_and_goes_before_a_groups() -> None:

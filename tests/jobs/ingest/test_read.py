@@ -77,7 +77,7 @@ def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSessi
     assert {
         tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:]
         for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()
-    } == {(name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None, None) for name in ("a", "b", "c")}
+    } == {(name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None, None, (None, None)) for name in ("a", "b", "c")}
     told = found[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
     assert [tuple(row) for row in told if row.cluster_id == "b"] == [
         ("b", 1, PARTITION_LINE.strip("\n").replace(": t", ": b-0"), "told again in line 15001"),
@@ -121,6 +121,16 @@ def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSe
         assert rows(TOPIC.name).count() == topics.count("\tPartitionCount: ")
         logs = [log for broker in log_dirs["brokers"] for log_dir in broker["logDirs"] for log in log_dir["partitions"]]
         assert rows(REPLICA.name).selectExpr("sum(size_bytes)").collect()[0][0] == sum(log["size"] for log in logs)
+        of_brokers = [(*log["partition"].rsplit("-", 1), broker["broker"], log["size"]) for broker in log_dirs["brokers"]
+                      for log_dir in broker["logDirs"] for log in log_dir["partitions"]]  # fmt: skip
+        sized = (
+            rows(PARTITION.name).selectExpr("topic", "partition", "replicas", "inline(arrays_zip(replicas, replica_size_bytes))").collect()
+        )
+        stored = {(topic, str(partition), broker, size) for topic, partition, _, broker, size in sized if size is not None}
+        assert stored
+        assert stored <= set(of_brokers)
+        assigned = {(topic, str(partition), broker) for topic, partition, _, broker, _ in sized}
+        assert len(stored) == sum(key[:3] in assigned for key in of_brokers)
         assert rows(KEY_SAMPLE.name).selectExpr("sum(records)").collect()[0][0] == sum(int(line.rsplit(",", 2)[1]) for line in keys)
         members = (BUNDLED / cluster / "kafka-consumer-groups-members.txt").read_text().splitlines()
         held = sum(int(line.split()[-5]) for line in members if line.strip() and not line.startswith("GROUP"))
@@ -160,7 +170,7 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
         ("torn.gz", "cannot be read"),
     ]
     assert [tuple(row) for row in frames[PARTITION.name].collect()] == [
-        ("2026-11-21", "good", "t", 0, 1, [1, 2], [1, 2], [], [], None, None, None, None, None)
+        ("2026-11-21", "good", "t", 0, 1, [1, 2], [1, 2], [], [], None, None, None, None, None, [None, None])
     ]
 
 
