@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.harm import OFFLINE
@@ -43,6 +43,7 @@ ASKED = (
     "snapshot_id STRING, cluster_id STRING, scenario_set STRING, scenario_id STRING, kind STRING, brokers ARRAY<INT>, racks ARRAY<STRING>, "
     "unclean BOOLEAN, controlled_shutdown BOOLEAN, log_dirs ARRAY<STRING>"
 )
+_GAINED = {"gained_records": "records", "gained_size_bytes": "size_bytes", "gained_size_bytes_per_s": "rate"}
 _ASKED = [*SCENARIO.schema.names[:9], "log_dirs"]
 
 
@@ -269,54 +270,60 @@ def _load(played: DataFrame, rules: DataFrame, of: Mapping[Table, DataFrame], sa
     A leader sends what producers write to each follower that lives, and to each group that reads it. What it stores does not change: it
     was a follower before.
     """
-    moved = played.where("leader IS NOT NULL AND NOT leader <=> leader_before")
     seen = of[PRODUCER_LOAD].where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, "observed_size_bytes_per_s")
     measured = of[PARTITION_LOAD].select(*_PARTITION, "network_in_bytes_per_s")
-    rate = seen.join(measured, on=_PARTITION, how="full").select(
-        *_PARTITION, F.coalesce("network_in_bytes_per_s", "observed_size_bytes_per_s").alias("rate")
-    )
-    gained = (
-        moved.join(sample, on=_PARTITION, how="left")
-        .join(rate, on=_PARTITION, how="left")
-        .groupBy(*_SCENARIO, F.col("leader").alias("broker_id"))
-        .agg(
-            F.count("*").alias("gained_leaders"),
-            F.sum("records").alias("gained_records"),
-            F.sum("size_bytes").alias("gained_size_bytes"),
-            F.sum("rate").alias("gained_size_bytes_per_s"),
+    groups = of[OBSERVED_ASSIGNMENT].groupBy(_PARTITION).agg(F.count_distinct("group_id").alias("groups"))
+    rate = (
+        seen.join(measured, on=_PARTITION, how="full")
+        .join(groups, on=_PARTITION, how="left")
+        .select(
+            *_PARTITION,
+            F.coalesce("network_in_bytes_per_s", "observed_size_bytes_per_s").alias("rate"),
+            F.coalesce("groups", F.lit(0)).alias("groups"),
         )
     )
-    all_moved = moved.groupBy(_SCENARIO).agg(F.count("*").alias("moved"))
+
+    def sends(live: Column) -> Column:
+        return F.col("rate") * (F.col("groups") + live - 1)
+
+    now = (
+        rules.join(rate, on=_PARTITION, how="inner")
+        .groupBy(*_CLUSTER, F.col("leader").alias("broker_id"))
+        .agg(F.sum(sends(F.size("live"))).alias("sends_now"))
+    )
+    moved = F.expr("leader IS NOT NULL AND NOT leader <=> leader_before")
+    gain = F.struct(F.col("leader").alias("broker_id"), moved.alias("gained"), sends(F.col("live_replicas")).alias("more"))
+    loss = F.struct(
+        F.col("leader_before").alias("broker_id"), F.lit(False).alias("gained"), (-sends(F.col("live_replicas_before"))).alias("more")
+    )
+    rated = seen.select(_CLUSTER).union(measured.select(_CLUSTER)).distinct().withColumn("rated", F.lit(True))
+    changed = (
+        played.join(F.broadcast(rated), on=_CLUSTER, how="left")
+        .where(moved | F.col("rated"))  # where no rate is told, a third of the rows says all
+        .join(sample.select(*_PARTITION, "records", "size_bytes"), on=_PARTITION, how="left")
+        .join(rate, on=_PARTITION, how="left")
+        .select(*_SCENARIO, "records", "size_bytes", "rate", F.inline(F.array(gain, loss)))
+        .groupBy(*_SCENARIO, "broker_id")
+        .agg(
+            F.count_if("gained").alias("gained_leaders"),
+            *(F.sum(F.when(F.col("gained"), F.col(of))).alias(name) for name, of in _GAINED.items()),
+            F.sum("more").alias("sends_more"),
+        )
+        .where("gained_leaders > 0")
+    )
     leads = (
         of[PARTITION]
         .where("leader IS NOT NULL")
         .groupBy(*_CLUSTER, F.col("leader").alias("broker_id"))
         .agg(F.count("*").alias("leaders_before"))
     )
-    groups = of[OBSERVED_ASSIGNMENT].groupBy(_PARTITION).agg(F.count_distinct("group_id").alias("groups"))
-    sent = rate.join(groups, on=_PARTITION, how="left").select(*_PARTITION, "rate", F.coalesce("groups", F.lit(0)).alias("groups"))
-
-    def sends(live: Column) -> Column:
-        return F.col("rate") * (F.col("groups") + live - 1)
-
-    now = (
-        rules.join(sent, on=_PARTITION, how="inner")
-        .groupBy(*_CLUSTER, F.col("leader").alias("broker_id"))
-        .agg(F.sum(sends(F.size("live"))).alias("sends_now"))
-    )
-    changes = played.join(sent, on=_PARTITION, how="inner")
-    more = changes.select(*_SCENARIO, F.col("leader").alias("broker_id"), sends(F.col("live_replicas")).alias("more"))
-    less = changes.select(*_SCENARIO, F.col("leader_before").alias("broker_id"), (-sends(F.col("live_replicas_before"))).alias("more"))
-    change = more.unionByName(less).groupBy(*_SCENARIO, "broker_id").agg(F.sum("more").alias("sends_more"))
     capacity = of[BROKER].select(*_CLUSTER, "broker_id", F.col("network_out_capacity_bytes_per_s").alias("capacity"))
     return (
-        gained.join(all_moved, on=_SCENARIO, how="inner")
-        .join(leads, on=[*_CLUSTER, "broker_id"], how="left")
+        changed.join(leads, on=[*_CLUSTER, "broker_id"], how="left")
         .join(now, on=[*_CLUSTER, "broker_id"], how="left")
-        .join(change, on=[*_SCENARIO, "broker_id"], how="left")
         .join(capacity, on=[*_CLUSTER, "broker_id"], how="left")
         .withColumn("leaders_before", F.coalesce("leaders_before", F.lit(0)))
-        .withColumn("gained_share", F.col("gained_leaders") / F.col("moved"))
+        .withColumn("gained_share", F.col("gained_leaders") / F.sum("gained_leaders").over(Window.partitionBy(_SCENARIO)))
         .withColumn("network_out_bytes_per_s", F.coalesce("sends_now", F.lit(0.0)) + F.col("sends_more"))
         .withColumn("network_out_share", F.when(F.col("capacity") > 0, F.col("network_out_bytes_per_s") / F.col("capacity")))
     )
