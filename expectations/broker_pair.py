@@ -20,15 +20,16 @@ def expectations(limits: Limits) -> list[Expectation]:
                 "cluster_id, broker_id, other_broker_id",
                 said="SELECT cluster_id, broker_id, other_broker_id, shared_partitions AS said FROM {batch} WHERE shared_partitions > 0",
                 found="""
-                    WITH held AS (
-                        SELECT cluster_id, topic, partition, broker_id
-                        FROM (SELECT cluster_id, topic, partition, explode(replicas) AS broker_id FROM partition)
-                        SEMI JOIN (SELECT cluster_id, broker_id FROM broker WHERE live) USING (cluster_id, broker_id)
+                    WITH pair AS (
+                        SELECT cluster_id, broker_id, explode(replicas) AS other_broker_id
+                        FROM (SELECT cluster_id, replicas, explode(replicas) AS broker_id FROM partition)
+                    ), sharing AS (
+                        SELECT cluster_id, broker_id, other_broker_id, count(*) AS found FROM pair
+                        WHERE broker_id < other_broker_id GROUP BY ALL
+                    ), live AS (
+                        SELECT cluster_id, broker_id, broker_id AS other_broker_id FROM broker WHERE live
                     )
-                    SELECT cluster_id, a.broker_id, b.broker_id AS other_broker_id, count(*) AS found
-                    FROM held a JOIN held b USING (cluster_id, topic, partition)
-                    WHERE a.broker_id < b.broker_id
-                    GROUP BY ALL
+                    SELECT * FROM sharing SEMI JOIN live USING (cluster_id, broker_id) SEMI JOIN live USING (cluster_id, other_broker_id)
                 """,
             ),
         ),

@@ -19,13 +19,17 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, topic",
                 said="""
-                    SELECT cluster_id, topic, sort_array(collect_list(records), false) AS said FROM {batch}
-                    GROUP BY ALL
+                    SELECT cluster_id, topic, struct(count(*) AS keys, sort_array(collect_list(records), false) AS records) AS said
+                    FROM {batch} GROUP BY ALL
                 """,
                 found="""
-                    SELECT cluster_id, topic, slice(sort_array(collect_list(records), false), 1, 10) AS found
+                    SELECT cluster_id, topic, struct(
+                        least(count(*), 10) AS keys,
+                        slice(sort_array(collect_list(records) FILTER (WHERE records >= coldest), false), 1, 10) AS records
+                    ) AS found
                     FROM key_sample
                     SEMI JOIN (SELECT cluster_id, topic FROM producer_load WHERE records IS NOT NULL) USING (cluster_id, topic)
+                    LEFT JOIN (SELECT cluster_id, topic, min(records) AS coldest FROM {batch} GROUP BY ALL) USING (cluster_id, topic)
                     WHERE key IS NOT NULL AND partition IS NULL
                     GROUP BY ALL
                 """,

@@ -15,23 +15,24 @@ def expectations(limits: Limits) -> list[Expectation]:
     return [
         hard(
             "replicas_as_assigned",
-            "Every replica of a partition has its row, with its place in the assignment, in sync if the ISR has it.",
+            "Every replica of a partition has its row, with its place in the assignment and its size, in sync if the ISR has it.",
             equal(
                 "cluster_id, topic",
                 said="""
                     SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(in_sync) AS in_sync,
-                        bit_xor(xxhash64(partition, replica_index, broker_id, in_sync)) AS hash) AS said
+                        bit_xor(xxhash64(partition, replica_index, broker_id, in_sync, size_bytes)) AS hash) AS said
                     FROM {batch}
                     WHERE replica_index IS NOT NULL
                     GROUP BY ALL
                 """,
                 found="""
-                    WITH assigned AS (
-                        SELECT cluster_id, topic, partition, replica_index, broker_id, array_contains(isr, broker_id) AS in_sync
-                        FROM partition LATERAL VIEW posexplode(replicas) AS replica_index, broker_id
+                    WITH placed AS (
+                        SELECT *, explode(sequence(0, size(replicas) - 1)) AS replica_index FROM partition WHERE size(replicas) > 0
+                    ), assigned AS (
+                        SELECT *, get(replicas, replica_index) AS broker_id, get(replica_size_bytes, replica_index) AS size_bytes FROM placed
                     )
-                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(in_sync) AS in_sync,
-                        bit_xor(xxhash64(partition, replica_index, broker_id, in_sync)) AS hash) AS found
+                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(array_contains(isr, broker_id)) AS in_sync,
+                        bit_xor(xxhash64(partition, replica_index, broker_id, array_contains(isr, broker_id), size_bytes)) AS hash) AS found
                     FROM assigned
                     GROUP BY ALL
                 """,

@@ -91,5 +91,7 @@ def equal(key: str, *, said: str, found: str) -> str:
 def one_row_per_key(table: Table) -> Expectation:
     """The key of a table tells its rows apart; a null in it is a value as any other."""
     key = ", ".join(column for column in table.key if column != "snapshot_id")
-    query = f"SELECT {key}, count(*) AS rows FROM {{batch}} GROUP BY {key} HAVING count(*) > 1"
+    # Rows are told apart by their hash, a quarter of the work; those of equal hash by the key.
+    alike = f"SELECT xxhash64({key}) AS hash FROM {{batch}} GROUP BY hash HAVING count(*) > 1"
+    query = f"SELECT {key}, count(*) AS rows FROM {{batch}} WHERE xxhash64({key}) IN ({alike}) GROUP BY {key} HAVING count(*) > 1"
     return hard("one_row_per_key", f"A row of {table.name} has its key ({key}) to itself.", query)

@@ -42,10 +42,8 @@ if TYPE_CHECKING:  # importing GX takes seconds, and most commands do not judge
     from expectations.limits import Limits
 
 # What Spark's SQL has and DuckDB's has not, nor a translation of it.
-_MACROS = """
-    CREATE MACRO get(list, place) AS list[place + 1];
-    CREATE MACRO xxhash64(a, b) AS hash(a, b), (a, b, c, d) AS hash(a, b, c, d);
-"""
+_HASHED = ", ".join(f"({names}) AS hash(hash({names}))" for names in (", ".join("abcdefgh"[:columns]) for columns in range(1, 9)))
+_MACROS = f"CREATE MACRO get(list, place) AS list[place + 1]; CREATE MACRO xxhash64{_HASHED};"
 _THREADS = 4
 _MEMORY = "768MiB"  # of DuckDB, which goes on on disk beyond it
 _MOST_BYTES = 4 << 30  # of a table's Parquet: what one process judges in less time than Spark on a machine or two

@@ -163,7 +163,7 @@ def sound() -> Tables:
     have("joint_loss", 2, 3, 3, 0, 0, 3, 0.0, 1.0)
     have("joint_loss", 3, 3, 1, 1, 1, 1, 1.0, 1.0)
     for partition, replicas in enumerate(REPLICAS):
-        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None, None)
+        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None, None, [100, 100, 100])
         have("replica_assignment", "t", partition, replicas, replicas, False, 0)
         have("observed_assignment", "t", partition, "g", HELD[0].split()[partition])
         have("committed_offset", "t", partition, "g", 90, 100, 10)

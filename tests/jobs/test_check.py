@@ -55,6 +55,13 @@ def verdicts(lake: Lake, docs: Path) -> list:
     return [row for suite in SUITES for row in check(lake, "s", [suite], earlier={}, limits=limits(), docs=str(docs)).to_pylist()]
 
 
+def test_a_hash_of_rows_tells_whose_each_value_is() -> None:
+    def said(sizes: list[int]) -> list[dict]:
+        return InDuckdb({"replica": pa.table({"id": [1, 2], "size": sizes})}).ask("SELECT bit_xor(xxhash64(id, size)) AS hash FROM replica")
+
+    assert said([5, 7]) != said([7, 5])
+
+
 def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(verdicts: list, tmp_path: Path) -> None:
     rules = {(row["suite"], row["rule"]) for row in verdicts}
     assert {suite for suite, _ in rules} == set(SUITES)
