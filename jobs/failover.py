@@ -299,7 +299,7 @@ def _load(played: DataFrame, rules: DataFrame, of: Mapping[Table, DataFrame], sa
     rated = seen.select(_CLUSTER).union(measured.select(_CLUSTER)).distinct().withColumn("rated", F.lit(True))
     changed = (
         played.join(F.broadcast(rated), on=_CLUSTER, how="left")
-        .where(moved | F.col("rated"))  # where no rate is told, a third of the rows says all
+        .where(moved | F.col("rated"))  # the others matter only to what is sent
         .join(sample.select(*_PARTITION, "records", "size_bytes"), on=_PARTITION, how="left")
         .join(rate, on=_PARTITION, how="left")
         .select(*_SCENARIO, "records", "size_bytes", "rate", F.inline(F.array(gain, loss)))

@@ -57,22 +57,22 @@ def transform(
     )
 
     now = _turns(partition, topics, counter=int(parameters.get("counter_start", "0")))
-    before = _before(previous_partition, topics)
-    of_topic = topics.select("number", "available_partitions", "taking_partitions", "same_topic").join(
+    was = _before(previous_partition, topics)
+    of_each = topics.select("number", "available_partitions", "taking_partitions", "same_topic").join(
         sample.select("number", F.lit(True).alias("has_sample"), "n", "b"), on="number", how="left"
     )
     predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
     load = kept(
         # Every partition, what keys bring it, and what it was, in one aggregate: joins would sort them.
-        now.unionByName(before, allowMissingColumns=True)
+        now.unionByName(was, allowMissingColumns=True)
         .unionByName(_of_keys(_to_partitions(keys)), allowMissingColumns=True)
         .groupBy(_PARTITION)
         .agg(
-            *(F.max(name).alias(name) for name in (*now.columns[2:], *before.columns[2:])),
+            *(F.max(name).alias(name) for name in (*now.columns[2:], *was.columns[2:])),
             *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _KEYED),
         )
         .where("here")
-        .join(F.broadcast(of_topic), on="number", how="inner")
+        .join(F.broadcast(of_each), on="number", how="inner")
         .fillna(0, ["n", "b"])
         .withColumn("before", _records_before(F.col("turn")))
         .withColumn("unkeyed_records", _records_before(F.col("turn") + 1) - F.col("before"))
