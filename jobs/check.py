@@ -41,7 +41,8 @@ if TYPE_CHECKING:  # importing GX takes seconds, and most commands do not judge
 
     from expectations.limits import Limits
 
-# What Spark's SQL has and DuckDB's has not, nor a translation of it.
+# What Spark's SQL has and DuckDB's has not, nor a translation of it. DuckDB combines columns by XOR, and rules rows: without a second hash two
+# rows that swap a value would be the same.
 _HASHED = ", ".join(f"({names}) AS hash(hash({names}))" for names in (", ".join("abcdefgh"[:columns]) for columns in range(1, 9)))
 _MACROS = f"CREATE MACRO get(list, place) AS list[place + 1]; CREATE MACRO xxhash64{_HASHED};"
 _THREADS = 4

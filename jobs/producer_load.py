@@ -30,7 +30,7 @@ HOT_KEYS = 10
 _SHARING = 4  # keys that share a partition, up to which a floor is sought
 LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
-_PARTITION = ["number", "partition"]  # a topic's number in place of its names: tens of millions of keys go by it
+_NUMBERED = ["number", "partition"]  # a topic's number in place of its names: tens of millions of keys go by it
 _TOLD = "has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL"
 _KEYED = ["explicit_records", "keyed_records", "keyed_bytes", "keys", "keys_elsewhere", "records_elsewhere"]
 
@@ -66,7 +66,7 @@ def transform(
         # Every partition, what keys bring it, and what it was, in one aggregate: joins would sort them.
         now.unionByName(was, allowMissingColumns=True)
         .unionByName(_of_keys(_to_partitions(keys)), allowMissingColumns=True)
-        .groupBy(_PARTITION)
+        .groupBy(_NUMBERED)
         .agg(
             *(F.max(name).alias(name) for name in (*now.columns[2:], *was.columns[2:])),
             *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _KEYED),
@@ -81,7 +81,7 @@ def transform(
         .withColumn("size_bytes", F.col("keyed_bytes") + F.col("unkeyed_bytes"))
         .withColumns({name: F.when(F.col("has_sample"), F.col(name)) for name in predicted})
         .select(
-            *_PARTITION,
+            *_NUMBERED,
             *predicted,
             "keys_elsewhere",
             "records_elsewhere",
@@ -175,7 +175,7 @@ def _of_keys(keyed: DataFrame) -> DataFrame:
         F.when(elsewhere, 1),
         F.when(elsewhere, records),
     )
-    return keyed.select(*_PARTITION, *(value.cast("bigint").alias(name) for value, name in zip(values, _KEYED, strict=True)))
+    return keyed.select(*_NUMBERED, *(value.cast("bigint").alias(name) for value, name in zip(values, _KEYED, strict=True)))
 
 
 def _partitioners(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
@@ -239,7 +239,7 @@ def _turns(partition: DataFrame, topics: DataFrame, *, counter: int) -> DataFram
     placed = of_each.where("all_alike").withColumn("place", F.col("partition")).unionByName(others)
     turn = F.pmod(F.col("place") - F.lit(counter & 0x7FFFFFFF), "taking_partitions").alias("turn")
     return placed.select(
-        *_PARTITION, F.lit(True).alias("here"), turn, F.col("log_end_offset").alias("end"), size_on(F.col("leader")).alias("size")
+        *_NUMBERED, F.lit(True).alias("here"), turn, F.col("log_end_offset").alias("end"), size_on(F.col("leader")).alias("size")
     )
 
 
@@ -247,7 +247,7 @@ def _before(previous_partition: DataFrame, topics: DataFrame) -> DataFrame:
     """What the leaders of the snapshot before told, of topics that are there still."""
     still = F.broadcast(topics.where("same_topic").select("cluster_id", "topic", "number"))
     return previous_partition.join(still, on=["cluster_id", "topic"], how="inner").select(
-        *_PARTITION, F.col("log_end_offset").alias("end_then"), size_on(F.col("leader")).alias("size_then")
+        *_NUMBERED, F.col("log_end_offset").alias("end_then"), size_on(F.col("leader")).alias("size_then")
     )
 
 

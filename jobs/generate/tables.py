@@ -135,15 +135,15 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
             F.transform("replicas", lambda id: F.when(~id.eqNullSafe(F.col("lost")), F.col("log_end_offset") * _RECORD_BYTES)),
         )
     )
-    on_disk = id.eqNullSafe(F.col("lost"))
+    gone = id.eqNullSafe(F.col("lost"))
     replica = partition.select(
         *_TOPIC, "partition", "isr", "lost", "replica_size_bytes", F.posexplode("replicas").alias("replica_index", "broker_id")
     ).withColumns(
         {
-            "in_sync": ~on_disk,
-            "log_dir": F.when(~on_disk, F.lit(_LOG_DIR)),
+            "in_sync": ~gone,
+            "log_dir": F.when(~gone, F.lit(_LOG_DIR)),
             "size_bytes": F.get("replica_size_bytes", F.col("replica_index")),
-            "offset_lag": F.when(~on_disk, F.lit(0)),
+            "offset_lag": F.when(~gone, F.lit(0)),
         }
     )
 

@@ -123,13 +123,11 @@ def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSe
         assert rows(REPLICA.name).selectExpr("sum(size_bytes)").collect()[0][0] == sum(log["size"] for log in logs)
         of_brokers = [(*log["partition"].rsplit("-", 1), broker["broker"], log["size"]) for broker in log_dirs["brokers"]
                       for log_dir in broker["logDirs"] for log in log_dir["partitions"]]  # fmt: skip
-        sized = (
-            rows(PARTITION.name).selectExpr("topic", "partition", "replicas", "inline(arrays_zip(replicas, replica_size_bytes))").collect()
-        )
-        stored = {(topic, str(partition), broker, size) for topic, partition, _, broker, size in sized if size is not None}
+        sized = rows(PARTITION.name).selectExpr("topic", "partition", "inline(arrays_zip(replicas, replica_size_bytes))").collect()
+        stored = {(topic, str(partition), broker, size) for topic, partition, broker, size in sized if size is not None}
         assert stored
         assert stored <= set(of_brokers)
-        assigned = {(topic, str(partition), broker) for topic, partition, _, broker, _ in sized}
+        assigned = {(topic, str(partition), broker) for topic, partition, broker, _ in sized}
         assert len(stored) == sum(key[:3] in assigned for key in of_brokers)
         assert rows(KEY_SAMPLE.name).selectExpr("sum(records)").collect()[0][0] == sum(int(line.rsplit(",", 2)[1]) for line in keys)
         members = (BUNDLED / cluster / "kafka-consumer-groups-members.txt").read_text().splitlines()
