@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.harm import ONE_BROKER_KILLED
-from jobs.partition_state import led, patterned, ruled, rules_of, size_on
+from jobs.partition_state import ruled, rules_of, size_on
 from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
 from kafka_model.rolling_restart import Tight, plan
 
@@ -106,10 +106,9 @@ def _back(rules: DataFrame, broker: DataFrame, scenario: DataFrame, failover: Da
         F.when(F.col("leader").isNotNull(), F.col("at_risk_size_bytes")).alias("truncated"),
     )
     dead = (
-        patterned(rules)
-        .withColumn("broker_id", F.explode("replicas"))
+        rules.withColumn("broker_id", F.explode("replicas"))
         .join(F.broadcast(broker.where("NOT live").select(*_BROKER)), on=_BROKER, how="inner")
-        .select(*_BROKER, "topic", "partition", F.when(led(F.col("before")), F.col("leader")).alias("leader"), "isr", "elr", "last_known_elr",
+        .select(*_BROKER, "topic", "partition", F.when(F.array_contains("live", F.col("leader")), F.col("leader")).alias("leader"), "isr", "elr", "last_known_elr",
                 F.lit(True).alias("rejoins"), F.lit(None).cast("bigint").alias("truncated"))
     )  # fmt: skip
     states = states.unionByName(dead)

@@ -1,20 +1,21 @@
 """failover: what the loss of each broker, and of each rack, does to the partitions that it touches.
 
-A scenario is a list of brokers that fail in order. Only partitions with a replica on one of them change, so replicas are exploded
-and joined with the scenarios: never scenarios with partitions. Each partition then lives through the failures one after the other
-(jobs/partition_state.py).
+A scenario is a list of brokers that fail in order. Only partitions with a replica on one of them change, and each lives through the
+failures one after the other (jobs/failing.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.failing import Failures
 from jobs.harm import OFFLINE
-from jobs.partition_state import accepts, after, heard, led, patterned, quorum_lost, ruled, rules_of, safe, size_on
-from jobs.session import by_cluster, kept
+from jobs.partition_state import heard, none_for_null, quorum_lost, ruled, rules_of
+from jobs.session import by_cluster, kept, of_arrow
 from jobs.tables import (
     BROKER,
     CLUSTER,
@@ -74,15 +75,23 @@ def nightly(broker: DataFrame) -> DataFrame:
 
 def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, replica: DataFrame | None = None) -> tuple[DataFrame, ...]:
     """The scenarios with their counts, the partitions that they touch, and the survivors that take over; `replica`: if log dirs fail."""
-    rules = patterned(ruled(of[PARTITION], of[CLUSTER], of[BROKER], of[TOPIC], "replica_size_bytes"))
+    brokers = F.col("brokers")
+    failures = (
+        asked.join(rules_of(of[CLUSTER], of[BROKER]), on=_CLUSTER, how="inner")
+        .withColumns({"quorum_lost": quorum_lost(brokers), "heard": heard(brokers)})
+        .toArrow()
+    )
+    asked = of_arrow(asked.sparkSession, failures)
+    rules = ruled(of[PARTITION], of[CLUSTER], of[BROKER], of[TOPIC], "replica_size_bytes")
     growth = (
         of[PRODUCER_LOAD]
         .where("observed_size_bytes > 0")
         .select(*_PARTITION, (F.col("observed_records") / F.col("observed_size_bytes")).alias("records_per_byte"))
     )
-    sized = rules.join(growth, on=_PARTITION, how="left")
-    touched = touched_by_brokers(sized, asked) if replica is None else _touched_with_log_dirs(sized, asked, replica)
-    played = kept(_live_through(touched), FAILOVER)
+    found = rules.join(growth, on=_PARTITION, how="left")
+    if replica is not None:
+        found = found.join(_log_dirs(replica), on=_PARTITION, how="left").withColumn("log_dirs", none_for_null("log_dirs"))
+    played = kept(found.mapInArrow(_playing(failures), FAILOVER.columns), FAILOVER)
     sample = (
         of[PRODUCER_LOAD]
         .where("records IS NOT NULL")
@@ -92,82 +101,20 @@ def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, replica: DataFra
     return _summary(asked, played, load, of, sample), played, by_cluster(load.select(*FAILOVER_LOAD.schema.names))
 
 
-def touched_by_brokers(rules: DataFrame, asked: DataFrame) -> DataFrame:
-    """Each partition, with each scenario in which a broker with a replica of it fails; `offline_on`: whose log dir alone fails."""
+def _playing(rows: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def play(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        failures = Failures(rows)
+        for batch in batches:
+            yield failures.played(dict(zip(batch.schema.names, batch.columns, strict=True)))
+
+    return play
+
+
+def _log_dirs(replica: DataFrame) -> DataFrame:
+    """Where each partition has its replicas."""
+    place = F.concat("broker_id", F.lit(":"), "log_dir")
     return (
-        rules.withColumn("broker_id", F.explode("replicas"))
-        .join(F.broadcast(asked.withColumn("broker_id", F.explode("brokers"))), on=[*_CLUSTER, "broker_id"], how="inner")
-        # A partition with several failing replicas meets its scenario several times: the first of them stands for all.
-        .where(F.array_intersect("replicas", "brokers")[0] == F.col("broker_id"))
-        .withColumn("offline_on", F.array().cast("array<int>"))
-    )
-
-
-def _touched_with_log_dirs(rules: DataFrame, asked: DataFrame, replica: DataFrame) -> DataFrame:
-    """Likewise where log dirs fail: a broker fails for the partitions that it has there, and serves the others."""
-    on_dirs = (
-        replica.where("log_dir IS NOT NULL AND replica_index IS NOT NULL")
-        .join(F.broadcast(asked), on=_CLUSTER, how="inner")
-        .withColumn("place", F.array_position("log_dirs", F.concat("broker_id", F.lit(":"), "log_dir")))
-        .where("place > 0 AND NOT array_contains(brokers, broker_id)")
-        .groupBy(*_SCENARIO, "topic", "partition")
-        .agg(F.sort_array(F.collect_list(F.struct("place", "broker_id")))["broker_id"].alias("offline_on"))
-    )
-    return (
-        rules.join(F.broadcast(asked), on=_CLUSTER, how="inner")
-        .join(on_dirs, on=[*_SCENARIO, "topic", "partition"], how="left")
-        .withColumn("offline_on", F.coalesce("offline_on", F.array().cast("array<int>")))
-        .where(F.arrays_overlap("replicas", F.concat("brokers", "offline_on")))
-    )
-
-
-def _live_through(touched: DataFrame) -> DataFrame:
-    """What becomes of each partition in its scenario: the rows of `failover`."""
-    state = touched.withColumn("unclean_allowed", F.coalesce("unclean", "topic_unclean")).withColumn(
-        "after", after(F.col("brokers"), F.col("offline_on"))
-    )
-    leader, leader_before = F.col("leader"), F.col("leader_before")
-    left = F.when(F.size("after.live") == 0, F.lit(0)).otherwise(F.array_max(F.transform("after.live", size_on)))
-    behind = size_on(leader_before) - F.when(leader.isNull(), left).otherwise(size_on(leader))
-    lost = leader_before.isNotNull() & ~leader.eqNullSafe(leader_before)
-    return (
-        state.withColumnRenamed("isr", "isr_before")
-        .withColumn("leader_before", F.col("before.leader"))
-        .withColumn("leader", F.when(led(F.col("after")), F.col("after.leader")))
-        .withColumn("isr", F.sort_array("after.isr"))
-        .withColumn("at_risk_size_bytes", F.when(lost, F.when(behind > 0, behind).when(behind <= 0, 0)).otherwise(0).cast("bigint"))
-        .select(
-            *_SCENARIO,
-            "topic",
-            "partition",
-            _state(leader_before).alias("state_before"),
-            _state(leader).alias("state"),
-            "after.transitions",
-            "after.election",
-            "leader_before",
-            "leader",
-            "isr_before",
-            "isr",
-            F.when(F.col("elr_kept"), F.sort_array("after.elr")).alias("elr"),
-            F.when(F.col("elr_kept"), F.sort_array("after.last_known_elr")).alias("last_known_elr"),
-            "min_insync_replicas",
-            (~accepts(F.col("before"))).alias("under_min_isr_before"),
-            (~accepts(F.col("after"))).alias("under_min_isr"),
-            (accepts(F.col("after")) & (F.size("isr") == F.col("min_insync_replicas"))).alias("at_min_isr"),
-            "after.unclean",
-            F.size("after.live").alias("live_replicas"),
-            safe(F.col("before.live")).alias("safe_replicas_before"),
-            safe(F.col("after.live")).alias("safe_replicas"),
-            F.when(F.col("controller") == "kraft", F.col("after.changes")).alias("metadata_records"),
-            "at_risk_size_bytes",
-            F.when(F.col("at_risk_size_bytes") == 0, F.lit(0))
-            .otherwise(F.ceil(F.col("at_risk_size_bytes") * F.col("records_per_byte")))
-            .alias("at_risk_records"),
-            F.col("after.epochs").alias("leader_epochs"),
-            F.size("replicas").alias("assigned_replicas"),
-            F.size("before.live").alias("live_replicas_before"),
-            F.col("after.live").alias("survivors"),
-        )
+        replica.where("log_dir IS NOT NULL AND replica_index IS NOT NULL").groupBy(_PARTITION).agg(F.collect_list(place).alias("log_dirs"))
     )
 
 
@@ -253,10 +200,6 @@ def _per_scenario(counted: DataFrame, told: DataFrame, **names: list[str]) -> Ca
         return whole.withColumns(counts).drop(*names)
 
     return add
-
-
-def _state(leader: Column) -> Column:
-    return F.when(leader.isNull(), "OfflinePartition").otherwise("OnlinePartition")
 
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
@@ -361,12 +304,12 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
             "fullest"
         ),
     )
+    batches = _told_by_zookeeper_controller(asked, played, moved)
     whole = (
         asked.join(counted, on=_SCENARIO, how="left")
-        .join(_told_by_zookeeper_controller(asked, played, moved), on=_SCENARIO, how="left")
-        .fillna(0)
+        .join(batches, on=_SCENARIO, how="left")
+        .fillna(0, [name for name in (*counted.columns, *batches.columns) if name not in _SCENARIO])
         .join(best, on=_SCENARIO, how="left")
-        .join(F.broadcast(rules_of(of[CLUSTER], of[BROKER])), on=_CLUSTER, how="inner")
     )
     for with_more in (_coordination(played, of), _consumption(played, of), _homeless(played, of, sample)):
         whole = with_more(whole)
@@ -380,7 +323,7 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
         "fullest_survivor_share": F.col("fullest.network_out_share"),
         "homeless_share": F.when(F.col("sampled") > 0, F.col("homeless_records") / F.col("sampled")),
         "controller_moves": F.array_contains("brokers", F.col("controller_id")),
-        "quorum_lost": F.when(F.col("voters_left").isNotNull(), quorum_lost(F.col("brokers"))),
+        "quorum_lost": F.when(F.col("voters_left").isNotNull(), F.col("quorum_lost")),
         **_controller_work(survivors),
     }
     return whole.select(*(more[name].alias(name) if name in more else name for name in SCENARIO.schema.names))
@@ -429,7 +372,7 @@ def _controller_work(survivors: Column) -> dict[str, Column]:
         & ~F.coalesce(F.array_contains("brokers", F.col("controller_id")), F.lit(False))
     )
     on_dirs = F.array_distinct(F.transform("log_dirs", lambda place: F.substring_index(place, ":", 1).cast("int")))
-    registrations = F.size(heard(F.col("brokers"))) * F.when(in_order, 2).otherwise(1) + F.size(F.array_except(on_dirs, F.col("brokers")))
+    registrations = F.col("heard") * F.when(in_order, 2).otherwise(1) + F.size(F.array_except(on_dirs, F.col("brokers")))
 
     def some(batch: str, requests: Column) -> Column:
         return F.when(F.col(batch) > 0, requests).otherwise(0)

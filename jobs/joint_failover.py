@@ -7,17 +7,19 @@ counted by kafka_model.joint_failure from the distinct replica sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import comb
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.failover import touched_by_brokers
+from jobs.failing import Failures
 from jobs.harm import ONE_BROKER_KILLED
-from jobs.partition_state import accepts, after, led, patterned, quorum_lost, ruled, rules_of, safe
+from jobs.partition_pattern import HARM, Deaths, Ints, Matrix, Partitions, numbers
+from jobs.partition_state import heard, quorum_lost, ruled, rules_of
 from jobs.session import kept
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
 from kafka_model.joint_failure import fatal_to_writes, sets_that_fail
@@ -28,7 +30,7 @@ WRITES = (BROKER_PAIR, JOINT_LOSS)
 MOST_DEATHS = 5
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PAIR = [*_CLUSTER, "broker_id", "other_broker_id"]
-_HARM = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
+_COUNTS = ("shared_partitions", *HARM)
 
 
 def transform(
@@ -36,68 +38,79 @@ def transform(
 ) -> tuple[DataFrame, ...]:
     rules = ruled(partition, cluster, broker, topic)
     # Partitions alike to the broker fare alike: a fleet has far fewer such kinds than partitions.
-    alike = kept(
+    kinds = kept(
         rules.groupBy([name for name in rules.columns if name not in ("topic", "partition")]).agg(F.count("*").alias("partitions"))
     )
-    rules = patterned(alike).withColumns({"unclean_allowed": F.col("topic_unclean"), "controlled_shutdown": F.lit(False)})
     clusters = rules_of(cluster, broker).withColumn("live_brokers", F.sort_array("live_brokers"))
-    return _pairs(rules, clusters, scenario), _joint_loss(rules, clusters)
+    return _pairs(kinds, clusters, scenario), _joint_loss(kinds, clusters)
 
 
-def _pairs(rules: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFrame:
-    live = F.sort_array("live")
-    both = F.flatten(
-        F.transform(live, lambda a: F.transform(F.filter(live, lambda b: b > a), lambda b: F.struct(a.alias("one"), b.alias("other"))))
-    )
-    one, other = F.col("pair.one"), F.col("pair.other")
-    played = rules.withColumn("pair", F.explode(both)).withColumns(
-        {"of_both": after(F.array(one, other)), "of_one": after(F.array(one)), "of_other": after(F.array(other))}
-    )
-    shared = played.groupBy(*_CLUSTER, one.alias("broker_id"), other.alias("other_broker_id")).agg(
-        F.sum("partitions").alias("shared_partitions"),
-        *(
-            F.sum((_harm(name, "of_both") - _harm(name, "of_one") - _harm(name, "of_other")) * F.col("partitions")).alias(name)
-            for name in _HARM
-        ),
-    )
-    alone = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("id"), *_HARM)
+def _pairs(kinds: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFrame:
+    shared = _summed(kinds.mapInArrow(_sharing, BROKER_PAIR.columns))
+    alone = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("id"), *HARM)
     for side in ("broker_id", "other_broker_id"):
-        of_side = alone.select(*_CLUSTER, F.col("id").alias(side), *(F.col(name).alias(f"{name}_alone") for name in _HARM))
+        of_side = alone.select(*_CLUSTER, F.col("id").alias(side), *(F.col(name).alias(f"{name}_alone") for name in HARM))
         shared = shared.join(of_side, on=[*_CLUSTER, side], how="inner").select(
-            *_PAIR, "shared_partitions", *((F.col(name) + F.col(f"{name}_alone")).alias(name) for name in _HARM)
+            *_PAIR, "shared_partitions", *((F.col(name) + F.col(f"{name}_alone")).alias(name) for name in HARM)
         )
-    silencing = kept(_silencing(rules, clusters))
-    return shared.join(silencing, on=_PAIR, how="left_anti").unionByName(silencing)
+    silencing = _silencing(clusters)
+    if not len(silencing):
+        return shared
+    silenced = kept(_summed(kinds.mapInArrow(_silenced(silencing), BROKER_PAIR.columns)))
+    return shared.join(silenced, on=_PAIR, how="left_anti").unionByName(silenced)
 
 
-def _silencing(rules: DataFrame, clusters: DataFrame) -> DataFrame:
+def _summed(pairs: DataFrame) -> DataFrame:
+    return pairs.groupBy(_PAIR).agg(*(F.sum(name).alias(name) for name in _COUNTS))
+
+
+def _sharing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of each kind's pairs of live replicas, what both deaths take less what either takes alone."""
+    for batch in batches:
+        of = dict(zip(batch.schema.names, batch.columns, strict=True))
+        partitions = Partitions(of)
+        for nth, other_nth in combinations(range(len(partitions.live)), 2):
+            row = np.flatnonzero(partitions.live[other_nth])
+            places = np.stack([partitions.live[nth, row], partitions.live[other_nth, row]])
+            ids = np.stack([partitions.brokers(place, row) for place in places])
+            one, other = np.take_along_axis(places, order := ids.argsort(axis=0), axis=0)
+            both, *alone = (partitions.harm(Deaths.killed(row, *dying)) for dying in ((one, other), (one,), (other,)))
+            yield _counted(of, row, np.take_along_axis(ids, order, axis=0), np.ones_like(row), both - sum(alone))
+
+
+def _silencing(clusters: DataFrame) -> pa.Table:
     """The pairs that lose the controllers' quorum: nobody acts on the second death, so that all partitions of both are played."""
     later = F.filter("live_brokers", lambda id: id > F.col("broker_id"))
-    pair = F.array("broker_id", "other_broker_id")
-    pairs = (
+    brokers = F.array("broker_id", "other_broker_id")
+    return (
         clusters.where(F.size("voters_left") > 0)
         .withColumn("broker_id", F.explode("live_brokers")).withColumn("other_broker_id", F.explode(later))
-        .where(quorum_lost(pair))
-        .select(*_PAIR, pair.alias("brokers"))
+        .withColumns({"quorum_lost": quorum_lost(brokers), "heard": heard(brokers)}).where("quorum_lost")
+        .select("cluster_id", brokers.alias("brokers"), F.lit(None).cast("boolean").alias("unclean"), F.lit(False).alias("controlled_shutdown"),
+                "quorum_lost", "heard")
+        .toArrow()
     )  # fmt: skip
-    played = touched_by_brokers(rules, pairs).withColumn("of_both", after(F.col("brokers")))
-    return played.groupBy(
-        F.col("snapshot_id"), F.col("cluster_id"), F.col("brokers")[0].alias("broker_id"), F.col("brokers")[1].alias("other_broker_id")
-    ).agg(
-        F.sum(F.when(F.size(F.array_intersect("live", "brokers")) == 2, F.col("partitions")).otherwise(0)).alias("shared_partitions"),
-        *(F.sum(_harm(name, "of_both") * F.col("partitions")).alias(name) for name in _HARM),
-    )
 
 
-def _harm(name: str, state: str) -> Column:
-    """Whether a partition newly suffers it in that state: 1 or 0."""
-    now, was = F.col(state), F.col("before")
-    harm = {
-        "newly_leaderless": ~led(now) & led(was),
-        "newly_under_min_isr": ~accepts(now) & accepts(was),
-        "newly_lost": (safe(now["live"]) == 0) & (safe(was["live"]) > 0),
-    }
-    return harm[name].cast("int")
+def _silenced(pairs: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def play(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        failures = Failures(pairs)
+        ids = np.array(pairs["brokers"].to_pylist()).T
+        for batch in batches:
+            of = dict(zip(batch.schema.names, batch.columns, strict=True))
+            partitions = Partitions(of)
+            failure, deaths = failures.touching(partitions, of["cluster_id"])
+            yield _counted(of, deaths.row, ids[:, failure], (deaths.places > 0).sum(axis=0) == 2, partitions.harm(deaths))
+
+    return play
+
+
+def _counted(of: Mapping[str, pa.Array], row: Ints, pair: Matrix, shared: Ints, harm: Matrix) -> pa.RecordBatch:
+    """A row of `broker_pair` for each pair of a kind: how many partitions it has of each count."""
+    partitions = numbers(of["partitions"], 0)[row]
+    counts = (partitions * shared, *(partitions * each for each in harm.T))
+    names = (of[name].take(pa.array(row)) for name in _CLUSTER)
+    return pa.record_batch([*names, *(pa.array(side, pa.int32()) for side in pair), *map(pa.array, counts)], schema=BROKER_PAIR.schema)
 
 
 def _joint_loss(rules: DataFrame, clusters: DataFrame) -> DataFrame:
@@ -105,7 +118,7 @@ def _joint_loss(rules: DataFrame, clusters: DataFrame) -> DataFrame:
         *_CLUSTER,
         F.size("replicas").alias("replication_factor"),
         F.sort_array("live").alias("live"),
-        F.sort_array(F.array_intersect("live", F.array_union("isr", F.coalesce("elr", F.array().cast("array<int>"))))).alias("safe"),
+        F.sort_array(F.array_intersect("live", F.array_union("isr", "elr"))).alias("safe"),
         F.when(F.array_contains("live", F.col("leader")), F.sort_array(F.array_intersect("isr", "live"))).alias("in_sync"),
         "min_insync_replicas",
     ).distinct()

@@ -1,83 +1,132 @@
-"""What becomes of a partition when brokers die: kafka_model.failover, asked once for each pattern of a batch.
+"""What becomes of partitions when brokers die: kafka_model.failover, asked once for each pattern of a batch.
 
 What happens does not depend on which brokers these are, only on their places: who is the first replica, who is in sync, who lives, who dies
-and in which order. Millions of partitions have some hundreds of such patterns. So the rows of a batch are written as patterns, in which brokers
-are their places among the partition's members; the model answers each distinct one, and its places become broker ids again. All but the
-model's answer is done on whole columns: matrices with a column for each row of the batch, and a row for each nth broker of a list.
+and in which order. Millions of partitions have some hundreds of such patterns. So a batch's partitions are written as patterns, in which
+brokers are their places among the partition's members; the model answers each distinct one, and its places become broker ids again. All but
+the model's answer is done on whole columns: matrices with a column for each row of the batch, and a row for each nth broker of a list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jobs.tables import FAILOVER
 from kafka_model.failover import Election as Held
 from kafka_model.failover import Partition, outcome
+from kafka_model.partition_state import PartitionState
 
+Ints = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
+Places = tuple[int, ...]
 
-_PLACES = pa.list_(pa.int32())
-ANSWER = pa.struct(
-    [
-        pa.field("leader", pa.int32()),
-        pa.field("isr", _PLACES),
-        pa.field("elr", _PLACES),
-        pa.field("last_known_elr", _PLACES),
-        pa.field("transitions", pa.list_(pa.string())),
-        pa.field("election", pa.string()),
-        pa.field("unclean", pa.bool_()),
-        pa.field("changes", pa.int32()),
-        pa.field("epochs", pa.int32()),
-    ]
-)
+PATTERNED = (
+    "kraft", "elr_kept", "topic_unclean", "min_insync_replicas", "replication_factor", "leader", "replicas", "live", "isr", "elr", "last_known_elr",
+)  # fmt: skip
+# Of `failover`'s columns those that follow from the pattern, in which brokers are places.
+_OF_PATTERN = (
+    "state_before", "state", "transitions", "election", "leader_before", "leader", "isr", "elr", "last_known_elr", "survivors", "under_min_isr_before", "under_min_isr", "at_min_isr", "unclean",
+    "live_replicas_before", "live_replicas", "safe_replicas_before", "safe_replicas", "metadata_records", "leader_epochs",
+)  # fmt: skip
+OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _OF_PATTERN])
 NOBODY, _FREE = -(1 << 40), -(1 << 41)  # where a list has ended, and a place that nobody has: neither is a broker's id, nor the other
+HARM = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
+AS_TOPIC_SAYS = -1  # whether unclean elections are allowed
 
 
-def answers(rules: Sequence[pa.Array], leader: pa.Array, named: Sequence[pa.Array], live: pa.Array, dying: pa.Array) -> pa.StructArray:
-    """The state of each partition once the dying have died, one after the other.
+class Deaths(NamedTuple):
+    """Who dies of partitions, a column each."""
 
-    `rules`: kraft, ELR kept, unclean election allowed, shutdown controlled, min.insync.replicas, replication factor. `named`: replicas, ISR,
-    ELR, last known ELR. Of the dying, only replicas count.
+    row: Ints  # the partition's in its batch
+    places: Matrix  # of its replicas, in the order of their deaths, and then zeros
+    heard: Ints  # how many of these deaths are acted upon: fewer, if the one after them costs the controllers their quorum
+    quorum_lost: Ints
+    unclean: Ints
+    in_order: Ints  # by a controlled shutdown
+
+    @classmethod
+    def killed(cls, row: Ints, *places: Ints, quorum_lost: Ints | int = 0) -> Deaths:
+        """Of each row, the replicas at these places are killed one after the other; if that loses the quorum, none of it is acted upon."""
+        lost, none = np.broadcast_to(quorum_lost, row.shape), np.zeros_like(row)
+        return cls(row, np.stack(places), np.where(lost, 0, len(places)), lost, none + AS_TOPIC_SAYS, none)
+
+
+class Partitions:
+    """A batch of partitions as deaths find them. A leader that does not live leads no more, whatever the dump says.
+
+    Its columns are PATTERNED: replication_factor null is as many as it has replicas, `live` are the replicas on live brokers. Places of
+    brokers are from 1, and 0 where a list has ended.
     """
-    lists = [by_place(column) for column in named]
-    members, places = _members(np.concatenate([*lists, _numbers(leader, NOBODY)[np.newaxis]]))
-    replicas, *sets, led_by = np.split(places, np.cumsum([len(each) for each in lists]))
-    scalars = np.stack([*(_numbers(column, 0) for column in rules), replicas.max(axis=0, initial=0), led_by[0]])
-    parts = [scalars, *sets, *(_packed(_places(by_place(column), members)) for column in (live, dying))]
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    rows = np.ascontiguousarray(np.concatenate(parts).T)
-    keys = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]
-    ).dictionary_encode()
-    distinct = [np.split(np.frombuffer(key.as_py(), rows.dtype), ends) for key in keys.dictionary]
-    said = pa.array([outcome_of(*(tuple(part.tolist()) for part in pattern)) for pattern in distinct], ANSWER).take(keys.indices)
-    told = {name: said.field(name) for name in ANSWER.names}
-    told["leader"] = _ids(told["leader"], members, np.arange(len(said)))
-    for name in ("isr", "elr", "last_known_elr"):
-        lengths = pc.list_value_length(told[name]).to_numpy()
+
+    def __init__(self, of: Mapping[str, pa.Array]) -> None:
+        lists = [by_place(of[name]) for name in ("replicas", "isr", "elr", "last_known_elr")]
+        leader = numbers(of["leader"], NOBODY)[np.newaxis]
+        self._members, places = _members(np.concatenate([*lists, leader]))
+        self.replicas, *sets, leader = np.split(places, np.cumsum([len(each) for each in lists]))
+        self.live = _places(by_place(of["live"]), self._members)
+        assigned, factor = self.replicas.max(axis=0, initial=0), numbers(of["replication_factor"], 0)
+        rules = [
+            numbers(of[name], default)
+            for name, default in (("kraft", 0), ("elr_kept", 0), ("topic_unclean", 0), ("min_insync_replicas", 1))
+        ]
+        leads = np.where((self.live == leader).any(axis=0), leader[0], 0)
+        scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, leads])
+        self._patterns, self._pattern = _distinct(scalars, *sets, self.live)
+
+    def after(self, deaths: Deaths) -> pa.StructArray:
+        """What becomes of them: OUTCOME."""
+        outcomes, which = self._outcomes(deaths)
+        return pa.array(outcomes, OUTCOME).take(pa.array(which))
+
+    def harm(self, deaths: Deaths) -> Matrix:
+        """Whether they suffer each of HARM: a row for each of these deaths."""
+        outcomes, which = self._outcomes(deaths)
+        return np.array([harm_of(outcome) for outcome in outcomes], np.int64).reshape(-1, len(HARM))[which]
+
+    def _outcomes(self, deaths: Deaths) -> tuple[list[dict[str, Any]], Ints]:
+        rules = np.stack([deaths.heard, deaths.quorum_lost, deaths.unclean, deaths.in_order])
+        asked, which = _distinct(self._pattern[np.newaxis, deaths.row], rules, deaths.places)
+        return [outcome_of(self._patterns[pattern], *dying) for (pattern,), *dying in asked], which
+
+    def brokers(self, places: Ints, row: Ints) -> Ints:
+        """The brokers at these places, each of the partition of that row."""
+        return self._members[np.maximum(places, 1) - 1, row] if len(self._members) else places
+
+    def lists_of_brokers(self, places: pa.ListArray, row: Ints, *, in_order: bool = False) -> pa.ListArray:
+        """Likewise lists of places; `in_order`: sorted by the brokers' ids."""
+        lengths = numbers(pc.list_value_length(places), 0)
+        of = np.repeat(np.arange(len(places)), lengths)
+        ids = self.brokers(numbers(places.flatten(), 0), row[of])
+        if in_order:
+            ids = np.sort((of << 32) + ids) - (of << 32)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-        told[name] = pa.ListArray.from_arrays(offsets, _ids(told[name].flatten(), members, np.repeat(np.arange(len(said)), lengths)))
-    return pa.StructArray.from_arrays(list(told.values()), fields=list(ANSWER))
+        return pa.ListArray.from_arrays(offsets, pa.array(ids, pa.int32()), mask=places.is_null())
 
 
-def _numbers(column: pa.Array, null: int) -> npt.NDArray[np.int64]:
+def numbers(column: pa.Array, null: int) -> Ints:
+    """A column of whole numbers or booleans."""
     return column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
 
 
-def by_place(lists: pa.ListArray) -> Matrix:
+def by_place(lists: pa.ListArray, null: int = NOBODY) -> Matrix:
     """Lists as columns of a matrix, each followed by NOBODY."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    starts = np.cumsum(lengths) - lengths
+    lengths = numbers(pc.list_value_length(lists), 0)
     matrix = np.full((lengths.max(initial=0), len(lists)), NOBODY)
-    columns = np.repeat(np.arange(len(lists)), lengths)
-    matrix[np.arange(len(columns)) - np.repeat(starts, lengths), columns] = lists.flatten().to_numpy(zero_copy_only=False)
+    columns, nth = spread(lengths)
+    matrix[nth, columns] = numbers(lists.flatten(), null)
     return matrix
+
+
+def spread(lengths: Ints) -> tuple[Ints, Ints]:
+    """Of lists one after the other, each element's list, and its place there, from 0."""
+    of = np.repeat(np.arange(len(lengths)), lengths)
+    return of, np.arange(len(of)) - (np.cumsum(lengths) - lengths)[of]
 
 
 def _members(named: Matrix) -> tuple[Matrix, Matrix]:
@@ -100,28 +149,23 @@ def _places(ids: Matrix, members: Matrix) -> Matrix:
     return places
 
 
-def _packed(places: Matrix) -> Matrix:
-    """Each column's places that are not 0, in their order, and then zeros."""
-    packed, so_many = np.zeros_like(places), np.zeros(places.shape[1], np.int64)
-    for row in places:
-        those = np.flatnonzero(row)
-        packed[so_many[those], those] = row[those]
-        so_many[those] += 1
-    return packed[: so_many.max(initial=0)]
-
-
-def _ids(places: pa.Array, members: Matrix, columns: npt.NDArray[np.int64]) -> pa.Array:
-    """Broker ids in the stead of places from 1, each of the members of its column; null stays null."""
-    place = _numbers(places, 0)
-    found = members[np.maximum(place, 1) - 1, columns] if len(members) else place
-    return pa.array(np.where(place > 0, found, 0), pa.int32(), mask=place == 0)
+def _distinct(*parts: Matrix) -> tuple[list[tuple[Places, ...]], Ints]:
+    """The distinct columns of matrices that lie above one another, each as what it has of every one, and of each column which it is."""
+    rows = np.ascontiguousarray(np.concatenate(parts).T)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    keys = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]
+    ).dictionary_encode()
+    split = (np.split(np.frombuffer(key.as_py(), rows.dtype), ends) for key in keys.dictionary)
+    return [tuple([tuple(part.tolist()) for part in parts]) for parts in split], keys.indices.to_numpy()
 
 
 @cache
-def outcome_of(scalars: tuple[int, ...], *lists: tuple[int, ...]) -> dict[str, Any]:
-    """The model's answer to a pattern."""
-    kraft, elr_kept, unclean, in_order, least, factor, replicas, leader = scalars
-    isr, elr, last_known_elr, live, dying = (tuple(place for place in places if place) for places in lists)
+def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[str, Any]:
+    """The model's answer to a pattern, by the names of `failover`'s columns: the scalars and lists of Partitions, and those of Deaths."""
+    (kraft, elr_kept, topic_unclean, least, factor, replicas, leader), *lists = found
+    isr, elr, last_known_elr, live, gone = (tuple([place for place in places if place]) for places in (*lists, dying))
+    heard, quorum_lost, unclean, in_order = rules
     was = Partition(
         replicas=tuple(range(1, replicas + 1)),
         leader=leader or None,
@@ -131,22 +175,56 @@ def outcome_of(scalars: tuple[int, ...], *lists: tuple[int, ...]) -> dict[str, A
         min_insync_replicas=least,
         topic_replication_factor=factor,
     )
-    rules: dict[str, Any] = {"controller": "kraft" if kraft else "zookeeper", "elr": bool(elr_kept), "unclean": bool(unclean)}
+    asked: dict[str, Any] = {
+        "controller": "kraft" if kraft else "zookeeper",
+        "elr": bool(elr_kept),
+        "unclean": bool(topic_unclean if unclean == AS_TOPIC_SAYS else unclean),
+        "controlled_shutdown": bool(in_order),
+    }
     now, left, election, transitions, lossy = was, set(live), Held.NONE, [], False
-    for broker in (place for place in dying if place <= replicas):
+    for broker in gone[:heard]:
         left.discard(broker)
-        step = outcome(now, [broker], left | {broker}, controlled_shutdown=bool(in_order), **rules)
+        step = outcome(now, [broker], left | {broker}, **asked)
         now, lossy = step.partition, lossy or step.election is Held.UNCLEAN
         election = election if step.election is Held.NONE else step.election
         transitions += [f"{before.value} -> {then.value}" for before, then in step.transitions]
+    survivors = [place for place in live if place not in gone]
+    leads = now.leader if now.leader in survivors else None
+    # Nobody takes the dead out of an ISR once the quorum is lost: records with acks=all wait for them.
+    accepts = leads is not None and len(now.isr) >= least and not (quorum_lost and not set(now.isr) <= set(survivors))
+    trusted = {*isr, *elr}
     return {
-        "leader": now.leader,
-        "isr": now.isr,
-        "elr": now.elr,
-        "last_known_elr": now.last_known_elr,
+        "state_before": _state(was.leader),
+        "state": _state(leads),
         "transitions": transitions,
         "election": election.value,
+        "leader_before": was.leader,
+        "leader": leads,
+        "isr": now.isr,
+        "elr": now.elr if elr_kept else None,
+        "last_known_elr": now.last_known_elr if elr_kept else None,
+        "survivors": survivors,
+        "under_min_isr_before": was.leader is None or len(isr) < least,
+        "under_min_isr": not accepts,
+        "at_min_isr": accepts and len(now.isr) == least,
         "unclean": lossy,
-        "changes": now.partition_epoch - was.partition_epoch,
-        "epochs": now.leader_epoch - was.leader_epoch,
+        "live_replicas_before": len(live),
+        "live_replicas": len(survivors),
+        "safe_replicas_before": len(trusted.intersection(live)),
+        "safe_replicas": len(trusted.intersection(survivors)),
+        "metadata_records": now.partition_epoch - was.partition_epoch if kraft else None,
+        "leader_epochs": now.leader_epoch - was.leader_epoch,
     }
+
+
+def harm_of(outcome: Mapping[str, Any]) -> tuple[bool, ...]:
+    """Whether a partition newly suffers each of HARM."""
+    return (
+        outcome["leader"] is None and outcome["leader_before"] is not None,
+        outcome["under_min_isr"] and not outcome["under_min_isr_before"],
+        outcome["safe_replicas"] == 0 and outcome["safe_replicas_before"] > 0,
+    )
+
+
+def _state(leader: int | None) -> str:
+    return (PartitionState.OFFLINE if leader is None else PartitionState.ONLINE).value

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from jobs.partition_pattern import outcome_of
+from jobs.partition_pattern import AS_TOPIC_SAYS, harm_of, outcome_of
 
 COUNTS = ("partitions", "moved_leaders", "newly_leaderless", "newly_under_min_isr", "at_min_isr", "newly_lost")
 
@@ -43,17 +43,16 @@ class Failure(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A partition's pattern, its brokers' places, and its replicas that live."""
+    """A partition's pattern, its replicas' places, and those of them that live."""
 
-    pattern: tuple[Any, ...]
-    unclean: bool
+    pattern: tuple[tuple[int, ...], ...]
     place: Mapping[int, int]
     live: Sequence[int]
 
     def after(self, failure: Failure) -> tuple[int, ...]:
         """What a failure does to it: each of COUNTS, 0 or 1."""
         heard, gone = (tuple([self.place[id] for id in ids if id in self.place]) for ids in (failure.heard, failure.brokers))
-        return _counted(self.pattern, self.unclean, failure.kind == "stop", heard, gone, failure.quorum_lost)
+        return _counted(self.pattern, (len(heard), int(failure.quorum_lost), AS_TOPIC_SAYS, int(failure.kind == "stop")), gone)
 
 
 class Failures:
@@ -100,13 +99,14 @@ class Failures:
         told = (*state.replicas, *state.isr, *(state.elr or ()), *(state.last_known_elr or ()), *leader)
         place = {id: at for at, id in enumerate(dict.fromkeys(told), 1)}
         live = [id for id in state.replicas if id in self.live]
-        pattern = (
-            self._kraft, int(state.elr is not None), len(set(state.replicas)), state.min_insync_replicas,
-            len(state.replicas) if state.replication_factor is None else state.replication_factor,
-            place[state.leader] if state.leader is not None and state.leader in self.live else 0,
-            *(tuple([place[id] for id in ids]) for ids in (state.isr, state.elr or (), state.last_known_elr or (), live)),
+        replicas = dict.fromkeys(state.replicas)
+        scalars = (
+            self._kraft, int(state.elr is not None), int(state.unclean), state.min_insync_replicas,
+            len(state.replicas) if state.replication_factor is None else state.replication_factor, len(replicas),
+            place[state.leader] if state.leader is not None and state.leader in live else 0,
         )  # fmt: skip
-        return Found(pattern, state.unclean, place, live)
+        lists = (tuple([place[id] for id in ids]) for ids in (state.isr, state.elr or (), state.last_known_elr or (), live))
+        return Found((scalars, *lists), {id: place[id] for id in replicas}, live)
 
     def singles(self, found: Found) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The failures of a broker or a rack that take a replica of it, and what they do to it: each of COUNTS, 0 or 1."""
@@ -172,23 +172,9 @@ def _plus(sums: list[int], counts: Sequence[int], sign: int) -> None:
 
 
 @cache
-def _counted(
-    pattern: tuple[Any, ...], unclean: bool, in_order: bool, heard: tuple[int, ...], gone: tuple[int, ...], quorum_lost: bool
-) -> tuple[int, ...]:
+def _counted(pattern: tuple[tuple[int, ...], ...], rules: tuple[int, ...], gone: tuple[int, ...]) -> tuple[int, ...]:
     """COUNTS of a pattern, brokers being places."""
-    kraft, elr_kept, replicas, least, factor, leader, isr, elr, known, live = pattern
-    rules = (kraft, elr_kept, int(unclean), int(in_order), least, factor, replicas, leader)
-    after = outcome_of(rules, isr, elr, known, live, heard)
-    left = [id for id in live if id not in gone]
-    led = after["leader"] in left
-    stuck = quorum_lost and any(id not in left for id in after["isr"])
-    accepts = led and len(after["isr"]) >= least and not stuck
-    safe = {*isr, *elr}
-    return (
-        1,
-        int(led and after["leader"] != leader),
-        int(not led and leader != 0),
-        int(leader != 0 and len(isr) >= least and not accepts),
-        int(accepts and len(after["isr"]) == least),
-        int(not safe.isdisjoint(live) and safe.isdisjoint(left)),
-    )
+    after = outcome_of(pattern, rules, gone)
+    leaderless, under_min_isr, lost = harm_of(after)
+    moved = after["leader"] is not None and after["leader"] != after["leader_before"]
+    return tuple([int(count) for count in (True, moved, leaderless, under_min_isr, after["at_min_isr"], lost)])

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, IntegerType
+from pyspark.sql.types import ArrayType, BooleanType, IntegerType
 
 from jobs.harm import HARMED, ONE_BROKER_KILLED
-from jobs.partition_pattern import NOBODY, by_place
-from jobs.partition_state import accepts, after, patterned, ruled
+from jobs.partition_pattern import NOBODY, PATTERNED, Deaths, Partitions, by_place, numbers
+from jobs.partition_state import quorum_lost, ruled, rules_of
 from jobs.session import by_cluster, kept
 from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 
@@ -53,23 +53,20 @@ def transform(
     sick = kept(rules.select(*_PARTITION, kind).join(harmed, on=_PARTITION, how="inner"))
     # Partitions alike to the broker are mended alike: a fleet has far fewer such kinds than partitions.
     alike = sick.select(*_CLUSTER, "kind").distinct().join(F.broadcast(_loads(broker, partition)), on=_CLUSTER, how="inner")
-    each = alike.select(*_CLUSTER, "kind", "kind.*", _least_loaded("kind.replicas", "brokers", "racks", "live_count").alias("free"))
-    tried = patterned(
+    alike = alike.join(F.broadcast(_silencers(cluster, broker)), on=_CLUSTER, how="inner")
+    each = alike.select(
+        *_CLUSTER, "kind", "kind.*", "silencers", _least_loaded("kind.replicas", "brokers", "racks", "live_count").alias("free")
+    )
+    tried = (
         each.withColumn("change", F.explode(_changes()))
         .withColumns({name: F.col("change")[name] for name in ("replicas", "isr", "live")})
-        .withColumns({"unclean_allowed": F.lit(False), "controlled_shutdown": F.lit(False)})
+        .withColumn("topic_unclean", F.lit(False))
         .withColumn("replication_factor", F.size("replicas"))
-        .withColumn("elr", F.when(F.col("elr").isNotNull(), F.array().cast("array<int>")))
-    )
-    said = [*_CLUSTER, "kind", "change"]
-    played = (
-        tried.withColumn("dies", F.explode("live"))
-        .withColumn("after", after(F.array("dies")))
-        .groupBy(said)
-        .agg(F.every(accepts(F.col("after"))).alias("clears"))
+        .withColumn("elr", F.array().cast("array<int>"))
     )
     # The smallest change that clears it; null: none does.
-    chosen = played.groupBy(*_CLUSTER, "kind").agg(F.min(F.when(F.col("clears"), F.col("change"))).alias("change"))
+    clears = _lives_through_any_death("silencers", *PATTERNED)
+    chosen = tried.groupBy(*_CLUSTER, "kind").agg(F.min(F.when(clears, F.col("change"))).alias("change"))
     found = sick.join(chosen, on=[*_CLUSTER, "kind"], how="inner").select(
         *_PARTITION,
         "scenario_ids",
@@ -102,6 +99,12 @@ def _loads(broker: DataFrame, partition: DataFrame) -> DataFrame:
         F.col("each.rack").alias("racks"),
         F.size(F.array_remove("each.dead", True)).alias("live_count"),
     )
+
+
+def _silencers(cluster: DataFrame, broker: DataFrame) -> DataFrame:
+    """Of each cluster, the brokers whose death alone loses the controllers' quorum."""
+    alone = F.filter("live_brokers", lambda id: quorum_lost(F.array(id)))
+    return rules_of(cluster, broker).select(*_CLUSTER, alone.alias("silencers"))
 
 
 def _changes() -> Column:
@@ -158,3 +161,14 @@ def _least_loaded(replicas: pa.Array, brokers: pa.Array, racks: pa.Array, live_c
     return pa.ListArray.from_arrays(
         pa.array(np.concatenate([[0], np.cumsum(there)]), pa.int32()), pa.array(chosen.T[chosen.T != NOBODY], pa.int32())
     )
+
+
+@F.arrow_udf(BooleanType())
+def _lives_through_any_death(silencers: pa.Array, *patterned: pa.Array) -> pa.Array:
+    """Whether a partition accepts acks=all whichever one of its live brokers is killed."""
+    partitions = Partitions(dict(zip(PATTERNED, patterned, strict=True)))
+    nth, row = np.nonzero(partitions.live)
+    place, silences = partitions.live[nth, row], by_place(silencers)
+    lost = (partitions.brokers(place, row) == silences[:, row]).any(axis=0)
+    falls = partitions.after(Deaths.killed(row, place, quorum_lost=lost)).field("under_min_isr")
+    return pa.array(np.bincount(row[numbers(falls, 0) > 0], minlength=len(silencers)) == 0)

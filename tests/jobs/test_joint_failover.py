@@ -53,6 +53,8 @@ def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> Non
         silencing = {pair for pair in combinations(LIVE, 2) if voters and 2 * len(set(voters) - set(pair)) <= len(voters)}
         assert found == {pair: expected[pair] for pair in together | silencing}
         assert any(rest[2] for rest in found.values())
+        shared = {pair: sum(set(pair) <= set(p["replicas"]) for p in PARTITIONS) for pair in found}
+        assert {(a, b): count for a, b, count in told(pair, "broker_id", "other_broker_id", "shared_partitions")} == shared
         # A plan's matrix says the same of the cluster as it is.
         states = [State(tuple(p["replicas"]), p["leader"], tuple(p["isr"]), *(((), ()) if voters else (None, None)),
                         min(2, len(p["replicas"])), len(p["replicas"])) for p in PARTITIONS]  # fmt: skip
