@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.partition_pattern import AS_TOPIC_SAYS, NOBODY, Deaths, Ints, Partitions, by_place, numbers, spread
+from jobs.arrow_array import NOBODY, Ints, by_place, numbers, spread
+from jobs.partition_pattern import AS_TOPIC_SAYS, Deaths, Partitions
 from jobs.tables import FAILOVER
 
 _OF_PARTITION = ("snapshot_id", "cluster_id", "topic", "partition", "min_insync_replicas")

@@ -16,9 +16,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from jobs.arrow_array import Ints, Matrix, numbers
 from jobs.failing import Failures
 from jobs.harm import ONE_BROKER_KILLED
-from jobs.partition_pattern import HARM, Deaths, Ints, Matrix, Partitions, numbers
+from jobs.partition_pattern import HARM, Deaths, Partitions
 from jobs.partition_state import heard, quorum_lost, ruled, rules_of
 from jobs.session import kept
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC

@@ -13,17 +13,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jobs.arrow_array import NOBODY, Ints, Matrix, by_place, numbers
 from jobs.tables import FAILOVER
 from kafka_model.failover import Election as Held
 from kafka_model.failover import Partition, outcome
 from kafka_model.partition_state import PartitionState
 
-Ints = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.int64]
 Places = tuple[int, ...]
 
 PATTERNED = (
@@ -35,7 +33,7 @@ _OF_PATTERN = (
     "live_replicas_before", "live_replicas", "safe_replicas_before", "safe_replicas", "metadata_records", "leader_epochs",
 )  # fmt: skip
 OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _OF_PATTERN])
-NOBODY, _FREE = -(1 << 40), -(1 << 41)  # where a list has ended, and a place that nobody has: neither is a broker's id, nor the other
+_FREE = 2 * NOBODY  # a place that nobody has: no broker's id either
 HARM = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
 AS_TOPIC_SAYS = -1  # whether unclean elections are allowed
 
@@ -107,26 +105,6 @@ class Partitions:
             ids = np.sort((of << 32) + ids) - (of << 32)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         return pa.ListArray.from_arrays(offsets, pa.array(ids, pa.int32()), mask=places.is_null())
-
-
-def numbers(column: pa.Array, null: int) -> Ints:
-    """A column of whole numbers or booleans."""
-    return column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
-
-
-def by_place(lists: pa.ListArray, null: int = NOBODY) -> Matrix:
-    """Lists as columns of a matrix, each followed by NOBODY."""
-    lengths = numbers(pc.list_value_length(lists), 0)
-    matrix = np.full((lengths.max(initial=0), len(lists)), NOBODY)
-    columns, nth = spread(lengths)
-    matrix[nth, columns] = numbers(lists.flatten(), null)
-    return matrix
-
-
-def spread(lengths: Ints) -> tuple[Ints, Ints]:
-    """Of lists one after the other, each element's list, and its place there, from 0."""
-    of = np.repeat(np.arange(len(lengths)), lengths)
-    return of, np.arange(len(of)) - (np.cumsum(lengths) - lengths)[of]
 
 
 def _members(named: Matrix) -> tuple[Matrix, Matrix]:

@@ -9,30 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from jobs import sampled_keys
 from jobs.partition_state import size_on
+from jobs.sampled_keys import HOT_KEYS, KEYED, SAID
 from jobs.session import by_cluster, kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.variation import variation
 from kafka_model.attribution import Found, attribute
-from kafka_model.partitioner import murmur2_batch
 
 READS = (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE)
 READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
-HOT_KEYS = 10
 _SHARING = 4  # keys that share a partition, up to which a floor is sought
 LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _NUMBERED = ["number", "partition"]  # a topic's number in place of its names: tens of millions of keys go by it
 _TOLD = "has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL"
-_KEYED = ["explicit_records", "keyed_records", "keyed_bytes", "keys", "keys_elsewhere", "records_elsewhere"]
 
 
 def transform(
@@ -48,8 +46,8 @@ def transform(
 ) -> tuple[DataFrame, ...]:
     topics = kept(_numbered(topic, partition, previous_topic))
     names = F.broadcast(topics.select("number", *_TOPIC))
-    keys = key_sample.join(F.broadcast(topics.select(*_TOPIC, "number", "told_partitions")), on=_TOPIC, how="inner")
-    sample = kept(_sampled(keys))
+    said = kept(_said(key_sample, topics))
+    sample = kept(_sampled(said))
     then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
     seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
     between = cluster.join(then, on="cluster_id", how="inner").select(
@@ -65,11 +63,11 @@ def transform(
     load = kept(
         # Every partition, what keys bring it, and what it was, in one aggregate: joins would sort them.
         now.unionByName(was, allowMissingColumns=True)
-        .unionByName(_of_keys(_to_partitions(keys)), allowMissingColumns=True)
+        .unionByName(said.where("keys IS NOT NULL").select(*_NUMBERED, *KEYED), allowMissingColumns=True)
         .groupBy(_NUMBERED)
         .agg(
             *(F.max(name).alias(name) for name in (*now.columns[2:], *was.columns[2:])),
-            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _KEYED),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in KEYED),
         )
         .where("here")
         .join(F.broadcast(of_each), on="number", how="inner")
@@ -114,7 +112,7 @@ def transform(
         )
     )
     of_topic = of_topic.join(topics.select("number", *_TOPIC, "told_partitions"), on="number", how="inner")
-    topic_load, hot_key = _topic_load(of_topic, sample), _hot_keys(keys, sample, of_topic)
+    topic_load, hot_key = _topic_load(of_topic, sample), _hot_keys(said, of_topic)
     return by_cluster(producer_load), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
 
 
@@ -138,44 +136,21 @@ def _numbered(topic: DataFrame, partition: DataFrame, previous_topic: DataFrame)
     )  # fmt: skip
 
 
-def _sampled(keys: DataFrame) -> DataFrame:
+def _said(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
+    """What is said of runs of keys."""
+    # kafka_model.foreign_partitioner's consistent_random
+    other = F.expr("if(length(key) > 0, cast(crc32(key) % told_partitions AS int), NULL)").alias("librdkafka_partition")
+    return (
+        key_sample.join(F.broadcast(topics.select(*_TOPIC, "number", "told_partitions")), on=_TOPIC, how="inner")
+        .select("number", "told_partitions", "key", "partition", "records", "size_bytes", other)
+        .mapInArrow(sampled_keys.said, from_arrow_schema(SAID))
+    )
+
+
+def _sampled(said: DataFrame) -> DataFrame:
     """Of each sampled topic, the records and bytes without a key (n, b), and the records of each of its keys, the most first."""
-    unkeyed = F.expr("key IS NULL AND partition IS NULL")
-    of_key = F.when(F.expr("key IS NOT NULL AND partition IS NULL"), F.col("records"))
-    return keys.groupBy("number").agg(
-        F.sum(F.when(unkeyed, F.col("records"))).alias("n"),
-        F.sum(F.when(unkeyed, F.col("size_bytes"))).alias("b"),
-        F.sort_array(F.collect_list(of_key), asc=False).alias("counts"),
-    )
-
-
-def _to_partitions(keys: DataFrame) -> DataFrame:
-    """Each sampled key, and each explicit partition, with the partition that its records go to."""
-    return keys.where("told_partitions IS NOT NULL AND (key IS NOT NULL OR partition IS NOT NULL)").select(
-        "number",
-        "key",
-        "records",
-        "size_bytes",
-        F.col("partition").isNotNull().alias("explicit"),
-        F.coalesce("partition", _hash("key").bitwiseAND(0x7FFFFFFF) % F.col("told_partitions")).alias("partition"),
-        # kafka_model.foreign_partitioner's consistent_random
-        F.expr("if(length(key) > 0, cast(crc32(key) % told_partitions AS int), NULL)").alias("librdkafka_partition"),
-    )
-
-
-def _of_keys(keyed: DataFrame) -> DataFrame:
-    """What each of them brings its partition, and whether another partitioner would bring it elsewhere."""
-    explicit, records, size_bytes = F.col("explicit"), F.col("records"), F.col("size_bytes")
-    elsewhere = ~explicit & (F.col("librdkafka_partition").isNull() | (F.col("librdkafka_partition") != F.col("partition")))
-    values = (
-        F.when(explicit, records),
-        F.when(~explicit, records),
-        size_bytes,
-        F.when(~explicit, 1),
-        F.when(elsewhere, 1),
-        F.when(elsewhere, records),
-    )
-    return keyed.select(*_NUMBERED, *(value.cast("bigint").alias(name) for value, name in zip(values, _KEYED, strict=True)))
+    of_all = F.sort_array(F.flatten(F.collect_list("counts")), asc=False)
+    return said.where("counts IS NOT NULL").groupBy("number").agg(F.sum("n").alias("n"), F.sum("b").alias("b"), of_all.alias("counts"))
 
 
 def _partitioners(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
@@ -213,16 +188,6 @@ def _attributed(group: tuple[pa.Scalar, ...], found: pa.Table) -> pa.Table:
     )
     schema = TOPIC_PARTITIONER.schema
     return pa.Table.from_arrays([pa.array([value], field.type) for value, field in zip(row, schema, strict=True)], schema=schema)
-
-
-@F.arrow_udf(IntegerType())
-def _hash(key: pa.Array) -> pa.Array:
-    """murmur2 of each key; only keys cross over to Python: Arrow's Java writes a run of n null lists in n * n steps."""
-    key = key.fill_null(b"")
-    _, offsets, data = key.buffers()
-    first = np.frombuffer(offsets, dtype=np.int32, count=key.offset + len(key) + 1)[key.offset :]
-    bytes_ = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
-    return pa.array(murmur2_batch(bytes_, first), pa.int32())
 
 
 def _turns(partition: DataFrame, topics: DataFrame, *, counter: int) -> DataFrame:
@@ -343,13 +308,12 @@ def _together(others: int) -> Column:
     return F.when(F.size("of_keys") >= last, least)
 
 
-def _hot_keys(keys: DataFrame, sample: DataFrame, of_topic: DataFrame) -> DataFrame:
-    least = sample.select("number", F.get("counts", F.least(F.lit(HOT_KEYS), F.size("counts")) - 1).alias("least"))
-    hot = keys.where("key IS NOT NULL AND partition IS NULL").join(F.broadcast(least), on="number", how="inner").where("records >= least")
+def _hot_keys(said: DataFrame, of_topic: DataFrame) -> DataFrame:
     total = of_topic.select("number", *_TOPIC, F.col("records").alias("total"))
     by_records = Window.partitionBy("number").orderBy(F.desc("records"), "key")
     return (
-        _to_partitions(hot)
+        said.where("key IS NOT NULL")
+        .select("number", "partition", "key", "records", "size_bytes", "librdkafka_partition")
         .withColumn("rank", F.row_number().over(by_records))
         .where(F.col("rank") <= HOT_KEYS)
         .join(total, on="number", how="inner")

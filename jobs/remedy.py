@@ -17,8 +17,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType
 
+from jobs.arrow_array import NOBODY, by_place, numbers
 from jobs.harm import HARMED, ONE_BROKER_KILLED
-from jobs.partition_pattern import NOBODY, PATTERNED, Deaths, Partitions, by_place, numbers
+from jobs.partition_pattern import PATTERNED, Deaths, Partitions
 from jobs.partition_state import quorum_lost, ruled, rules_of
 from jobs.session import by_cluster, kept
 from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC

@@ -1,0 +1,33 @@
+"""Arrow columns as numpy's arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[np.int64]
+Matrix = npt.NDArray[np.int64]
+
+NOBODY = -(1 << 40)  # where a list of brokers has ended: no broker's id
+
+
+def numbers(column: pa.Array, null: int) -> Ints:
+    """A column of whole numbers or booleans."""
+    return column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
+
+
+def by_place(lists: pa.ListArray, null: int = NOBODY) -> Matrix:
+    """Lists as columns of a matrix, each followed by NOBODY."""
+    lengths = numbers(pc.list_value_length(lists), 0)
+    matrix = np.full((lengths.max(initial=0), len(lists)), NOBODY)
+    columns, nth = spread(lengths)
+    matrix[nth, columns] = numbers(lists.flatten(), null)
+    return matrix
+
+
+def spread(lengths: Ints) -> tuple[Ints, Ints]:
+    """Of lists one after the other, each element's list, and its place there, from 0."""
+    of = np.repeat(np.arange(len(lengths)), lengths)
+    return of, np.arange(len(of)) - (np.cumsum(lengths) - lengths)[of]
