@@ -21,8 +21,8 @@ _UNTOLD = -1  # a size
 
 
 class Failures:
-    """Failures of clusters in one snapshot, a row each: cluster_id, brokers, unclean (null: as topics say), controlled_shutdown, quorum_lost (by these
-    deaths), heard (how many of them are acted upon), and log_dirs, each a broker's id, a colon and a path.
+    """Failures of clusters in one snapshot, a row each: cluster_id, brokers, unclean (null: as topics say), controlled_shutdown,
+    quorum_lost (by these deaths), heard (how many of them are acted upon), and log_dirs, each a broker's id, a colon and a path.
     """
 
     def __init__(self, rows: pa.Table) -> None:
@@ -65,7 +65,7 @@ class Failures:
         return failure, Deaths(row, places, heard, self._quorum_lost[failure], self._unclean[failure], self._in_order[failure])
 
     def _on_log_dirs(self, failure: int, partitions: Partitions, cluster: Ints, log_dirs: pa.ListArray) -> tuple[Ints, Ints, Ints, Ints]:
-        """The replicas that go with the log dirs of one failure: their rows, the failure, their turns after its brokers, and their places."""
+        """The replicas that go with a failure's log dirs: their rows, the failure, their turns after its brokers, and their places."""
         row, _ = spread(numbers(pc.list_value_length(log_dirs), 0))
         place_of = log_dirs.flatten()
         nth = numbers(pc.index_in(place_of, value_set=self.of["log_dirs"][failure].values), -1)

@@ -41,13 +41,13 @@ def group_load(
     cross = racked & (F.col("rack") != from_rack)
     local = cross & F.array_contains(F.transform("isr", lambda id: F.col("rack_of")[id]), F.col("rack"))
     sent_bytes = F.col("sent_bytes")
-    members = kept(
+    # A member's topics first: of the rows of its partitions each would go through a set of strings.
+    of_topics = (
         group_member.select(*_MEMBER, F.coalesce("host", "member_id").alias("host"), "rack")
         .join(held, on=_MEMBER, how="left")
-        .groupBy(*_MEMBER, "host")
+        .groupBy(*_MEMBER, "host", "topic")
         .agg(
             F.count("topic").alias("partitions"),
-            F.collect_set("topic").alias("topics"),
             _whole_sum(F.col("sent_records"), holds).alias("records"),
             _whole_sum(sent_bytes, holds).alias("size_bytes"),
             _whole_sum(F.when(racked, sent_bytes), racked).alias("racked_size_bytes"),
@@ -56,6 +56,9 @@ def group_load(
             F.count_if(racked).alias("racked"),
             F.count_if(cross).alias("cross_rack_partitions"),
         )
+    )
+    members = kept(
+        of_topics.groupBy(*_MEMBER, "host").agg(*(_all(F.col(name)).alias(name) for name in _SUMS), F.collect_list("topic").alias("topics"))
     )
     hosts = members.groupBy(*_CLUSTER, F.col("host").alias("reader")).agg(
         *(_all(F.col(name)).alias(name) for name in _SUMS), F.array_distinct(F.flatten(F.collect_list("topics"))).alias("topics")

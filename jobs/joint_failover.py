@@ -83,14 +83,21 @@ def _silencing(clusters: DataFrame) -> pa.Table:
     """The pairs that lose the controllers' quorum: nobody acts on the second death, so that all partitions of both are played."""
     later = F.filter("live_brokers", lambda id: id > F.col("broker_id"))
     brokers = F.array("broker_id", "other_broker_id")
+    asked = {
+        "brokers": brokers,
+        "unclean": F.lit(None).cast("boolean"),
+        "controlled_shutdown": F.lit(False),
+        "quorum_lost": quorum_lost(brokers),
+        "heard": heard(brokers),
+    }
     return (
         clusters.where(F.size("voters_left") > 0)
-        .withColumn("broker_id", F.explode("live_brokers")).withColumn("other_broker_id", F.explode(later))
-        .withColumns({"quorum_lost": quorum_lost(brokers), "heard": heard(brokers)}).where("quorum_lost")
-        .select("cluster_id", brokers.alias("brokers"), F.lit(None).cast("boolean").alias("unclean"), F.lit(False).alias("controlled_shutdown"),
-                "quorum_lost", "heard")
+        .withColumn("broker_id", F.explode("live_brokers"))
+        .withColumn("other_broker_id", F.explode(later))
+        .select("cluster_id", *(of.alias(name) for name, of in asked.items()))
+        .where("quorum_lost")
         .toArrow()
-    )  # fmt: skip
+    )
 
 
 def _silenced(pairs: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

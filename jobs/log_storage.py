@@ -63,7 +63,8 @@ def transform(
             )
             .otherwise(0)
             .alias("deletable_bytes"),
-        )
+        ),
+        LOG_STORAGE,
     )
     used = storage.groupBy(_DIR).agg(
         F.count("*").alias("replicas"),

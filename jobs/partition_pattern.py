@@ -25,12 +25,14 @@ from kafka_model.partition_state import PartitionState
 Places = tuple[int, ...]
 
 PATTERNED = (
-    "kraft", "elr_kept", "topic_unclean", "min_insync_replicas", "replication_factor", "leader", "replicas", "live", "isr", "elr", "last_known_elr",
+    "kraft", "elr_kept", "topic_unclean", "min_insync_replicas", "replication_factor", "leader",
+    "replicas", "live", "isr", "elr", "last_known_elr",
 )  # fmt: skip
 # Of `failover`'s columns those that follow from the pattern, in which brokers are places.
 _OF_PATTERN = (
-    "state_before", "state", "transitions", "election", "leader_before", "leader", "isr", "elr", "last_known_elr", "survivors", "under_min_isr_before", "under_min_isr", "at_min_isr", "unclean",
-    "live_replicas_before", "live_replicas", "safe_replicas_before", "safe_replicas", "metadata_records", "leader_epochs",
+    "state_before", "state", "transitions", "election", "leader_before", "leader", "isr", "elr", "last_known_elr", "survivors",
+    "under_min_isr_before", "under_min_isr", "at_min_isr", "unclean", "live_replicas_before", "live_replicas",
+    "safe_replicas_before", "safe_replicas", "metadata_records", "leader_epochs",
 )  # fmt: skip
 OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _OF_PATTERN])
 _FREE = 2 * NOBODY  # a place that nobody has: no broker's id either
@@ -69,10 +71,7 @@ class Partitions:
         self.replicas, *sets, leader = np.split(places, np.cumsum([len(each) for each in lists]))
         self.live = _places(by_place(of["live"]), self._members)
         assigned, factor = self.replicas.max(axis=0, initial=0), numbers(of["replication_factor"], 0)
-        rules = [
-            numbers(of[name], default)
-            for name, default in (("kraft", 0), ("elr_kept", 0), ("topic_unclean", 0), ("min_insync_replicas", 1))
-        ]
+        rules = [*(numbers(of[name], 0) for name in PATTERNED[:3]), numbers(of["min_insync_replicas"], 1)]
         leads = np.where((self.live == leader).any(axis=0), leader[0], 0)
         scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, leads])
         self._patterns, self._pattern = _distinct(scalars, *sets, self.live)
