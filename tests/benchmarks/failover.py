@@ -17,14 +17,15 @@ from pyspark.sql import functions as F
 
 from jobs import failover, joint_failover
 from jobs.lake import frame
-from jobs.session import session
+from jobs.session import session, set_for
 from jobs.tables import BROKER, CLUSTER, PARTITION, TOPIC, Table
 
 RUNS = 3
 
 
 def main(partitions: int = 200_000) -> None:
-    spark = session(**{"spark.sql.shuffle.partitions": "8"})
+    spark = session(long=True)
+    set_for(spark, small=False)
     print(f"{'partitions':>12}{'brokers':>9}{'floor s':>9}{'singles s':>11}{'pairs s':>9}")
     took = {}
     for count, brokers in ((partitions, 40), (partitions, 80), (2 * partitions, 40)):
