@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jobs.arrow_array import spread
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT
 from kafka_model.goal_array import Cluster, Floats, Ints
 
@@ -79,11 +80,11 @@ def _matrix(replicas: pa.ChunkedArray, ids: Ints) -> Ints:
     """A row for each list, places of brokers, -1 behind the last."""
     lengths = pc.fill_null(pc.list_value_length(replicas), 0).to_numpy().astype(np.int64)
     places = _places(pc.list_flatten(replicas).to_numpy().astype(np.int64), ids)
-    row = np.repeat(np.arange(len(lengths)), lengths)
+    row, _ = spread(lengths)
     known = places >= 0
     row, places = row[known], places[known]
     counts = np.bincount(row, minlength=len(lengths))
-    slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row, slot = spread(counts)
     matrix = np.full((len(lengths), int(counts.max(initial=1))), -1, dtype=np.int64)
     matrix[row, slot] = places
     return matrix

@@ -78,12 +78,12 @@ class Failures:
         there = place > 0
         return row[there], np.full(there.sum(), failure), self._deaths[failure] + nth[there], place[there]
 
-    def played(self, of: Mapping[str, pa.Array]) -> pa.RecordBatch:
-        """The rows of `failover` that these partitions have, given by the columns of Partitions and by their names, replica_size_bytes,
+    def played(self, of: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of `failover` that these partitions have. Their columns are those of Partitions, and their names, replica_size_bytes,
         records_per_byte and, where log dirs fail, log_dirs.
         """
         partitions = Partitions(of)
-        failure, deaths = self.touching(partitions, of["cluster_id"], of.get("log_dirs"))
+        failure, deaths = self.touching(partitions, of["cluster_id"], of["log_dirs"] if "log_dirs" in of.schema.names else None)
         outcome, row, asked = partitions.after(deaths), pa.array(deaths.row), pa.array(failure)
         told = dict(zip(outcome.type.names, outcome.flatten(), strict=True))
         size, untold = _at_risk(by_place(of["replica_size_bytes"], _UNTOLD), told, deaths.row)

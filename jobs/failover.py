@@ -105,7 +105,7 @@ def _playing(rows: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
     def play(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         failures = Failures(rows)
         for batch in batches:
-            yield failures.played(dict(zip(batch.schema.names, batch.columns, strict=True)))
+            yield failures.played(batch)
 
     return play
 

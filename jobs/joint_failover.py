@@ -68,15 +68,14 @@ def _summed(pairs: DataFrame) -> DataFrame:
 def _sharing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of each kind's pairs of live replicas, what both deaths take less what either takes alone."""
     for batch in batches:
-        of = dict(zip(batch.schema.names, batch.columns, strict=True))
-        partitions = Partitions(of)
+        partitions = Partitions(batch)
         for nth, other_nth in combinations(range(len(partitions.live)), 2):
             row = np.flatnonzero(partitions.live[other_nth])
             places = np.stack([partitions.live[nth, row], partitions.live[other_nth, row]])
             ids = np.stack([partitions.brokers(place, row) for place in places])
             one, other = np.take_along_axis(places, order := ids.argsort(axis=0), axis=0)
             both, *alone = (partitions.harm(Deaths.killed(row, *dying)) for dying in ((one, other), (one,), (other,)))
-            yield _counted(of, row, np.take_along_axis(ids, order, axis=0), np.ones_like(row), both - sum(alone))
+            yield _counted(batch, row, np.take_along_axis(ids, order, axis=0), np.ones_like(row), both - sum(alone))
 
 
 def _silencing(clusters: DataFrame) -> pa.Table:
@@ -105,15 +104,14 @@ def _silenced(pairs: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
         failures = Failures(pairs)
         ids = np.array(pairs["brokers"].to_pylist()).T
         for batch in batches:
-            of = dict(zip(batch.schema.names, batch.columns, strict=True))
-            partitions = Partitions(of)
-            failure, deaths = failures.touching(partitions, of["cluster_id"])
-            yield _counted(of, deaths.row, ids[:, failure], (deaths.places > 0).sum(axis=0) == 2, partitions.harm(deaths))
+            partitions = Partitions(batch)
+            failure, deaths = failures.touching(partitions, batch["cluster_id"])
+            yield _counted(batch, deaths.row, ids[:, failure], (deaths.places > 0).sum(axis=0) == 2, partitions.harm(deaths))
 
     return play
 
 
-def _counted(of: Mapping[str, pa.Array], row: Ints, pair: Matrix, shared: Ints, harm: Matrix) -> pa.RecordBatch:
+def _counted(of: pa.RecordBatch, row: Ints, pair: Matrix, shared: Ints, harm: Matrix) -> pa.RecordBatch:
     """A row of `broker_pair` for each pair of a kind: how many partitions it has of each count."""
     partitions = numbers(of["partitions"], 0)[row]
     counts = (partitions * shared, *(partitions * each for each in harm.T))

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.arrow_array import NOBODY, Ints, Matrix, by_place, numbers
+from jobs.arrow_array import NOBODY, Ints, Matrix, by_place, numbers, spread
 from jobs.tables import FAILOVER
 from kafka_model.failover import Election as Held
 from kafka_model.failover import Partition, outcome
@@ -64,7 +64,7 @@ class Partitions:
     brokers are from 1, and 0 where a list has ended.
     """
 
-    def __init__(self, of: Mapping[str, pa.Array]) -> None:
+    def __init__(self, of: Mapping[str, pa.Array] | pa.RecordBatch) -> None:
         lists = [by_place(of[name]) for name in ("replicas", "isr", "elr", "last_known_elr")]
         leader = numbers(of["leader"], NOBODY)[np.newaxis]
         self._members, places = _members(np.concatenate([*lists, leader]))
@@ -98,7 +98,7 @@ class Partitions:
     def lists_of_brokers(self, places: pa.ListArray, row: Ints, *, in_order: bool = False) -> pa.ListArray:
         """Likewise lists of places; `in_order`: sorted by the brokers' ids."""
         lengths = numbers(pc.list_value_length(places), 0)
-        of = np.repeat(np.arange(len(places)), lengths)
+        of, _ = spread(lengths)
         ids = self.brokers(numbers(places.flatten(), 0), row[of])
         if in_order:
             ids = np.sort((of << 32) + ids) - (of << 32)

@@ -72,5 +72,5 @@ def quorum_lost(brokers: Column) -> Column:
 def heard(brokers: Column) -> Column:
     """Of these, how many deaths are acted upon: those before the voter whose death loses the quorum; all, if none does."""
     straw = F.get(F.filter(brokers, lambda id: F.array_contains("voters_left", id)), F.size("voters_left") - F.col("voters_needed"))
-    before = F.greatest(F.array_position(brokers, straw) - 1, F.lit(0))
-    return F.when(quorum_lost(brokers), F.coalesce(before, F.lit(0))).otherwise(F.size(brokers)).cast("int")
+    before = F.greatest(F.array_position(brokers, straw) - 1, F.lit(0))  # greatest passes over null: no straw, none is heard
+    return F.when(quorum_lost(brokers), before).otherwise(F.size(brokers)).cast("int")

@@ -40,7 +40,7 @@ from jobs import (
 from jobs.check import check, judges
 from jobs.errors import AuditError
 from jobs.lake import Lake, Slice
-from jobs.session import keeping, set_for, weigh_batches
+from jobs.session import keeping, set_for
 from jobs.table_file import TableFile
 from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 
@@ -85,7 +85,6 @@ NIGHT = (
 )
 _SMALL_BYTES = 1 << 20  # of dumps: at twice that, the code that Spark makes for a step is worth its time
 LONG_BYTES = 8 << 20  # from some such on (27,000 partitions), what the JVM's second compiler costs a night, it gives back
-_THIN = (producer_load, failover)  # jobs that send Python many rows, of a key or a partition
 _SIDE_BY_SIDE = 3  # steps and gates: a core each for two, and one that waits
 # What a run may be asked, each a whole number.
 PARAMETERS = {
@@ -183,7 +182,7 @@ class Night:
     def step(self, name: str, limits: Limits) -> None:
         """Run a job: from the tables that it reads to those that it writes. What the goals are judged by is of the limits."""
         job = JOBS[name]
-        weigh_batches(self.session(), job not in _THIN)
+        self.session()
         frames = [self.read(table) for table in job.READS] + [
             self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())
         ]

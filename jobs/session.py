@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 _FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
-_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _OF_ONE_PARTITION = 10_000  # rows
 _KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
 # What expressions are made by, as PySpark says it.
@@ -129,13 +128,6 @@ def set_for(spark: SparkSession, *, small: bool) -> None:
     spark.conf.set("spark.sql.codegen.wholeStage", not small)
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
     spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
-
-
-def weigh_batches(spark: SparkSession, needed: bool) -> None:
-    """Whether batches of rows for Python are held to a weight, as groups of a thousand members must be; Spark then weighs a batch at each row,
-    which of thin rows is half of what it costs to send them.
-    """
-    spark.conf.set(_BATCH_BYTES, f"{64 << 20 if needed else (1 << 31) - 1}b")
 
 
 class Keeper:
