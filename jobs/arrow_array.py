@@ -27,6 +27,12 @@ def by_place(lists: pa.ListArray, null: int = NOBODY) -> Matrix:
     return matrix
 
 
+def at_place(matrix: Matrix, place: Ints, column: Ints, none: int) -> Ints:
+    """What the columns of a matrix have at a place, from 1; none: there is no such place."""
+    there = (place > 0) & (place <= len(matrix))
+    return np.where(there, matrix[np.where(there, place, 1) - 1, column], none) if len(matrix) else np.full(len(place), none)
+
+
 def spread(lengths: Ints) -> tuple[Ints, Ints]:
     """Of lists one after the other, each element's list, and its place there, from 0."""
     of = np.repeat(np.arange(len(lengths)), lengths)

@@ -1,29 +1,36 @@
 """broker_restart: in which order brokers can be restarted, and what the return of each brings back and costs.
 
-The order is found by kafka_model.rolling_restart. A return follows the broker's death as jobs/failover.py played it (a dead broker's
-follows what the snapshot shows): partitions without a leader may find one in it, as kafka_model.failover.come_back has it, and all that it
-left in sync it must catch up with before the preferred election gives its leaders back.
+The order is found by kafka_model.rolling_restart. A return follows the broker's death (a dead broker's follows what the snapshot shows):
+partitions without a leader may find one by it, as kafka_model.failover.come_back has it, and all that it left in sync it must catch up with
+before the preferred election gives its leaders back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.harm import ONE_BROKER_KILLED
-from jobs.partition_state import ruled, rules_of, size_on
-from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, FAILOVER, PARTITION, PRODUCER_LOAD, SCENARIO, TOPIC
+from jobs.arrow_array import by_place
+from jobs.failing import UNTOLD, at_risk
+from jobs.partition_pattern import RETURN, Deaths, Partitions
+from jobs.partition_state import ruled, rules_of, silencers, size_on
+from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 from kafka_model.rolling_restart import Tight, plan
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, SCENARIO, FAILOVER)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
 WRITES = (BROKER_RESTART,)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _BROKER = [*_CLUSTER, "broker_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
+_COUNTS = ("rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
+_SUMMED = (*_COUNTS, "full_copy_bytes", "catch_up_bytes_per_s", "truncated_size_bytes")
+_SUMS = pa.schema([BROKER_RESTART.schema.field(name).with_nullable(True) for name in (*_BROKER, *_SUMMED)])
 
 
 def transform(
@@ -32,29 +39,15 @@ def transform(
     topic: DataFrame,
     partition: DataFrame,
     producer_load: DataFrame,
-    scenario: DataFrame,
-    failover: DataFrame,
     *,
     parameters: Mapping[str, str],
 ) -> tuple[DataFrame, ...]:
-    rules = ruled(partition, cluster, broker, topic)
-    back = _back(rules, broker, scenario, failover)
-    counts = [
-        "falling_partitions",
-        "rejoining_partitions",
-        "revived_partitions",
-        "revived_uncleanly",
-        "preferred_partitions",
-        "regained_leaders",
-    ]
+    rules = ruled(partition, cluster, broker, topic, "replica_size_bytes")
     return (
         broker.select(*_BROKER, "live")
         .join(_order(rules, rules_of(cluster, broker)), on=_BROKER, how="left")
-        .join(back, on=_BROKER, how="left")
-        .join(_fetched(partition, producer_load), on=_BROKER, how="left")
-        .join(_preferred(partition), on=_BROKER, how="left")
-        .withColumn("regained_leaders", F.coalesce("preferred_partitions", F.lit(0)) - F.coalesce("revived_preferred", F.lit(0)))
-        .fillna(0, counts)
+        .join(_returning(rules, producer_load, silencers(cluster, broker)), on=_BROKER, how="left")
+        .fillna(0, ["falling_partitions", *_COUNTS])
         .select(BROKER_RESTART.schema.names),
     )
 
@@ -90,64 +83,43 @@ def _plans(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from pa.Table.from_pylist(rows, schema).to_batches()
 
 
-def _back(rules: DataFrame, broker: DataFrame, scenario: DataFrame, failover: DataFrame) -> DataFrame:
-    """Of each broker, the ISRs that it comes back to, and the partitions without a leader that it gives one."""
-    killed = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, "scenario_set", "scenario_id", F.col("brokers")[0].alias("broker_id"))
-    left = failover.join(F.broadcast(killed), on=[*_CLUSTER, "scenario_set", "scenario_id"], how="inner")
-    states = left.select(
-        *_BROKER,
-        "topic",
-        "partition",
-        "leader",
-        "isr",
-        "elr",
-        "last_known_elr",
-        F.array_contains("isr_before", F.col("broker_id")).alias("rejoins"),
-        F.when(F.col("leader").isNotNull(), F.col("at_risk_size_bytes")).alias("truncated"),
+def _returning(rules: DataFrame, producer_load: DataFrame, silencing: DataFrame) -> DataFrame:
+    """Of each broker, what its return does to its partitions, and what it has to fetch."""
+    rate = F.col("observed_size_bytes_per_s").alias("rate")
+    of_partitions = (
+        rules.withColumn("size_bytes", size_on(F.col("leader")))
+        .join(F.broadcast(silencing), on=_CLUSTER, how="inner")
+        .join(producer_load.where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, rate), on=_PARTITION, how="left")
     )
-    dead = (
-        rules.withColumn("broker_id", F.explode("replicas"))
-        .join(F.broadcast(broker.where("NOT live").select(*_BROKER)), on=_BROKER, how="inner")
-        .select(*_BROKER, "topic", "partition", F.when(F.array_contains("live", F.col("leader")), F.col("leader")).alias("leader"), "isr", "elr", "last_known_elr",
-                F.lit(True).alias("rejoins"), F.lit(None).cast("bigint").alias("truncated"))
-    )  # fmt: skip
-    states = states.unionByName(dead)
-    rejoining = states.groupBy(_BROKER).agg(
-        F.count_if("rejoins").alias("rejoining_partitions"), F.sum("truncated").alias("truncated_size_bytes")
-    )
-    # With ELR, a broker that was killed may have lost what it had: it leaves ISR and ELR before it comes back.
-    isr, elr = (F.when(F.col("elr_kept"), F.array_remove(name, F.col("broker_id"))).otherwise(F.col(name)) for name in ("isr", "elr"))
-    valid = F.when(F.col("elr_kept") & (F.size(isr) == 0), elr).otherwise(isr)
-    # Which may be what another waits for, that is back already: the last known leader leads once nobody else is eligible.
-    there = F.size(F.array_intersect("last_known_elr", F.array_append("live", F.col("broker_id")))) == 1
-    known = F.col("elr_kept") & (F.size(isr) == 0) & (F.size(elr) == 0) & (F.size("last_known_elr") == 1) & there
-    revived = (
-        states.where("leader IS NULL")
-        .join(rules.select(*_PARTITION, "replicas", "live", "elr_kept", "topic_unclean"), on=_PARTITION, how="inner")
-        .withColumn("clean", F.array_contains(valid, F.col("broker_id")))
-        .withColumn("unclean", ~F.col("clean") & (F.coalesce(known, F.lit(False)) | F.col("topic_unclean")))
-        .where("clean OR unclean")
-        .groupBy(_BROKER)
-        .agg(
-            F.count("*").alias("revived_partitions"),
-            F.count_if("unclean").alias("revived_uncleanly"),
-            F.count_if(F.col("replicas")[0] == F.col("broker_id")).alias("revived_preferred"),
-        )
-    )
-    return rejoining.join(revived, on=_BROKER, how="left")
+    summed = of_partitions.mapInArrow(_returns, from_arrow_schema(_SUMS)).groupBy(_BROKER)
+    return summed.agg(*(F.sum(name).alias(name) for name in _SUMMED))
 
 
-def _fetched(partition: DataFrame, producer_load: DataFrame) -> DataFrame:
-    """Of each broker, the bytes that leaders have of its partitions, and those that producers add each second that it is away."""
-    of = partition.withColumn("size_bytes", size_on(F.col("leader"))).join(
-        producer_load.select(*_PARTITION, F.col("observed_size_bytes_per_s").alias("rate")), on=_PARTITION, how="left"
-    )
-    return (
-        of.withColumn("broker_id", F.explode("replicas"))
-        .groupBy(_BROKER)
-        .agg(F.sum("size_bytes").alias("full_copy_bytes"), F.sum("rate").alias("catch_up_bytes_per_s"))
-    )
-
-
-def _preferred(partition: DataFrame) -> DataFrame:
-    return partition.groupBy(*_CLUSTER, F.col("replicas")[0].alias("broker_id")).agg(F.count("*").alias("preferred_partitions"))
+def _returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The sums of each batch of partitions."""
+    for batch in batches:
+        partitions = Partitions(batch)
+        nth, row = np.nonzero(partitions.replicas)
+        place = partitions.replicas[nth, row]
+        broker = partitions.brokers(place, row)
+        lives = (partitions.live[:, row] == place).any(axis=0)
+        silences = lives & (by_place(batch["silencers"])[:, row] == broker).any(axis=0)
+        came = dict(zip(RETURN, partitions.back(Deaths.killed(row, place, quorum_lost=silences)).T, strict=True))
+        before, leader, after = (came[name] for name in ("leader_before", "leader", "leader_after"))
+        behind, untold = at_risk(by_place(batch["replica_size_bytes"], UNTOLD), row, before, leader, np.full(len(row), UNTOLD))
+        of, first = pa.array(row), place == 1
+        sums = {
+            **{name: batch[name].take(of) for name in _CLUSTER},
+            "broker_id": pa.array(broker, pa.int32()),
+            "rejoining_partitions": came["rejoins"],
+            "revived_partitions": came["revived"],
+            "revived_uncleanly": came["revived_uncleanly"],
+            "preferred_partitions": first,
+            "regained_leaders": first & (after != place) & (after > 0),
+            "full_copy_bytes": batch["size_bytes"].take(of),
+            "catch_up_bytes_per_s": batch["rate"].take(of),
+            "truncated_size_bytes": pa.array(behind, mask=untold | (leader == 0) | ~lives),
+        }
+        rows = pa.table(sums).group_by(_BROKER).aggregate([(name, "sum") for name in _SUMMED])
+        rows = rows.select([*_BROKER, *(f"{name}_sum" for name in _SUMMED)]).rename_columns(_SUMS.names)
+        yield from rows.cast(_SUMS).to_batches()

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.arrow_array import NOBODY, Ints, by_place, numbers, spread
+from jobs.arrow_array import NOBODY, Ints, Matrix, at_place, by_place, numbers, spread
 from jobs.partition_pattern import AS_TOPIC_SAYS, Deaths, Partitions
 from jobs.tables import FAILOVER
 
 _OF_PARTITION = ("snapshot_id", "cluster_id", "topic", "partition", "min_insync_replicas")
-_UNTOLD = -1  # a size
+UNTOLD = -1  # a size
 
 
 class Failures:
@@ -86,10 +86,11 @@ class Failures:
         failure, deaths = self.touching(partitions, of["cluster_id"], of["log_dirs"] if "log_dirs" in of.schema.names else None)
         outcome, row, asked = partitions.after(deaths), pa.array(deaths.row), pa.array(failure)
         told = dict(zip(outcome.type.names, outcome.flatten(), strict=True))
-        size, untold = _at_risk(by_place(of["replica_size_bytes"], _UNTOLD), told, deaths.row)
         per_byte = of["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: not told
         lists = {name: partitions.lists_of_brokers(told[name], deaths.row, in_order=True) for name in ("isr", "elr", "last_known_elr")}
         leaders = {name: numbers(told[name], 0) for name in ("leader_before", "leader")}
+        sizes = by_place(of["replica_size_bytes"], UNTOLD)
+        size, untold = at_risk(sizes, deaths.row, *leaders.values(), _largest_left(sizes, deaths.row, told))
         rows = {
             **told,
             **{name: of[name].take(row) for name in _OF_PARTITION},
@@ -105,22 +106,24 @@ class Failures:
         return pa.record_batch([rows[name] for name in FAILOVER.schema.names], schema=FAILOVER.schema)
 
 
-def _at_risk(sizes: np.ndarray, told: Mapping[str, pa.Array], row: Ints) -> tuple[Ints, np.ndarray]:
-    """What a lost leader stores and its successor, or the largest replica left, does not; and where that is not told."""
+def at_risk(sizes: Matrix, row: Ints, before: Ints, leader: Ints, left: Ints) -> tuple[Ints, np.ndarray]:
+    """What a lost leader stores and its successor does not, or what else is left of the partition if it has none; and where that is not told.
 
-    def size_at(place: Ints) -> Ints:
-        there = (place > 0) & (place <= len(sizes))
-        return np.where(there, sizes[np.where(there, place, 1) - 1, row], _UNTOLD) if len(sizes) else np.full(len(row), _UNTOLD)
-
-    before, leader = (numbers(told[name], 0) for name in ("leader_before", "leader"))
-    left = np.full(len(row), _UNTOLD)
-    for place in by_place(told["survivors"]):
-        left = np.maximum(left, size_at(place))
-    left[numbers(told["live_replicas"], 0) == 0] = 0
-    had, has = size_at(before), np.where(leader > 0, size_at(leader), left)
+    `sizes` are those of a batch's partitions, `row` is the partition of each loss, and leaders are places.
+    """
+    had, has = (at_place(sizes, place, row, UNTOLD) for place in (before, leader))
+    has = np.where(leader > 0, has, left)
     lost = (before > 0) & (leader != before)
     untold = lost & ((had < 0) | (has < 0))
     return np.where(lost & ~untold, np.maximum(had - has, 0), 0), untold
+
+
+def _largest_left(sizes: Matrix, row: Ints, told: Mapping[str, pa.Array]) -> Ints:
+    """What the largest of the replicas that live on stores."""
+    largest = np.full(len(row), UNTOLD)
+    for place in by_place(told["survivors"]):
+        largest = np.maximum(largest, at_place(sizes, place, row, UNTOLD))
+    return np.where(numbers(told["live_replicas"], 0) == 0, 0, largest)
 
 
 def _records(size: Ints, untold: np.ndarray, per_byte: np.ndarray) -> pa.Array:

@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 from jobs.arrow_array import NOBODY, Ints, Matrix, by_place, numbers, spread
 from jobs.tables import FAILOVER
 from kafka_model.failover import Election as Held
-from kafka_model.failover import Partition, outcome
+from kafka_model.failover import Partition, come_back, outcome
 from kafka_model.partition_state import PartitionState
 
 Places = tuple[int, ...]
+Asked = tuple[tuple[Places, ...], Places, Places]  # of a pattern: what the partition has, the rules, and who dies
 
 PATTERNED = (
     "kraft", "elr_kept", "topic_unclean", "min_insync_replicas", "replication_factor", "leader",
@@ -37,6 +38,9 @@ _OF_PATTERN = (
 OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _OF_PATTERN])
 _FREE = 2 * NOBODY  # a place that nobody has: no broker's id either
 HARM = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
+# Whether a broker that comes back has an ISR to come back to, who led before it died, until it is back and then (0: nobody), and whether the
+# partition gets a leader by its return, and one that may lack records.
+RETURN = ("rejoins", "leader_before", "leader", "leader_after", "revived", "revived_uncleanly")
 AS_TOPIC_SAYS = -1  # whether unclean elections are allowed
 
 
@@ -78,18 +82,23 @@ class Partitions:
 
     def after(self, deaths: Deaths) -> pa.StructArray:
         """What becomes of them: OUTCOME."""
-        outcomes, which = self._outcomes(deaths)
-        return pa.array(outcomes, OUTCOME).take(pa.array(which))
+        asked, which = self._asked(deaths)
+        return pa.array([outcome_of(*each) for each in asked], OUTCOME).take(pa.array(which))
 
     def harm(self, deaths: Deaths) -> Matrix:
         """Whether they suffer each of HARM: a row for each of these deaths."""
-        outcomes, which = self._outcomes(deaths)
-        return np.array([harm_of(outcome) for outcome in outcomes], np.int64).reshape(-1, len(HARM))[which]
+        asked, which = self._asked(deaths)
+        return np.array([harm_of(outcome_of(*each)) for each in asked], np.int64).reshape(-1, len(HARM))[which]
 
-    def _outcomes(self, deaths: Deaths) -> tuple[list[dict[str, Any]], Ints]:
+    def back(self, deaths: Deaths) -> Matrix:
+        """What the return of the first to die does, each of RETURN: a row for each of these deaths."""
+        asked, which = self._asked(deaths)
+        return np.array([return_of(*each) for each in asked], np.int64).reshape(-1, len(RETURN))[which]
+
+    def _asked(self, deaths: Deaths) -> tuple[list[Asked], Ints]:
         rules = np.stack([deaths.heard, deaths.quorum_lost, deaths.unclean, deaths.in_order])
         asked, which = _distinct(self._pattern[np.newaxis, deaths.row], rules, deaths.places)
-        return [outcome_of(self._patterns[pattern], *dying) for (pattern,), *dying in asked], which
+        return [(self._patterns[pattern], *dying) for (pattern,), *dying in asked], which
 
     def brokers(self, places: Ints, row: Ints) -> Ints:
         """The brokers at these places, each of the partition of that row."""
@@ -137,13 +146,12 @@ def _distinct(*parts: Matrix) -> tuple[list[tuple[Places, ...]], Ints]:
     return [tuple([tuple(part.tolist()) for part in parts]) for parts in split], keys.indices.to_numpy()
 
 
-@cache
-def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[str, Any]:
-    """The model's answer to a pattern, by the names of `failover`'s columns: the scalars and lists of Partitions, and those of Deaths."""
+def _read(found: tuple[Places, ...], rules: Places, dying: Places) -> tuple[Partition, Places, Places, dict[str, Any]]:
+    """A pattern as the model has it: the partition, its replicas that live, those that die, and the rules of elections."""
     (kraft, elr_kept, topic_unclean, least, factor, replicas, leader), *lists = found
     isr, elr, last_known_elr, live, gone = (tuple([place for place in places if place]) for places in (*lists, dying))
-    heard, quorum_lost, unclean, in_order = rules
-    was = Partition(
+    _, _, unclean, _ = rules
+    partition = Partition(
         replicas=tuple(range(1, replicas + 1)),
         leader=leader or None,
         isr=isr,
@@ -152,16 +160,24 @@ def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[
         min_insync_replicas=least,
         topic_replication_factor=factor,
     )
-    asked: dict[str, Any] = {
+    elections = {
         "controller": "kraft" if kraft else "zookeeper",
         "elr": bool(elr_kept),
         "unclean": bool(topic_unclean if unclean == AS_TOPIC_SAYS else unclean),
-        "controlled_shutdown": bool(in_order),
     }
+    return partition, live, gone, elections
+
+
+@cache
+def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[str, Any]:
+    """The model's answer to a pattern, by the names of `failover`'s columns: the scalars and lists of Partitions, and those of Deaths."""
+    was, live, gone, elections = _read(found, rules, dying)
+    heard, quorum_lost, _, in_order = rules
+    least, kraft, elr_kept = was.min_insync_replicas, elections["controller"] == "kraft", elections["elr"]
     now, left, election, transitions, lossy = was, set(live), Held.NONE, [], False
     for broker in gone[:heard]:
         left.discard(broker)
-        step = outcome(now, [broker], left | {broker}, **asked)
+        step = outcome(now, [broker], left | {broker}, controlled_shutdown=bool(in_order), **elections)
         now, lossy = step.partition, lossy or step.election is Held.UNCLEAN
         election = election if step.election is Held.NONE else step.election
         transitions += [f"{before.value} -> {then.value}" for before, then in step.transitions]
@@ -169,7 +185,7 @@ def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[
     leads = now.leader if now.leader in survivors else None
     # Nobody takes the dead out of an ISR once the quorum is lost: records with acks=all wait for them.
     accepts = leads is not None and len(now.isr) >= least and not (quorum_lost and not set(now.isr) <= set(survivors))
-    trusted = {*isr, *elr}
+    trusted = {*was.isr, *was.elr}
     return {
         "state_before": _state(was.leader),
         "state": _state(leads),
@@ -181,7 +197,7 @@ def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[
         "elr": now.elr if elr_kept else None,
         "last_known_elr": now.last_known_elr if elr_kept else None,
         "survivors": survivors,
-        "under_min_isr_before": was.leader is None or len(isr) < least,
+        "under_min_isr_before": was.leader is None or len(was.isr) < least,
         "under_min_isr": not accepts,
         "at_min_isr": accepts and len(now.isr) == least,
         "unclean": lossy,
@@ -192,6 +208,23 @@ def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[
         "metadata_records": now.partition_epoch - was.partition_epoch if kraft else None,
         "leader_epochs": now.leader_epoch - was.leader_epoch,
     }
+
+
+@cache
+def return_of(found: tuple[Places, ...], rules: Places, dying: Places) -> tuple[int, ...]:
+    """What it does to a partition that the first to die comes back, whether it lived or was dead already: RETURN."""
+    was, live, (back, *_), elections = _read(found, rules, dying)
+    _, quorum_lost, _, in_order = rules
+    now, left = was, {*live} - {back}
+    if back in live:
+        now = outcome(was, [back], live, controlled_shutdown=bool(in_order), **elections).partition
+    # A quorum that was lost comes back with its voter, and hears only then of the death.
+    leader = was.leader if quorum_lost else now.leader
+    leads = leader if leader in left else None
+    came = come_back(now, back, left | {back}, clean_stop=bool(in_order), **elections)
+    revived = leads is None and came.partition.leader is not None
+    uncleanly = revived and came.election in (Held.UNCLEAN, Held.LAST_KNOWN_LEADER)
+    return back not in live or back in was.isr, was.leader or 0, leads or 0, came.partition.leader or 0, revived, uncleanly
 
 
 def harm_of(outcome: Mapping[str, Any]) -> tuple[bool, ...]:

@@ -14,12 +14,12 @@ _PARTITION = [*_CLUSTER, "topic", "partition"]
 
 
 def rules_of(cluster: DataFrame, broker: DataFrame) -> DataFrame:
-    """Of each cluster with a live broker, who controls it and who lives."""
+    """Of each cluster, who controls it and who lives."""
     brokers = broker.groupBy(_CLUSTER).agg(
         F.collect_list(F.when(F.col("live"), F.col("broker_id"))).alias("live_brokers"),
         F.collect_list(F.when(~F.col("live"), F.col("broker_id"))).alias("dead_brokers"),
     )
-    return cluster.join(brokers.where(F.size("live_brokers") > 0), on=_CLUSTER, how="inner").select(
+    return cluster.join(brokers, on=_CLUSTER, how="inner").select(
         *_CLUSTER,
         "controller",
         "controller_id",
@@ -67,6 +67,12 @@ def quorum_lost(brokers: Column) -> Column:
     """Whether too few of the quorum's voters are left, once these brokers are gone, to elect a leader of their own."""
     left = F.size(F.array_except("voters_left", brokers))
     return F.coalesce((left < F.size("voters_left")) & (left < F.col("voters_needed")), F.lit(False))
+
+
+def silencers(cluster: DataFrame, broker: DataFrame) -> DataFrame:
+    """Of each cluster, the live brokers each of whose death alone loses the controllers' quorum."""
+    alone = F.filter("live_brokers", lambda id: quorum_lost(F.array(id)))
+    return rules_of(cluster, broker).select(*_CLUSTER, alone.alias("silencers"))
 
 
 def heard(brokers: Column) -> Column:

@@ -20,7 +20,7 @@ from pyspark.sql.types import ArrayType, BooleanType, IntegerType
 from jobs.arrow_array import NOBODY, by_place, numbers
 from jobs.harm import HARMED, ONE_BROKER_KILLED
 from jobs.partition_pattern import PATTERNED, Deaths, Partitions
-from jobs.partition_state import quorum_lost, ruled, rules_of
+from jobs.partition_state import ruled, silencers
 from jobs.session import by_cluster, kept
 from jobs.tables import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 
@@ -54,7 +54,7 @@ def transform(
     sick = kept(rules.select(*_PARTITION, kind).join(harmed, on=_PARTITION, how="inner"))
     # Partitions alike to the broker are mended alike: a fleet has far fewer such kinds than partitions.
     alike = sick.select(*_CLUSTER, "kind").distinct().join(F.broadcast(_loads(broker, partition)), on=_CLUSTER, how="inner")
-    alike = alike.join(F.broadcast(_silencers(cluster, broker)), on=_CLUSTER, how="inner")
+    alike = alike.join(F.broadcast(silencers(cluster, broker)), on=_CLUSTER, how="inner")
     each = alike.select(
         *_CLUSTER, "kind", "kind.*", "silencers", _least_loaded("kind.replicas", "brokers", "racks", "live_count").alias("free")
     )
@@ -100,12 +100,6 @@ def _loads(broker: DataFrame, partition: DataFrame) -> DataFrame:
         F.col("each.rack").alias("racks"),
         F.size(F.array_remove("each.dead", True)).alias("live_count"),
     )
-
-
-def _silencers(cluster: DataFrame, broker: DataFrame) -> DataFrame:
-    """Of each cluster, the brokers whose death alone loses the controllers' quorum."""
-    alone = F.filter("live_brokers", lambda id: quorum_lost(F.array(id)))
-    return rules_of(cluster, broker).select(*_CLUSTER, alone.alias("silencers"))
 
 
 def _changes() -> Column:
