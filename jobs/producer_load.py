@@ -27,6 +27,7 @@ READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 _SHARING = 4  # keys that share a partition, up to which a floor is sought
+_SHORT = 4096  # bytes of a key: ten thousand, a batch, are no more than may be sent to Python at once
 LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _NUMBERED = ["number", "partition"]  # a topic's number in place of its names: tens of millions of keys go by it
@@ -46,7 +47,7 @@ def transform(
 ) -> tuple[DataFrame, ...]:
     topics = kept(_numbered(topic, partition, previous_topic))
     names = F.broadcast(topics.select("number", *_TOPIC))
-    said = kept(_said(key_sample, topics))
+    said = kept(_said(key_sample, topics), light=lambda: _longest(key_sample) <= _SHORT)
     sample = kept(_sampled(said))
     then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
     seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
@@ -145,6 +146,11 @@ def _said(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
         .select("number", "told_partitions", "key", "partition", "records", "size_bytes", other)
         .mapInArrow(sampled_keys.said, from_arrow_schema(SAID))
     )
+
+
+def _longest(key_sample: DataFrame) -> int:
+    (row,) = key_sample.agg(F.coalesce(F.max(F.length("key")), F.lit(0))).collect()
+    return row[0]
 
 
 def _sampled(said: DataFrame) -> DataFrame:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 _FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
+_MOST_OF_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"  # 64 MiB, if not set
 _OF_ONE_PARTITION = 10_000  # rows
 _KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
 # What expressions are made by, as PySpark says it.
@@ -142,9 +143,10 @@ class Keeper:
         self.stored: set[Table] = set()
 
 
-def kept(df: DataFrame, of: Table | None = None) -> DataFrame:
+def kept(df: DataFrame, of: Table | None = None, *, light: Callable[[], bool] = lambda: False) -> DataFrame:
     """Rows that several queries of a step read, worked out once; on disk, since in the heap they would leave no room for what is joined.
-    All rows `of` a table that the step writes are written, and read from there.
+    All rows `of` a table that the step writes are written, and read from there. `light`: whether what is sent to Python for them is so
+    small that batches need no bound but their number of rows; to weigh them at each row costs Spark as much as to send it.
 
     A few of them come to this process: Spark then plans what reads them without what made them, which for few rows is most of the time.
     """
@@ -159,6 +161,13 @@ def kept(df: DataFrame, of: Table | None = None) -> DataFrame:
     df = df.persist(StorageLevel.DISK_ONLY)
     if keeper is not None:
         keeper.frames.append(df)
+    if light():
+        weighed = spark.conf.get(_MOST_OF_BATCH)
+        spark.conf.set(_MOST_OF_BATCH, (1 << 31) - 1)
+        try:
+            df.count()
+        finally:
+            spark.conf.set(_MOST_OF_BATCH, weighed)
     return df
 
 
