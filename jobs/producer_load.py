@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from jobs import sampled_keys
 from jobs.partition_state import size_on
 from jobs.sampled_keys import HOT_KEYS, KEYED, SAID
-from jobs.session import by_cluster, kept
+from jobs.session import by_cluster, in_order, kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.variation import variation
 from kafka_model.attribution import Found, attribute
@@ -101,6 +101,7 @@ def transform(
         .join(names, on="number", how="inner")
         .join(F.broadcast(between), on=_TOPIC[:2], how="left")
         .select(
+            "number",
             *_TOPIC,
             "partition",
             *predicted,
@@ -114,7 +115,7 @@ def transform(
     )
     of_topic = of_topic.join(topics.select("number", *_TOPIC, "told_partitions"), on="number", how="inner")
     topic_load, hot_key = _topic_load(of_topic, sample), _hot_keys(said, of_topic)
-    return by_cluster(producer_load), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
+    return in_order(producer_load, "number"), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
 
 
 def _numbered(topic: DataFrame, partition: DataFrame, previous_topic: DataFrame) -> DataFrame:

@@ -176,6 +176,13 @@ def by_cluster(df: DataFrame) -> DataFrame:
     return df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.hint("rebalance", "cluster_id")
 
 
+def in_order(df: DataFrame, by: str) -> DataFrame:
+    """Rows to write that a shuffle mixed: in files one after the other by this column, which stands for what readers ask by; without it.
+    Spark looks at all rows twice for that, so that they had better be kept.
+    """
+    return (df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.repartitionByRange(by)).drop(by)
+
+
 def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
     """Rows in this process as a DataFrame: of a small night in one partition, which needs no shuffle; of a large one a few rows may become
     millions, such as groups that become assignments, and are for all cores.
