@@ -103,7 +103,7 @@ def _returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         place = partitions.replicas[nth, row]
         broker = partitions.brokers(place, row)
         lives = (partitions.live[:, row] == place).any(axis=0)
-        silences = lives & (by_place(batch["silencers"])[:, row] == broker).any(axis=0)
+        silences = (by_place(batch["silencers"])[:, row] == broker).any(axis=0)
         came = dict(zip(RETURN, partitions.back(Deaths.killed(row, place, quorum_lost=silences)).T, strict=True))
         before, leader, after = (came[name] for name in ("leader_before", "leader", "leader_after"))
         behind, untold = at_risk(by_place(batch["replica_size_bytes"], UNTOLD), row, before, leader, np.full(len(row), UNTOLD))

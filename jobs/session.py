@@ -162,6 +162,7 @@ def kept(df: DataFrame, of: Table | None = None, *, light: Callable[[], bool] = 
     if keeper is not None:
         keeper.frames.append(df)
     if light():
+        # Of the whole session, and for now: a large night runs a step at a time, and these rows are worked out before it goes on.
         weighed = spark.conf.get(_MOST_OF_BATCH)
         spark.conf.set(_MOST_OF_BATCH, (1 << 31) - 1)
         try:
