@@ -25,7 +25,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jobs import report as pages
-from jobs.errors import AuditError
+from jobs.errors import AuditError, IncompleteNight
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -430,7 +430,7 @@ def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[
 
 def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:
     if withheld:
-        raise AuditError(
+        raise IncompleteNight(
             f"withheld from snapshot {snapshot_id}: {', '.join(withheld)}: a hard rule is broken, or not every check has run (table validation)"
         )
 
@@ -502,7 +502,7 @@ def main() -> None:
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
     except AuditError as error:
         print(f"topology-audit: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:

@@ -1,5 +1,23 @@
-"""The one error that a user is meant to read."""
+"""The errors that a user reads, and the exit codes of the command. The README's table of exit codes lists all of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
 
 
 class AuditError(Exception):
-    """What is wrong, where, and what to do about it, in one line: the command prints it and exits with 1."""
+    """One line that states what is wrong, where, and what to do about it. The command prints it and exits with `exit_code`."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class IncompleteNight(AuditError):
+    """The snapshot is published, but at least one cluster is withheld or absent."""
+
+    exit_code = 3
+
+
+class NoSuchPlan(AuditError):
+    """What a plan was asked for cannot be done, or every plan that does it makes something worse."""
+
+    exit_code = 4
