@@ -1,11 +1,16 @@
-"""One Spark session for all the tests that need one."""
+"""One Spark session for all the tests that need one, and one Hypothesis profile."""
 
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from jobs.session import session
+
+# Hypothesis fails an example after 200 ms, which a busy machine exceeds.
+settings.register_profile("no_deadline", deadline=None)
+settings.load_profile("no_deadline")
 
 
 @pytest.fixture(scope="session")

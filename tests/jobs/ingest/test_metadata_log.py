@@ -304,7 +304,7 @@ def resealed(log: bytes) -> bytes:
     return bytes(sealed)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_torn_and_patched_logs_are_accounted_for(data: st.DataObject) -> None:
     whole = data.draw(st.sampled_from([SNAPSHOT, batch(0, STATE), *recorded("4.3.1", "*.checkpoint").values()]))
@@ -315,7 +315,7 @@ def test_torn_and_patched_logs_are_accounted_for(data: st.DataObject) -> None:
     check_accounts(resealed(bytes(torn)) if data.draw(st.booleans()) else bytes(torn))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(sorted(SCHEMAS)), st.integers(0, 4), st.binary(max_size=80))
 @example(0, 0, b"\xff" * 80)
 def test_any_bytes_under_a_sound_checksum_are_accounted_for(key: int, version: int, fields: bytes) -> None:

@@ -87,7 +87,7 @@ def test_text_of_a_rejected_entry_is_cut_and_storable() -> None:
     assert text_of({"é": 1}) == '{"é": 1}'
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=300))
 @example(gzip.compress(b"x"))
 @example(b"PAR1")
@@ -95,7 +95,7 @@ def test_any_bytes_are_accounted_for(data: bytes) -> None:
     check_accounts(data)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_dumps_torn_and_patched_are_accounted_for(data: st.DataObject) -> None:
     """Real dumps, cut, spliced and overwritten: most of it still parses, which random bytes never do."""
@@ -114,7 +114,7 @@ def test_dumps_torn_and_patched_are_accounted_for(data: st.DataObject) -> None:
     check_accounts(bytes(torn))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from([line for path in DUMPS[:12] for line in path.read_bytes().splitlines(keepends=True)[:40]]), max_size=40))
 def test_lines_of_all_formats_shuffled_together_are_accounted_for(lines: list[bytes]) -> None:
     check_accounts(b"".join(lines))
@@ -173,7 +173,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(json_values, st.sampled_from(["brokers", "brokerCapacities", "nodes"]))
 def test_json_of_any_shape_is_accounted_for(value: object, key: str) -> None:
     check_accounts(json.dumps({key: value}).encode())
@@ -196,13 +196,13 @@ def test_json_of_any_shape_is_accounted_for(value: object, key: str) -> None:
 cells = st.text(st.sampled_from('ab",\n\r1 é\x00'), max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.sampled_from(["orders", "a b", ""]), cells, st.sampled_from(["1", "x", ""]), st.just("2")), max_size=8))
 def test_csv_of_any_cells_is_accounted_for(rows: list[tuple[str, ...]]) -> None:
     check_accounts(("topic,key,records,size_bytes\n" + "".join(",".join(row) + "\n" for row in rows)).encode())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.none() | st.binary(max_size=5).filter(lambda key: b"\r" not in key), max_size=8))
 def test_csv_gives_back_the_very_keys(keys: list[bytes | None]) -> None:
     def spelt(key: bytes | None) -> bytes:

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_model.assignor import Assignment, Member, cooperative_sticky, range, round_robin, share_simple, sticky, uniform
@@ -23,7 +23,6 @@ def groups(draw: st.DrawFn, *, alike: bool = False) -> tuple[dict[str, int], lis
     return topics, [Member(member_id, draw(subscription)) for member_id in draw(IDS)]
 
 
-UNTIMED = settings(deadline=None)
 ALIKE, ANY = groups(alike=True), groups()
 
 
@@ -43,7 +42,6 @@ def as_sets(assignment: Assignment) -> dict[str, set[tuple[str, int]]]:
     return {member: set(owned) for member, owned in assignment.items()}
 
 
-@UNTIMED
 @given(ANY)
 def test_each_subscribed_partition_goes_to_one_subscriber(group):
     topics, members = group
@@ -57,7 +55,6 @@ def test_each_subscribed_partition_goes_to_one_subscriber(group):
         assert Counter(pair for owned in assign(topics, members).values() for pair in owned) == dict.fromkeys(subscribed, 1)
 
 
-@UNTIMED
 @given(ALIKE)
 def test_equal_subscriptions_differ_by_one_partition_at_most(group):
     topics, members = group
@@ -66,7 +63,6 @@ def test_equal_subscriptions_differ_by_one_partition_at_most(group):
         assert max(sizes) - min(sizes) <= 1
 
 
-@UNTIMED
 @given(ANY)
 def test_range_shares_each_topic_out_evenly(group):
     topics, members = group
@@ -76,7 +72,6 @@ def test_range_shares_each_topic_out_evenly(group):
         assert not sizes or max(sizes) - min(sizes) <= 1
 
 
-@UNTIMED
 @given(ANY)
 def test_a_second_assignment_changes_nothing(group):
     topics, members = group
@@ -85,7 +80,6 @@ def test_a_second_assignment_changes_nothing(group):
         assert as_sets(assign(topics, holding(members, first))) == as_sets(first)
 
 
-@UNTIMED
 @given(ALIKE)
 def test_who_stays_keeps_everything_when_a_member_leaves(group):
     topics, members = group
@@ -95,7 +89,6 @@ def test_who_stays_keeps_everything_when_a_member_leaves(group):
         assert all(before[member] <= owned for member, owned in after.items())
 
 
-@UNTIMED
 @given(ALIKE)
 def test_partitions_move_to_a_newcomer_only(group):
     topics, members = group
@@ -106,7 +99,6 @@ def test_partitions_move_to_a_newcomer_only(group):
         assert all(after[member] <= owned for member, owned in before.items())
 
 
-@UNTIMED
 @given(ALIKE)
 def test_cooperative_takes_two_rounds_to_where_sticky_goes_in_one(group):
     topics, members = group
@@ -117,7 +109,6 @@ def test_cooperative_takes_two_rounds_to_where_sticky_goes_in_one(group):
     assert as_sets(second) == as_sets(sticky.assign(topics, joined))
 
 
-@UNTIMED
 @given(ALIKE)
 def test_a_share_group_leaves_no_partition_and_no_member_out(group):
     topics, members = group
@@ -128,7 +119,6 @@ def test_a_share_group_leaves_no_partition_and_no_member_out(group):
     assert as_sets(share_simple.assign(topics, topic_ids(topics), holding(members, answer))) == as_sets(answer)
 
 
-@UNTIMED
 @given(st.lists(st.text()))
 def test_hashes_taken_together_are_those_taken_one_by_one(texts):
     assert string_hashes(texts) == [string_hash(text) for text in texts]
