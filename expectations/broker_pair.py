@@ -37,13 +37,13 @@ def expectations(limits: Limits) -> list[Expectation]:
             "no_less_than_one",
             "Two brokers leave no fewer partitions without a leader than the worse of them alone.",
             """
-                SELECT cluster_id, broker_id, other_broker_id, pair.newly_leaderless AS by_both, alone.newly_leaderless AS by_one
+                SELECT cluster_id, broker_id, other_broker_id, pair.newly_offline AS by_both, alone.newly_offline AS by_one
                 FROM {batch} AS pair
                 JOIN (
-                    SELECT cluster_id, get(brokers, 0) AS one, newly_leaderless
+                    SELECT cluster_id, get(brokers, 0) AS one, newly_offline
                     FROM scenario WHERE scenario_set = 'nightly' AND kind = 'broker'
                 ) AS alone USING (cluster_id)
-                WHERE one IN (broker_id, other_broker_id) AND alone.newly_leaderless > pair.newly_leaderless
+                WHERE one IN (broker_id, other_broker_id) AND alone.newly_offline > pair.newly_offline
             """,
         ),
         soft(

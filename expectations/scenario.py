@@ -6,11 +6,16 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
+from jobs.harm import LOST, OFFLINE, REFUSES_ACKS_ALL
 from jobs.tables import BROKER, FAILOVER
 
 READS = (BROKER, FAILOVER)
 
 _RACKED = "SELECT cluster_id FROM scenario WHERE scenario_set = 'nightly' AND kind = 'rack'"
+# The counts that must be 0 for each of these to survive a failure.
+_READS = ("newly_offline",)
+_WRITES = ("newly_offline", "newly_refusing_acks_all")
+_DATA = ("newly_lost",)
 
 
 def expectations(limits: Limits) -> list[Expectation]:
@@ -37,24 +42,24 @@ def expectations(limits: Limits) -> list[Expectation]:
             equal(
                 "cluster_id, scenario_set, scenario_id",
                 said="""
-                    SELECT cluster_id, scenario_set, scenario_id, struct(partitions, moved_leaders, leaderless, newly_leaderless,
-                        under_min_isr, newly_under_min_isr, at_min_isr, unclean_leaders, no_replica_left, newly_lost, transitions,
+                    SELECT cluster_id, scenario_set, scenario_id, struct(partitions, moved_leaders, leaderless, newly_offline,
+                        under_min_isr, newly_refusing_acks_all, at_min_isr, unclean_leaders, no_replica_left, newly_lost, transitions,
                         at_risk_size_bytes) AS said
                     FROM {batch}
                     WHERE partitions > 0
                 """,
-                found="""
+                found=f"""
                     SELECT cluster_id, scenario_set, scenario_id, struct(
                         count(*) AS partitions,
                         count_if(leader IS NOT NULL AND leader IS DISTINCT FROM leader_before) AS moved_leaders,
                         count_if(leader IS NULL) AS leaderless,
-                        count_if(leader IS NULL AND leader_before IS NOT NULL) AS newly_leaderless,
+                        count_if({OFFLINE}) AS newly_offline,
                         count_if(under_min_isr) AS under_min_isr,
-                        count_if(under_min_isr AND NOT under_min_isr_before) AS newly_under_min_isr,
+                        count_if({REFUSES_ACKS_ALL}) AS newly_refusing_acks_all,
                         count_if(at_min_isr) AS at_min_isr,
                         count_if(unclean AND leader IS NOT NULL) AS unclean_leaders,
                         count_if(live_replicas = 0) AS no_replica_left,
-                        count_if(safe_replicas = 0 AND safe_replicas_before > 0) AS newly_lost,
+                        count_if({LOST}) AS newly_lost,
                         sum(size(transitions)) AS transitions,
                         coalesce(sum(at_risk_size_bytes), 0) AS at_risk_size_bytes) AS found
                     FROM failover
@@ -62,29 +67,27 @@ def expectations(limits: Limits) -> list[Expectation]:
                 """,
             ),
         ),
-        _survives("reads_survive_a_broker", "Whichever broker is lost, no partition loses its leader.", "broker", "newly_leaderless"),
-        _survives(
-            "writes_survive_a_broker", "Whichever broker is lost, no partition stops to accept acks=all.", "broker", "newly_under_min_isr"
-        ),
+        _survives("reads_survive_a_broker", "If any one broker dies, no partition loses its leader.", "broker", _READS),
+        _survives("writes_survive_a_broker", "If any one broker dies, every partition still accepts acks=all.", "broker", _WRITES),
         _survives(
             "data_survives_a_broker",
-            "Whichever broker is lost, every partition keeps a replica with all acknowledged records.",
+            "If any one broker dies, every partition keeps a replica with all acknowledged records.",
             "broker",
-            "newly_lost",
+            _DATA,
         ),
         _survives(
             "writes_survive_a_rolling_restart",
-            "Whichever broker is stopped in order, no partition stops to accept acks=all.",
+            "While any one broker is stopped for a restart, every partition still accepts acks=all.",
             "stop",
-            "newly_under_min_isr",
+            _WRITES,
         ),
-        _survives("reads_survive_a_rack", "Whichever rack is lost, no partition loses its leader.", "rack", "newly_leaderless"),
-        _survives("writes_survive_a_rack", "Whichever rack is lost, no partition stops to accept acks=all.", "rack", "newly_under_min_isr"),
+        _survives("reads_survive_a_rack", "If any one rack is lost, no partition loses its leader.", "rack", _READS),
+        _survives("writes_survive_a_rack", "If any one rack is lost, every partition still accepts acks=all.", "rack", _WRITES),
         _survives(
             "data_survives_a_rack",
-            "Whichever rack is lost, every partition keeps a replica with all acknowledged records.",
+            "If any one rack is lost, every partition keeps a replica with all acknowledged records.",
             "rack",
-            "newly_lost",
+            _DATA,
         ),
         soft(
             "quorum_survives_a_broker",
@@ -99,14 +102,16 @@ def expectations(limits: Limits) -> list[Expectation]:
     ]
 
 
-def _survives(rule: str, sentence: str, kind: str, loss: str) -> Expectation:
+def _survives(rule: str, sentence: str, kind: str, harms: tuple[str, ...]) -> Expectation:
+    """No failure of this kind does any of these harms to a partition. Harms given together are disjoint, so that their counts add up."""
+    counts, harmed = ", ".join(harms), " + ".join(harms)
     return soft(
         rule,
         sentence,
-        f"SELECT cluster_id, scenario_id, {loss} FROM {{batch}} WHERE scenario_set = 'nightly' AND kind = '{kind}' AND {loss} > 0",
-        measured=loss,
+        f"SELECT cluster_id, scenario_id, {counts} FROM {{batch}} WHERE scenario_set = 'nightly' AND kind = '{kind}' AND {harmed} > 0",
+        measured=harmed,
         limit=0,
-        formula=f"partitions {loss.replace('_', ' ')} in a failure = 0",
-        change=f"concat('see remedy for the change to each of the ', {loss}, ' partitions')",
+        formula=f"partitions {harmed.replace('_', ' ')} in a failure = 0",
+        change=f"concat('see remedy for the change to each of the ', {harmed}, ' partitions')",
         told=_RACKED if kind == "rack" else None,
     )

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.failing import Failures
-from jobs.harm import OFFLINE
+from jobs.harm import HARMS, OFFLINE
 from jobs.partition_state import heard, none_for_null, quorum_lost, ruled, rules_of
 from jobs.session import by_cluster, kept, of_arrow
 from jobs.tables import (
@@ -280,13 +280,11 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
         "partitions": F.count("*"),
         "moved_leaders": F.count_if(moved),
         "leaderless": F.count_if(leaderless),
-        "newly_leaderless": F.count_if(leaderless & F.col("leader_before").isNotNull()),
         "under_min_isr": F.count_if("under_min_isr"),
-        "newly_under_min_isr": F.count_if(F.expr("under_min_isr AND NOT under_min_isr_before")),
         "at_min_isr": F.count_if("at_min_isr"),
         "unclean_leaders": F.count_if(F.col("unclean") & ~leaderless),
         "no_replica_left": F.count_if(F.col("live_replicas") == 0),
-        "newly_lost": F.count_if(F.expr("safe_replicas = 0 AND safe_replicas_before > 0")),
+        **{name: F.count_if(F.expr(harm)) for name, harm in HARMS.items()},
         "changed_partitions": F.count_if(
             ~F.col("leader").eqNullSafe(F.col("leader_before")) | (F.col("isr") != F.sort_array("isr_before"))
         ),

@@ -1,10 +1,15 @@
-"""What counts as harm, and which failures are the death of one broker, said once for jobs, rules and views: SQL for Spark and DuckDB.
+"""The definition of each harm that a failure does to a partition, and of a broker's death: SQL over `failover` and `scenario`, for Spark and DuckDB.
 
-Of `failover`'s columns, and of `scenario`'s.
+jobs.partition_pattern.harm_of is the same definition in Python; a test compares the two.
 """
 
 from __future__ import annotations
 
+# The two availability harms are disjoint: a partition without a leader counts as offline only. Lost records are a separate question.
 OFFLINE = "(leader IS NULL AND leader_before IS NOT NULL)"
-HARMED = f"({OFFLINE} OR (under_min_isr AND NOT under_min_isr_before))"
+REFUSES_ACKS_ALL = "(leader IS NOT NULL AND under_min_isr AND NOT under_min_isr_before)"
+LOST = "(safe_replicas = 0 AND safe_replicas_before > 0)"
+# The column that counts each harm, in `scenario`, `broker_pair` and `plan_scenario`.
+HARMS = {"newly_offline": OFFLINE, "newly_refusing_acks_all": REFUSES_ACKS_ALL, "newly_lost": LOST}
+HARMED = f"({OFFLINE} OR {REFUSES_ACKS_ALL})"  # writes with acks=all no longer succeed
 ONE_BROKER_KILLED = "(scenario_set = 'nightly' AND kind = 'broker')"

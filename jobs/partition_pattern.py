@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.arrow_array import NOBODY, Ints, Matrix, by_place, numbers, spread
+from jobs.harm import HARMS
 from jobs.tables import FAILOVER
 from kafka_model.failover import Election as Held
 from kafka_model.failover import Partition, come_back, outcome
@@ -37,7 +38,7 @@ _OF_PATTERN = (
 )  # fmt: skip
 OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _OF_PATTERN])
 _FREE = 2 * NOBODY  # a place that nobody has: no broker's id either
-HARM = ("newly_leaderless", "newly_under_min_isr", "newly_lost")
+HARM = tuple(HARMS)
 # Whether a broker that comes back has an ISR to come back to, who led before it died, until it is back and then (0: nobody), and whether the
 # partition gets a leader by its return, and one that may lack records.
 RETURN = ("rejoins", "leader_before", "leader", "leader_after", "revived", "revived_uncleanly")
@@ -228,10 +229,10 @@ def return_of(found: tuple[Places, ...], rules: Places, dying: Places) -> tuple[
 
 
 def harm_of(outcome: Mapping[str, Any]) -> tuple[bool, ...]:
-    """Whether a partition newly suffers each of HARM."""
+    """Whether a failure does each harm of HARM to a partition; jobs/harm.py has the same definition in SQL."""
     return (
         outcome["leader"] is None and outcome["leader_before"] is not None,
-        outcome["under_min_isr"] and not outcome["under_min_isr_before"],
+        outcome["leader"] is not None and outcome["under_min_isr"] and not outcome["under_min_isr_before"],
         outcome["safe_replicas"] == 0 and outcome["safe_replicas_before"] > 0,
     )
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from jobs.partition_pattern import AS_TOPIC_SAYS, harm_of, outcome_of
 
-COUNTS = ("partitions", "moved_leaders", "newly_leaderless", "newly_under_min_isr", "at_min_isr", "newly_lost")
+COUNTS = ("partitions", "moved_leaders", "newly_offline", "newly_refusing_acks_all", "at_min_isr", "newly_lost")
 
 
 class State(NamedTuple):
@@ -125,7 +125,7 @@ class Failures:
                 yield pair, found.after(failure)
 
     def harms(self, state: State) -> bool:
-        """Whether the death of one broker takes it offline or under min ISR."""
+        """Whether the death of one broker takes the partition offline or makes it refuse acks=all."""
         found = self.found(state)
         return any(any(found.after(self.of[f"broker {id}"])[2:4]) for id in found.live)
 
@@ -175,6 +175,6 @@ def _plus(sums: list[int], counts: Sequence[int], sign: int) -> None:
 def _counted(pattern: tuple[tuple[int, ...], ...], rules: tuple[int, ...], gone: tuple[int, ...]) -> tuple[int, ...]:
     """COUNTS of a pattern, brokers being places."""
     after = outcome_of(pattern, rules, gone)
-    leaderless, under_min_isr, lost = harm_of(after)
+    offline, refusing, lost = harm_of(after)
     moved = after["leader"] is not None and after["leader"] != after["leader_before"]
-    return tuple([int(count) for count in (True, moved, leaderless, under_min_isr, after["at_min_isr"], lost)])
+    return tuple([int(count) for count in (True, moved, offline, refusing, after["at_min_isr"], lost)])

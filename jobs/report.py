@@ -62,7 +62,7 @@ def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str])
         [snapshot_id],
     )
     notes = Text(
-        "Offline: without a leader. Read-only: acks=all is refused. Leaders, bytes: the most loaded broker over the mean. Producers: the most "
+        "Offline: without a leader. Read-only: with a leader, but acks=all is refused. Leaders, bytes: the most loaded broker over the mean. Producers: the most "
         "loaded partition of the worst topic over its mean. Consumers: the most partitions of a group's member less the fewest. "
         "-: not told by the dumps.\n",
         "dim",
@@ -129,8 +129,8 @@ def _matrices(connection: DuckdbViews, snapshot_id: str) -> Iterator[str]:
         where = "WHERE snapshot_id = ? AND cluster_id = ?"
         brokers = connection.execute(f"SELECT broker_id, leaders FROM broker_balance {where} AND live ORDER BY 1 LIMIT 60", of).fetchall()
         failures = connection.execute(
-            f"SELECT scenario_id, brokers, newly_leaderless, newly_under_min_isr FROM scenario {where} AND scenario_set = 'nightly' AND kind <> 'stop' "
-            "ORDER BY kind, newly_leaderless DESC, newly_under_min_isr DESC, len(scenario_id), scenario_id LIMIT 80",
+            f"SELECT scenario_id, brokers, newly_offline, newly_refusing_acks_all FROM scenario {where} AND scenario_set = 'nightly' AND kind <> 'stop' "
+            "ORDER BY kind, newly_offline DESC, newly_refusing_acks_all DESC, len(scenario_id), scenario_id LIMIT 80",
             of,
         ).fetchall()
         taken = {
@@ -141,7 +141,7 @@ def _matrices(connection: DuckdbViews, snapshot_id: str) -> Iterator[str]:
         }
         mean = sum(leaders for _, leaders in brokers) / max(len(brokers), 1) or 1
         yield f"<h2>{escape(cluster)}: the leaders that each survivor has after a failure</h2><table><tr><th>failure</th>"
-        yield "".join(f"<th>{broker}</th>" for broker, _ in brokers) + "<th>offline</th><th>read-only</th></tr>"
+        yield "".join(f"<th>{broker}</th>" for broker, _ in brokers) + "<th>offline</th><th>refuse acks=all</th></tr>"
         yield "<tr><th>now</th>" + "".join(_cell(leaders, leaders / mean) for _, leaders in brokers) + "<td></td><td></td></tr>"
         for failure, gone, offline, refusing in failures:
             cells = (
@@ -191,7 +191,7 @@ def what_if(connection: DuckdbViews, snapshot_id: str, id: str) -> list[Renderab
     """The outcome of a what-if: in a sentence, by partition, by survivor."""
     ask = [snapshot_id, id]
     where = "WHERE snapshot_id = ? AND scenario_set = ?"
-    names = ("cluster_id", "brokers", "log_dirs", "unclean", "controlled_shutdown", "partitions", "moved_leaders", "newly_leaderless", "newly_under_min_isr",
+    names = ("cluster_id", "brokers", "log_dirs", "unclean", "controlled_shutdown", "partitions", "moved_leaders", "newly_offline", "newly_refusing_acks_all",
              "at_min_isr", "unclean_leaders", "no_replica_left", "quorum_lost", "at_risk_size_bytes", "at_risk_untold", "homeless_records", "homeless_share",
              "redirected_records", "affected_groups", "stranded_members", "moved_coordinators", "lost_coordinators", "metadata_records",
              "leader_and_isr_requests", "update_metadata_requests", "controller_moves")  # fmt: skip
@@ -202,10 +202,10 @@ def what_if(connection: DuckdbViews, snapshot_id: str, id: str) -> list[Renderab
     who = [f"brokers {', '.join(map(str, said['brokers']))} {how}"] if said["brokers"] else []
     who += [f"log dirs {', '.join(said['log_dirs'])} failed"] if said["log_dirs"] else []
     question = Text(f"Cluster {said['cluster_id']} of {snapshot_id}: {', '.join(who)}, unclean election {election}.\n", "bold")
-    bad = said["newly_leaderless"] or said["newly_under_min_isr"]
+    bad = said["newly_offline"] or said["newly_refusing_acks_all"]
     outcome = Text(
-        f"{said['partitions']} partitions have a replica there. {said['newly_leaderless']} lose their leader, {said['newly_under_min_isr']} more stop taking "
-        f"acks=all, {said['at_min_isr']} are left at min ISR, {said['moved_leaders']} get another leader ({said['unclean_leaders']} uncleanly, losing records).\n",
+        f"{said['partitions']} partitions have a replica there. {said['newly_offline']} go offline, {said['newly_refusing_acks_all']} others keep a leader "
+        f"but refuse acks=all, {said['at_min_isr']} are left at min ISR, {said['moved_leaders']} get another leader ({said['unclean_leaders']} uncleanly, losing records).\n",
         "red" if bad else "green",
     )
     costs = Text(" ".join(_costs(said)) + "\n")
@@ -297,8 +297,8 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
     failures = _rows(
         connection,
         "What a failure takes, now and then: those that harm (the first 40)",
-        {"failure": "left", **dict.fromkeys(("offline", "offline then", "read-only", "read-only then", "lost", "lost then"), "right")},
-        "SELECT scenario_id, newly_leaderless_before, newly_leaderless, newly_under_min_isr_before, newly_under_min_isr, newly_lost_before, newly_lost "
+        {"failure": "left", **dict.fromkeys(("offline", "offline then", "refuse acks=all", "refuse then", "lost", "lost then"), "right")},
+        "SELECT scenario_id, newly_offline_before, newly_offline, newly_refusing_acks_all_before, newly_refusing_acks_all, newly_lost_before, newly_lost "
         f"FROM plan_scenario {where} AND greatest({', '.join(f'{name}_before, {name}' for name, _ in _HARMS)}) > 0 "
         f"ORDER BY {_IN_ORDER} LIMIT 40",
         ask,
@@ -346,9 +346,9 @@ def plan_pictures(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
 
 
 # What a failure takes, and the word for it; in this order, singles first and the worst of each kind.
-_HARMS = (("newly_leaderless", "offline"), ("newly_under_min_isr", "read-only"), ("newly_lost", "lost"))
+_HARMS = (("newly_offline", "offline"), ("newly_refusing_acks_all", "refuse acks=all"), ("newly_lost", "lost"))
 _IN_ORDER = (
-    "kind = 'pair', kind, newly_lost_before DESC, newly_leaderless_before DESC, newly_under_min_isr_before DESC, brokers, scenario_id"
+    "kind = 'pair', kind, newly_lost_before DESC, newly_offline_before DESC, newly_refusing_acks_all_before DESC, brokers, scenario_id"
 )
 
 

@@ -32,13 +32,13 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "harm": (
         "what each nightly failure, and the loss of each pair of brokers that share a partition, does",
         """
-        SELECT snapshot_id, cluster_id, kind, scenario_id, newly_leaderless, newly_under_min_isr, newly_lost,
-               newly_lost * 1000000000000 + newly_leaderless * 1000000 + newly_under_min_isr AS harm, latest
+        SELECT snapshot_id, cluster_id, kind, scenario_id, newly_offline, newly_refusing_acks_all, newly_lost,
+               newly_lost * 1000000000000 + newly_offline * 1000000 + newly_refusing_acks_all AS harm, latest
         FROM (
-            SELECT snapshot_id, cluster_id, kind, scenario_id, newly_leaderless, newly_under_min_isr, newly_lost, latest
+            SELECT snapshot_id, cluster_id, kind, scenario_id, newly_offline, newly_refusing_acks_all, newly_lost, latest
             FROM scenario WHERE scenario_set = 'nightly'
             UNION ALL
-            SELECT snapshot_id, cluster_id, 'pair', concat('brokers ', broker_id, '+', other_broker_id), newly_leaderless, newly_under_min_isr,
+            SELECT snapshot_id, cluster_id, 'pair', concat('brokers ', broker_id, '+', other_broker_id), newly_offline, newly_refusing_acks_all,
                    newly_lost, latest
             FROM broker_pair
         ) AS played
@@ -91,11 +91,11 @@ ANSWERS: dict[str, tuple[str, str]] = {
         """
         SELECT snapshot_id, cluster_id, kind, latest,
                count(*) AS scenarios,
-               sum(CASE WHEN newly_leaderless > 0 THEN 1 ELSE 0 END) = 0 AS reads_survive,
-               sum(CASE WHEN newly_under_min_isr > 0 THEN 1 ELSE 0 END) = 0 AS writes_survive,
+               sum(CASE WHEN newly_offline > 0 THEN 1 ELSE 0 END) = 0 AS reads_survive,
+               sum(CASE WHEN newly_offline + newly_refusing_acks_all > 0 THEN 1 ELSE 0 END) = 0 AS writes_survive,
                sum(CASE WHEN newly_lost > 0 THEN 1 ELSE 0 END) = 0 AS data_survives,
-               max(newly_leaderless) AS most_leaderless,
-               max(newly_under_min_isr) AS most_under_min_isr,
+               max(newly_offline) AS most_leaderless,
+               max(newly_refusing_acks_all) AS most_under_min_isr,
                max(newly_lost) AS most_lost,
                min(CASE WHEN harm = most_harm AND harm > 0 THEN scenario_id END) AS worst_scenario
         FROM (SELECT *, max(harm) OVER (PARTITION BY snapshot_id, cluster_id, kind, latest) AS most_harm FROM harm) AS lost
@@ -109,8 +109,8 @@ ANSWERS: dict[str, tuple[str, str]] = {
         SELECT n.snapshot_id, s.previous_snapshot_id, n.cluster_id, n.scenario_id, {latest} AS latest,
                CASE WHEN n.harm > 0 AND coalesce(o.harm, 0) = 0 THEN 'newly fatal' WHEN n.harm = 0 AND o.harm > 0 THEN 'newly safe'
                     WHEN n.harm > o.harm THEN 'worse' ELSE 'better' END AS change,
-               n.newly_leaderless - coalesce(o.newly_leaderless, 0) AS leaderless_change,
-               n.newly_under_min_isr - coalesce(o.newly_under_min_isr, 0) AS under_min_isr_change,
+               n.newly_offline - coalesce(o.newly_offline, 0) AS leaderless_change,
+               n.newly_refusing_acks_all - coalesce(o.newly_refusing_acks_all, 0) AS under_min_isr_change,
                n.newly_lost - coalesce(o.newly_lost, 0) AS lost_change,
                c.cause
         FROM harm n
