@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   help="What breaks in a fleet of Kafka clusters if a broker or rack dies tonight.")  # fmt: skip
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-BUNDLED = REPOSITORY / "tests" / "snapshots" / "bundled"
+BUNDLED = Path(__file__).resolve().with_name("bundled")
 
 
 class Unclean(StrEnum):

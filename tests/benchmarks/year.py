@@ -28,7 +28,6 @@ from deltalake.transaction import AddAction
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from jobs.cli import REPOSITORY
 from jobs.lake import Lake
 from jobs.tables import SNAPSHOT, TABLES
 from jobs.views import ask_duckdb
@@ -39,7 +38,7 @@ COMMAND = str(Path(sys.executable).with_name("topology-audit"))
 
 def queries() -> list[str]:
     """Those of the README."""
-    return re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (REPOSITORY / "README.md").read_text())
+    return re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
 
 
 def multiply(folder: Path, nights: int) -> None:

@@ -23,7 +23,7 @@ PREDICTIONS = Path(__file__).parents[1] / "jobs" / "test_real_failures.py"
 def main(asked: Sequence[str]) -> int:
     """Record into a folder of their own, and run the comparison on it."""
     with tempfile.TemporaryDirectory() as folder:
-        record.main(asked or ["six"], Path(folder))
+        record.main(asked or ["six"], Path(folder), Path(folder, "bundled"))
         os.environ["TOPOLOGY_KILLED"] = str(Path(folder, "killed"))
         return pytest.main([str(PREDICTIONS), "-p", "no:cacheprovider"])
 

@@ -1,7 +1,7 @@
-"""Record tests/snapshots/ anew, from real clusters: python -m tests.cluster.record [orders-eu | payments-us | six | stock-ap]...
+"""Record jobs/bundled/ and tests/snapshots/ from real clusters: python -m tests.cluster.record [orders-eu | payments-us | six | stock-ap]...
 
 Two clusters live through two nights: topics are made, a first day's records are produced and read (night-before/), a second day's follow
-(bundled/); in payments-us a broker is killed before the second dump. A cluster of the ZooKeeper days has one dump (zookeeper/).
+(jobs/bundled/); in payments-us a broker is killed before the second dump. A cluster of the ZooKeeper days has one dump (zookeeper/).
 Then brokers die, one scenario after another (killed/).
 Every .txt is what one of Kafka's tools said, but for the log dirs, which stood in a temporary folder and are told as /var/lib/kafka.
 """
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from jobs.cli import BUNDLED
 from tests.cluster import Cluster, ToolFailed, cluster
 from tests.cluster.stories import STORIES, Nights, Story, Topic
 from tests.cluster.workload import Sent, Workload, workload
@@ -38,7 +39,7 @@ KRAFT_DUMPS = {
 }
 
 
-def main(asked: Sequence[str], snapshots: Path = SNAPSHOTS) -> None:
+def main(asked: Sequence[str], snapshots: Path = SNAPSHOTS, bundled: Path = BUNDLED) -> None:
     """Record the clusters that are asked for, or all."""
     for name in asked or STORIES:
         story = STORIES[name]
@@ -47,8 +48,8 @@ def main(asked: Sequence[str], snapshots: Path = SNAPSHOTS) -> None:
             create(kafka, story.topics)
             if story.nights is not None:
                 with workload(kafka) as applications:
-                    nights = ("night-before", "bundled") if len(story.nights.days) == 2 else ("zookeeper",)
-                    live(kafka, story.nights, applications, [snapshots / night / name for night in nights])
+                    nights = (snapshots / "night-before", bundled) if len(story.nights.days) == 2 else (snapshots / "zookeeper",)
+                    live(kafka, story.nights, applications, [night / name for night in nights])
                 restore(kafka, story.racks)
             for old in (snapshots / "killed").glob(f"{name}-*"):
                 shutil.rmtree(old)

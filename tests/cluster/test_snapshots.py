@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cli import BUNDLED
+
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+NIGHT_BEFORE = SNAPSHOTS / "night-before"
 
 
-def end_offsets(night: str, cluster: str) -> dict[tuple[str, str], int]:
-    lines = (SNAPSHOTS / night / cluster / "kafka-get-offsets.txt").read_text().split()
+def end_offsets(night: Path, cluster: str) -> dict[tuple[str, str], int]:
+    lines = (night / cluster / "kafka-get-offsets.txt").read_text().split()
     return {(topic, partition): int(offset) for topic, partition, offset in (line.split(":") for line in lines)}
 
 
@@ -23,13 +26,13 @@ def described(file: Path) -> set[tuple[str, ...]]:
 
 @pytest.mark.parametrize("cluster", ["orders-eu", "payments-us"])
 def test_end_offsets_grew_by_what_the_key_sample_says_was_sent(cluster: str) -> None:
-    before, now = end_offsets("night-before", cluster), end_offsets("bundled", cluster)
+    before, now = end_offsets(NIGHT_BEFORE, cluster), end_offsets(BUNDLED, cluster)
     told = {topic for topic, _ in before} - {topic for topic, partition in before.keys() - now.keys()} - {"__consumer_offsets"}
     grown: Counter[str] = Counter()
     for (topic, partition), offset in now.items():
         grown[topic] += offset - before[topic, partition]
     sent: Counter[str] = Counter()
-    with (SNAPSHOTS / "bundled" / cluster / "key-sample.csv").open() as file:
+    with (BUNDLED / cluster / "key-sample.csv").open() as file:
         for row in csv.DictReader(file):
             sent[row["topic"]] += int(row["records"])
     assert len(told) >= 9
@@ -45,6 +48,6 @@ def test_every_loss_starts_from_the_same_healthy_cluster(file: Path) -> None:
 
 
 def test_the_bundled_dumps_are_of_the_night_before_s_clusters() -> None:
-    assert described(SNAPSHOTS / "bundled/orders-eu/kafka-topics.txt") == described(SNAPSHOTS / "night-before/orders-eu/kafka-topics.txt")
+    assert described(BUNDLED / "orders-eu/kafka-topics.txt") == described(NIGHT_BEFORE / "orders-eu/kafka-topics.txt")
     after_the_loss = SNAPSHOTS / "killed/payments-us-broker-11/1-kill-11.txt"
-    assert described(SNAPSHOTS / "bundled/payments-us/kafka-topics.txt") == described(after_the_loss)
+    assert described(BUNDLED / "payments-us/kafka-topics.txt") == described(after_the_loss)

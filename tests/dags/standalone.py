@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import requests
 from dags.environment import environment
 from jobs.session import properties_file
 
+DAGS = {"maintenance", "nightly", "plan", "what_if"}
 _LOCAL = "airflow.dag_processing.bundles.local.LocalDagBundle"
 
 
@@ -77,19 +78,29 @@ class Airflow:
 
 @contextmanager
 def standalone(folder: Path, source: Path, *more_dags: Path) -> Iterator[Airflow]:
-    """Airflow up, with every DAG known to it; down again with all that it started."""
-    home, lake, port = folder / "airflow", folder / "lake", _three_free_ports()
+    """Airflow wired to this clone, with every DAG known to it; stopped at the end with all its processes."""
+    home, lake, port = folder / "airflow", folder / "lake", three_free_ports()
     bundles = {"dags-folder": None} | {path.name: str(path) for path in more_dags}
     wired = environment(lake=lake, source=source, home=home, spark_properties=properties_file(), port=port) | {
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(
             [{"name": name, "classpath": _LOCAL, "kwargs": {"path": path} if path else {}} for name, path in bundles.items()]
         )
     }
+    more = {path.stem for folder in more_dags for path in folder.glob("*.py")}
+    with started(["airflow", "standalone"], os.environ | wired, folder, home=home, lake=lake, port=port, more_dags=more) as airflow:
+        yield airflow
+
+
+@contextmanager
+def started(
+    command: list[str], environment: dict[str, str], folder: Path, *, home: Path, lake: Path, port: int, more_dags: Set[str] = frozenset()
+) -> Iterator[Airflow]:
+    """The Airflow that the command starts, with every DAG known to it; stopped at the end with all its processes."""
     with (folder / "airflow.log").open("w") as log:
-        process = psutil.Popen(["airflow", "standalone"], env=os.environ | wired, stdout=log, stderr=subprocess.STDOUT)
+        process = psutil.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     airflow = Airflow(process, f"http://127.0.0.1:{port}", home, lake)
     try:
-        dags = {"nightly", "plan", "what_if", *(path.stem for folder in more_dags for path in folder.glob("*.py"))}
+        dags = DAGS | more_dags
         until(lambda: process.is_running() and _up(airflow) and {dag["dag_id"] for dag in airflow.call("GET", "dags")["dags"]} >= dags)
         yield airflow
     finally:
@@ -117,7 +128,7 @@ def _up(airflow: Airflow) -> bool:
     return all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
 
 
-def _three_free_ports() -> int:
+def three_free_ports() -> int:
     """The first of three ports in a row that nobody listens on."""
     while True:
         with socket.socket() as first:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import psutil
 import pytest
 
+from jobs.cli import BUNDLED
 from jobs.lake import Lake
 from jobs.tables import FAILOVER
 from jobs.views import DuckdbViews
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.airflow_ui
 HERE = Path(__file__).parent
-BUNDLED = HERE.parent / "snapshots" / "bundled"
 NIGHT = "2026-01-31"
 CHROMIUM, DRIVER = (next(filter(None, map(shutil.which, names)), None) for names in (("chromium", "google-chrome"), ("chromedriver",)))
 in_a_browser = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on the PATH")

@@ -17,12 +17,12 @@ import requests
 import yaml
 
 from dags.environment import environment
+from jobs.cli import BUNDLED
 from jobs.lake import Lake
 from jobs.session import properties_file
 from jobs.tables import SNAPSHOT, VALIDATION, Table
 
 ROOT = Path(__file__).parents[2]
-BUNDLED = ROOT / "tests" / "snapshots" / "bundled"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cli import BUNDLED
 from jobs.lake import Lake
 from jobs.run import JOBS, NIGHT
 from jobs.tables import SCENARIO, TABLES, Table
-from tests.docker.standalone import BUNDLED, ROOT, Cluster, rows, standalone, wiring
+from tests.docker.standalone import ROOT, Cluster, rows, standalone, wiring
 
 DAY = "2026-01-31"
 

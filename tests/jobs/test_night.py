@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from expectations.limits import limits
 from jobs import ingest, plan, views
 from jobs.check import PREVIOUS, judged_by, rules_of
+from jobs.cli import BUNDLED
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.run import GATES, JOBS, NIGHT, Night
@@ -37,8 +38,8 @@ SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 FIRST, SECOND = "2026-01-01", "2026-01-02"
 
 
-def run(night: Night, source: str, docs: str | None = None) -> list[str]:
-    withheld, broken = night.run(str(SNAPSHOTS / source), {}, limits(), docs)
+def run(night: Night, source: Path, docs: str | None = None) -> list[str]:
+    withheld, broken = night.run(str(source), {}, limits(), docs)
     assert broken == []
     return withheld
 
@@ -47,8 +48,8 @@ def run(night: Night, source: str, docs: str | None = None) -> list[str]:
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two published nights of the same clusters; one of them loses a broker in the second."""
     lake = Lake(str(tmp_path_factory.mktemp("lake")), lambda: spark)
-    assert run(Night(lake, FIRST), "night-before") == []
-    assert run(Night(lake, SECOND), "bundled", docs=f"{lake.uri}/docs") == []
+    assert run(Night(lake, FIRST), SNAPSHOTS / "night-before") == []
+    assert run(Night(lake, SECOND), BUNDLED, docs=f"{lake.uri}/docs") == []
     return lake
 
 
@@ -72,7 +73,7 @@ def ask(lake: Lake, sql: str) -> list[tuple[object, ...]]:
 
 def test_every_line_of_every_dump_is_accepted_or_rejected(night: Night) -> None:
     files = night.read(INPUT_FILE)
-    assert files.count() == len([path for path in (SNAPSHOTS / "bundled").rglob("*") if path.is_file()])
+    assert files.count() == len([path for path in BUNDLED.rglob("*") if path.is_file()])
     assert files.where("entries <> accepted + rejected OR format IS NULL OR rejected > 0").collect() == []
 
 
@@ -134,7 +135,7 @@ def test_a_rerun_changes_no_row_not_even_as_a_large_night(night: Night, monkeypa
     before = contents(night, but=("snapshot",))
     monkeypatch.setattr("jobs.run._SMALL_BYTES", 0)
     again = Night(night.lake, SECOND)
-    assert run(again, "bundled", docs=f"{night.lake.uri}/docs") == []
+    assert run(again, BUNDLED, docs=f"{night.lake.uri}/docs") == []
     assert not again.small
     now = contents(night, but=("snapshot",))
     assert [name for name, rows in before.items() if rows != now[name]] == []
@@ -265,7 +266,7 @@ def test_a_what_if_about_what_is_not_there_says_what_is(night: Night, question: 
 
 def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answers(lake: Lake) -> None:
     third = Night(lake, "2026-01-03")
-    third.ingest(str(SNAPSHOTS / "bundled"), {})
+    third.ingest(str(BUNDLED), {})
     third.step("replica_assignment", limits())
     assert third.publish() == ["orders-eu", "payments-us"]  # nothing was judged
     assert ask(lake, "SELECT DISTINCT snapshot_id FROM snapshot WHERE latest") == [(SECOND,)]
@@ -294,9 +295,9 @@ def test_an_unsound_answer_withholds_its_cluster_alone(lake: Lake) -> None:
 
 def test_parameters_are_rows_and_unknown_ones_are_refused(night: Night) -> None:
     with pytest.raises(AuditError, match="unknown parameter startindex"):
-        night.ingest(str(SNAPSHOTS / "bundled"), {"startindex": "1"})
+        night.ingest(str(BUNDLED), {"startindex": "1"})
     with pytest.raises(AuditError, match="must be a whole number"):
-        night.ingest(str(SNAPSHOTS / "bundled"), {"start_index": "-1"})
+        night.ingest(str(BUNDLED), {"start_index": "-1"})
     assert ask(night.lake, f"SELECT count(*) FROM snapshot WHERE snapshot_id = '{SECOND}'") == [(2,)]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from jobs.cli import BUNDLED
 from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Told
 from jobs.ingest.formats import kafka_topics
@@ -25,7 +26,7 @@ from jobs.tables import BY_NAME
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
 NOW = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 NEVER = 1 << 62
-CLUSTERS = sorted({path.parent for path in SNAPSHOTS.rglob("*") if path.is_file() and path.parent != SNAPSHOTS})
+CLUSTERS = sorted({path.parent for folder in (BUNDLED, *SNAPSHOTS.glob("*/")) for path in folder.rglob("*") if path.is_file()})
 CONFIGS = ("", "min.insync.replicas=1", "cleanup.policy=compact,delete,min.insync.replicas=2")
 # What takes the place of a bit of a line: each is understood, refused or odd in another way.
 ODDITIES = (
@@ -75,7 +76,7 @@ def assert_alike(files: dict[str, bytes]) -> None:
             assert by_columns[name] == rows, name
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda path: str(path.relative_to(SNAPSHOTS)))
+@pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda path: "/".join(path.parts[-2:]))
 def test_recorded_clusters_become_the_same_tables(cluster: Path) -> None:
     def data(path: Path) -> bytes:
         return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -84,7 +85,7 @@ def test_recorded_clusters_become_the_same_tables(cluster: Path) -> None:
 
 
 def test_the_texts_of_the_recorded_clusters_are_taken_whole() -> None:
-    texts = [path for path in SNAPSHOTS.rglob("kafka-topics.txt") if "\r" not in path.read_text()]
+    texts = [path for folder in (BUNDLED, SNAPSHOTS) for path in folder.rglob("kafka-topics.txt") if "\r" not in path.read_text()]
     assert len(texts) > 4
     for path in texts:
         part = partition_lines.read(path.read_bytes())

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest
-from jobs.cli import _spark
+from jobs.cli import BUNDLED, _spark
 from jobs.lake import Lake, frame
 from jobs.session import set_for
 from jobs.tables import (
@@ -26,7 +26,6 @@ from jobs.tables import (
     TOPIC,
 )
 
-BUNDLED = Path(__file__).parents[2] / "snapshots" / "bundled"
 PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from jobs.cli import BUNDLED
 from jobs.ingest.dump import Rejected, Told
 from jobs.ingest.facts import KeySample
 from jobs.ingest.merge import ReadFile, merge_files
@@ -15,7 +16,9 @@ from jobs.ingest.reading import read_dump, text_of
 from tests.jobs.ingest.test_merge import NOW
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
-DUMPS = sorted(path for folder in ("bundled", "formats", "night-before") for path in (SNAPSHOTS / folder).rglob("*") if path.is_file())
+DUMPS = sorted(
+    path for folder in (BUNDLED, SNAPSHOTS / "formats", SNAPSHOTS / "night-before") for path in folder.rglob("*") if path.is_file()
+)
 
 
 def check_accounts(data: bytes) -> None:
@@ -55,7 +58,7 @@ KEY_LENGTH = {
 }
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=[str(path.relative_to(SNAPSHOTS)) for path in DUMPS])
+@pytest.mark.parametrize("path", DUMPS, ids=["/".join(path.parts[-3:]) for path in DUMPS])
 def test_every_line_of_real_dumps_is_understood(path: Path) -> None:
     reading = read_dump(path.read_bytes())
     assert reading.format
@@ -64,7 +67,7 @@ def test_every_line_of_real_dumps_is_understood(path: Path) -> None:
     check_accounts(path.read_bytes())
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=[str(path.relative_to(SNAPSHOTS)) for path in DUMPS])
+@pytest.mark.parametrize("path", DUMPS, ids=["/".join(path.parts[-3:]) for path in DUMPS])
 def test_real_dump_is_known_by_its_own_format(path: Path) -> None:
     named = "metadata-log" if path.name[0] == "0" else path.name
     assert named.startswith(read_dump(path.read_bytes()).format or "?")
