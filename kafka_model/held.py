@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +24,33 @@ REPLICAS, LEADERS, DISK, NETWORK_IN, NETWORK_OUT, CPU, LEADER_NETWORK_IN, POTENT
 RESOURCE = {NETWORK_IN: goal.NETWORK_IN, NETWORK_OUT: goal.NETWORK_OUT, CPU: goal.CPU}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Disks:
+    """Disk space while replicas move, in bytes. A copy takes space from the start of its wave, and a deletion frees it at the wave's end."""
+
+    most: Floats  # of each broker, what it may hold; inf: its capacity is unknown
+    used: Floats  # of each broker, what it holds now
+    stored: Floats  # of each replica, in the shape of Cluster.replicas
+    copied: Floats  # of each partition, the size of a new replica
+
+    @classmethod
+    def of(cls, cluster: Cluster, limit: float) -> Disks:
+        """Every replica has its partition's size, and a broker may hold `limit` of its capacity."""
+        stored = np.where(cluster.replicas >= 0, cluster.size[:, None], 0.0)
+        at = cluster.replicas >= 0
+        used = np.asarray(np.bincount(cluster.replicas[at], stored[at], len(cluster.broker_ids)), dtype=np.float64)
+        most = cluster.disk_capacity * limit
+        return cls(np.where(np.isnan(most), math.inf, most), used, stored, cluster.size)
+
+
 class Held:
     """The replicas of a cluster, `width` for each partition at most, and what brokers hold of them; `open` may be given more, and of
-    partitions only `mine` may be changed.
+    partitions only `mine` may be changed. A broker over its disk limit gets no replica.
     """
 
-    def __init__(self, cluster: Cluster, open: Bools, mine: Bools, width: int, thresholds: Thresholds) -> None:
+    def __init__(self, cluster: Cluster, open: Bools, mine: Bools, width: int, thresholds: Thresholds, disks: Disks) -> None:
         self.cluster, self.open, self.mine, self.thresholds = cluster, open, mine, thresholds
+        self.takers = open & (disks.used <= disks.most)
         self.replicas = wide(cluster.replicas, width).copy()
         self.reason = np.full(len(cluster.size), "", dtype=object)
         self.open_racks = np.unique(cluster.racks[open])
@@ -53,13 +74,14 @@ class Held:
             weights = np.where(slot == 0, self.leader_weight[of, quantity], self.follower_weight[of, quantity])
             self.use[:, quantity] = np.bincount(at, weights=weights, minlength=brokers)
         self.count, self.bytes = self.use[:, REPLICAS], self.use[:, DISK]
+        self._disk_most = disks.most - np.maximum(disks.used - self.bytes, 0.0)  # less what is no replica of these partitions
         topics = len(cluster.topics)
         self.of_topic = np.bincount(cluster.topic[of] * brokers + at, minlength=topics * brokers).reshape(topics, brokers)
         self.most_of_topic: Ints | None = None  # on a broker, once topics are even
         self.ceiling = np.full(self.use.shape, math.inf)
         self.ceiling[:, REPLICAS] = thresholds.max_replicas_per_broker
         room = cluster.disk_capacity * thresholds.disk_capacity_threshold
-        self.ceiling[:, DISK] = np.where(np.isnan(room), math.inf, room)
+        self.ceiling[:, DISK] = np.minimum(np.where(np.isnan(room), math.inf, room), self._disk_most)
         for quantity, name in RESOURCE.items():
             if self.told[name]:
                 self.ceiling[:, quantity] = self.capacity[name] * thresholds.of(name, "capacity")
@@ -109,20 +131,24 @@ class Held:
         self._held[b] = found = ps[mine], at[stayed][mine].argmax(axis=1)
         return found
 
-    def targets(self, p: int, slot: int | None) -> Bools:
-        """The brokers that may take the replica of that slot (None: another one), by rack and by what they hold."""
+    def targets(self, p: int, slot: int | None, *, must: bool = False) -> Bools:
+        """The brokers that may take the replica of that slot (None: another one), by rack and by what they hold.
+
+        A replica that `must` find a broker goes to the next rack if all brokers of the emptiest rack have one.
+        """
         row = self.replicas[p]
         allowed = self.open.copy()
         allowed[row[row >= 0]] = False
         others = [b for at, b in enumerate(row.tolist()) if b >= 0 and at != slot]
         on_rack = np.bincount(self.cluster.racks[others], minlength=self._racks)
-        fewest = on_rack[self.open_racks].min() if len(self.open_racks) else 0
+        racks = np.unique(self.cluster.racks[allowed]) if must else self.open_racks
+        fewest = on_rack[racks].min() if len(racks) else 0
         return np.asarray(allowed & (on_rack[self.cluster.racks] == fewest))
 
     def takes(self, ps: Ints, slots: Ints, b: int) -> Bools:
         """Which of these replicas the broker may take, likewise."""
         rows = self.replicas[ps]
-        free = ~(rows == b).any(axis=1) & bool(self.open[b])
+        free = ~(rows == b).any(axis=1) & bool(self.takers[b])
         others = (rows >= 0) & (np.arange(rows.shape[1]) != slots[:, None])
         racks = np.where(others, self.cluster.racks[rows], -1)
         on_rack = (racks == self.cluster.racks[b]).sum(axis=1)
@@ -177,7 +203,8 @@ class Held:
         return np.asarray(self.of_topic[topics, b] < self.most_of_topic[topics])
 
     def best(self, p: int, slot: int | None, among: Bools) -> int | None:
-        """Of those that have room for it, if any has, the one that holds the least."""
+        """Of those that stay under their disk limit, and under the other ceilings if any does, the one that holds the least."""
+        among = among & self.takers & (self.bytes + self.cluster.size[p] <= self._disk_most)
         roomy = among & self.roomy(p, slot)
         places = np.flatnonzero(roomy if roomy.any() else among)
         if not len(places):

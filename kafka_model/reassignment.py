@@ -27,9 +27,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ from numpy.typing import NDArray
 from kafka_model import load_balance
 from kafka_model.goal import Thresholds, count_limits, topic_limits, usage_limits
 from kafka_model.goal_array import Cluster, Floats, Ints, shares_rack
-from kafka_model.held import CPU, DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Held, wide
+from kafka_model.held import CPU, DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Disks, Held, wide
 from kafka_model.load_balance import pairs
 
 _TRIED = 64  # replicas that an exchange is sought for, and as many to exchange each with
@@ -53,6 +54,22 @@ class Asked:
     balance: bool = True
 
 
+class Blocked(NamedTuple):
+    """Replicas of a partition (its place) that should move, or be added, and cannot."""
+
+    partition: int
+    step: str
+    replicas: int
+    obstacle: str
+
+
+NO_LEADER = "no live leader to copy from"
+NO_BROKER = "every live broker that may take it has a replica of the partition"
+NO_RACK = "fewer live racks than replicas"
+NO_DISK = "no suitable broker stays under its disk limit"
+NO_WAVE = "in no wave do old and new copies together stay under the disk limit"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The replicas that each partition is to have, the new leader first, and what asked for the change: empty, if it is not changed."""
@@ -60,6 +77,7 @@ class Plan:
     cluster: Cluster
     replicas: Ints
     reason: NDArray[np.object_]
+    blocked: tuple[Blocked, ...] = ()
 
     @property
     def changed(self) -> Ints:
@@ -71,6 +89,16 @@ class Plan:
         """How many replicas each partition gets that it does not have: each is copied whole."""
         return np.array((_new(self.cluster.replicas, self.replicas)).sum(axis=1), dtype=np.int64)
 
+    def without(self, partitions: Ints, obstacle: str) -> Plan:
+        """The plan that leaves these partitions as they are."""
+        replicas, reason = self.replicas.copy(), self.reason.copy()
+        added = self.added[partitions].tolist()
+        places = zip(partitions.tolist(), added, strict=True)
+        blocked = tuple(Blocked(p, str(reason[p]), count, obstacle) for p, count in places)
+        replicas[partitions] = wide(self.cluster.replicas, replicas.shape[1])[partitions]
+        reason[partitions] = ""
+        return Plan(self.cluster, replicas, reason, (*self.blocked, *blocked))
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -80,27 +108,36 @@ class Bounds:
     moves_per_broker: int = 1_000_000
 
 
-def plan(cluster: Cluster, asked: Asked = Asked(), thresholds: Thresholds = Thresholds()) -> Plan:
-    """The replicas that partitions should have."""
-    state = _State(cluster, asked, thresholds)
+def plan(
+    cluster: Cluster,
+    asked: Asked = Asked(),
+    thresholds: Thresholds = Thresholds(),
+    disks: Disks | None = None,
+    *,
+    balancing: int | None = None,
+) -> Plan:
+    """The replicas that partitions should have; `balancing`: only the first so many of BALANCING."""
+    state = _State(cluster, asked, thresholds, Disks.of(cluster, math.inf) if disks is None else disks)
     state.change_factors()
     state.leave_dead_brokers()
     state.leave_shared_racks()
     if asked.balance and not asked.topics:
-        state.within_capacity()
-        state.within_rates()
-        state.even_replicas()
-        state.even_topics()
-        state.even_leaders()
-        state.even_disks()
-        load_balance.even_loads(state)
-    return Plan(cluster, state.replicas, state.reason)
+        for step in list(BALANCING.values())[:balancing]:
+            step(state)
+    return Plan(cluster, state.replicas, state.reason, tuple(state.blocked))
 
 
-def waves(of: Plan, bounds: Bounds) -> Ints:
+def schedule(of: Plan, bounds: Bounds, disks: Disks) -> tuple[Plan, Ints]:
+    """The plan without the partitions that no wave can take, and the wave of each partition that it changes."""
+    wave = waves(of, bounds, disks)
+    return of.without(of.changed[wave < 0], NO_WAVE), wave[wave >= 0]
+
+
+def waves(of: Plan, bounds: Bounds, disks: Disks | None = None) -> Ints:
     """The wave of each changed partition (in the order of `changed`): 0 for leadership alone, then as early as its bytes and brokers allow.
 
-    A wave that is empty takes a partition of any size. What hard limits ask for goes before what soft ones do.
+    A wave that is empty takes a partition of any size. What hard limits ask for goes before what soft ones do. In every wave old and new
+    copies together stay under the disk limits: what has to wait for a deletion is tried again, and -1 stands for what no wave can take.
     """
     changed = of.changed
     before = wide(of.cluster.replicas, of.replicas.shape[1])
@@ -112,23 +149,32 @@ def waves(of: Plan, bounds: Bounds) -> Ints:
     used_bytes, used_moves = np.zeros(64), np.zeros((64, brokers), dtype=np.int64)
     opened = 0
     first_open = np.zeros(brokers + 1, dtype=np.int64)  # of each broker, and of the bytes: all waves before it are full
-    for at in order:
+    space = _Space(Disks.of(of.cluster, math.inf) if disks is None else disks)
+
+    def place(at: int) -> bool:
+        """Give the partition a wave, if its targets have the space."""
+        nonlocal opened, used_bytes, used_moves
         p = changed[at]
         gains = set(of.replicas[p][of.replicas[p] >= 0].tolist()) - set(before[p].tolist())
+        loses = {b: slot for slot, b in enumerate(before[p].tolist()) if b >= 0 and b not in of.replicas[p]}
         if not gains:
-            continue
-        loses = set(before[p][before[p] >= 0].tolist()) - set(of.replicas[p].tolist())
-        touched = [*sorted(gains | loses), brokers]
+            space.take(p, gains, loses, -1)
+            return True
+        if not space.has_room(p, gains):
+            return False
+        touched = [*sorted(gains | loses.keys()), brokers]
         size = float(of.cluster.size[p]) * len(gains)
         first = int(first_open[touched].max())
         fits = used_bytes[first:opened] + size <= bounds.wave_bytes
         for b in touched[:-1]:
             fits &= used_moves[first:opened, b] < bounds.moves_per_broker
+        fits &= space.fits(p, gains, first, opened)
         number = first + int(fits.argmax()) if fits.any() else opened
         if number == opened:
             opened += 1
             if opened > len(used_bytes):
                 used_bytes, used_moves = np.pad(used_bytes, (0, opened)), np.pad(used_moves, ((0, opened), (0, 0)))
+        space.take(p, gains, loses, number)
         used_bytes[number] += size
         used_moves[number, touched[:-1]] += 1
         wave[at] = number + 1
@@ -137,7 +183,53 @@ def waves(of: Plan, bounds: Bounds) -> Ints:
         for b in touched[:-1]:
             while first_open[b] < opened and used_moves[first_open[b], b] >= bounds.moves_per_broker:
                 first_open[b] += 1
+        return True
+
+    while waiting := [at for at in order if not place(at)]:
+        if len(waiting) == len(order):
+            wave[waiting] = -1
+            break
+        order = waiting
     return wave
+
+
+class _Space:
+    """What each disk holds in each wave: what it held before, and the copies that come in it; deletions count from the next wave."""
+
+    def __init__(self, disks: Disks) -> None:
+        self._disks = disks
+        self._limited = set(np.flatnonzero(np.isfinite(disks.most)).tolist())
+        self._held = np.zeros((64, len(disks.most)))
+        self._opened = 0
+        self._end = disks.used.tolist()  # after the last wave
+
+    def has_room(self, p: int, gains: Collection[int]) -> bool:
+        """Whether the targets have room in a wave after all that there are."""
+        copied = self._disks.copied[p]
+        return all(self._end[b] + copied <= self._disks.most[b] for b in gains if b in self._limited)
+
+    def fits(self, p: int, gains: Collection[int], first: int, opened: int) -> NDArray[np.bool_]:
+        """In which waves the targets have room, then and in every later one."""
+        found = np.ones(opened - first, dtype=np.bool_)
+        for b in gains:
+            if b in self._limited:
+                later = np.maximum.accumulate(self._held[first:opened, b][::-1])[::-1]
+                found &= later + self._disks.copied[p] <= self._disks.most[b]
+        return found
+
+    def take(self, p: int, gains: Collection[int], loses: Mapping[int, int], wave: int) -> None:
+        """Copy in this wave, and delete the replicas of these brokers and slots at its end."""
+        while wave >= self._opened:
+            if self._opened == len(self._held):
+                self._held = np.pad(self._held, ((0, self._opened), (0, 0)))
+            self._held[self._opened] = self._end
+            self._opened += 1
+        for b in gains:
+            self._held[wave : self._opened, b] += self._disks.copied[p]
+            self._end[b] += float(self._disks.copied[p])
+        for b, slot in loses.items():
+            self._held[wave + 1 : self._opened, b] -= self._disks.stored[p, slot]
+            self._end[b] -= float(self._disks.stored[p, slot])
 
 
 def net_imbalance(counts: Iterable[int]) -> int:
@@ -157,23 +249,30 @@ _ORDER = {reason: place for place, reason in enumerate((BY_DEATH, BY_RACK, BY_FA
 class _State(Held):
     """The steps of a plan."""
 
-    def __init__(self, cluster: Cluster, asked: Asked, thresholds: Thresholds) -> None:
+    def __init__(self, cluster: Cluster, asked: Asked, thresholds: Thresholds, disks: Disks) -> None:
         self.asked = asked
+        self.blocked: list[Blocked] = []
         factors = [asked.replication_factor.get(topic, 0) for topic in cluster.topics]
         mine = np.array([not asked.topics or topic in asked.topics for topic in cluster.topics], dtype=np.bool_)[cluster.topic]
         # Without a live leader there is nothing to copy from.
         led = (cluster.leader >= 0) & cluster.live[cluster.leader]
         open = cluster.live & ~np.isin(cluster.broker_ids, sorted(asked.drained))
-        super().__init__(cluster, open, mine & led, max([cluster.replicas.shape[1], *factors]), thresholds)
+        self.unled = mine & ~led
+        super().__init__(cluster, open, mine & led, max([cluster.replicas.shape[1], *factors]), thresholds, disks)
 
     # ------------------------------------------------------------ what is asked, and what is hard
     def change_factors(self) -> None:
         for name, factor in sorted(self.asked.replication_factor.items()):
-            of_topic = np.flatnonzero((self.cluster.topic == self.cluster.topics.index(name)) & self.mine)
-            for p in of_topic.tolist():
+            of_topic = self.cluster.topic == self.cluster.topics.index(name)
+            for p in np.flatnonzero(of_topic & self.unled).tolist():
+                if different := abs(factor - int((self.replicas[p] >= 0).sum())):
+                    self.blocked.append(Blocked(p, BY_FACTOR, different, NO_LEADER))
+            for p in np.flatnonzero(of_topic & self.mine).tolist():
                 while (held := int((self.replicas[p] >= 0).sum())) < factor:
-                    target = self.best(p, None, self.targets(p, None))
+                    targets = self.targets(p, None, must=True)
+                    target = self.best(p, None, targets)
                     if target is None:
+                        self.blocked.append(Blocked(p, BY_FACTOR, factor - held, NO_DISK if targets.any() else NO_BROKER))
                         break
                     self.put(p, held, target, BY_FACTOR)
                 while (held := int((self.replicas[p] >= 0).sum())) > factor:
@@ -194,21 +293,37 @@ class _State(Held):
         self.reorder(p, [*(b for b in self.replicas[p] if b >= 0), *(-1 for b in self.replicas[p] if b < 0)])
 
     def leave_dead_brokers(self) -> None:
-        gone = (self.replicas >= 0) & ~self.open[self.replicas] & self.mine[:, None]
-        for p, slot in np.argwhere(gone).tolist():
-            target = self.best(p, slot, self.targets(p, slot))
+        gone = (self.replicas >= 0) & ~self.open[self.replicas]
+        stuck = {(p, NO_LEADER): count for p, count in enumerate((gone & self.unled[:, None]).sum(axis=1).tolist()) if count}
+        for p, slot in np.argwhere(gone & self.mine[:, None]).tolist():
+            targets = self.targets(p, slot, must=True)
+            target = self.best(p, slot, targets)
             if target is not None:
                 self.put(p, slot, target, BY_DEATH)
+            else:
+                key = p, NO_DISK if targets.any() else NO_BROKER
+                stuck[key] = stuck.get(key, 0) + 1
+        self.blocked += [Blocked(p, BY_DEATH, count, obstacle) for (p, obstacle), count in stuck.items()]
 
     def leave_shared_racks(self) -> None:
         racks = np.where(self.replicas >= 0, self.cluster.racks[self.replicas], -1)
         for p in np.flatnonzero(shares_rack(racks) & self.mine).tolist():
             for _ in range(racks.shape[1]):
                 slot = self.crowded(p)
-                target = None if slot is None else self.best(p, slot, self.targets(p, slot))
-                if slot is None or target is None:
+                if slot is None:
+                    break
+                targets = self.targets(p, slot)
+                target = self.best(p, slot, targets)
+                if target is None:
+                    if targets.any():
+                        self.blocked.append(Blocked(p, BY_RACK, 1, NO_DISK))
                     break
                 self.put(p, slot, target, BY_RACK)
+        if self.asked.topics:  # to be rack-safe is what is asked of these
+            racks = np.where(self.replicas >= 0, self.cluster.racks[self.replicas], -1)
+            replicas = (self.replicas >= 0).sum(axis=1)
+            for p in np.flatnonzero(shares_rack(racks) & self.mine & (replicas > len(self.open_racks))).tolist():
+                self.blocked.append(Blocked(p, BY_RACK, int(replicas[p]) - len(self.open_racks), NO_RACK))
 
     def crowded(self, p: int) -> int | None:
         """The replica that should leave its rack: of the rack with the most, if another could have two fewer; the leader last."""
@@ -478,6 +593,18 @@ class _State(Held):
                 self.put(int(back_ps[back]), int(back_slots[back]), one, BY_DISKS)
                 return True
         return False
+
+
+# The steps after what is asked and what dead brokers and shared racks ask for, in their order.
+BALANCING: dict[str, Callable[[_State], None]] = {
+    "capacity": _State.within_capacity,
+    "network and cpu capacity": _State.within_rates,
+    "replicas": _State.even_replicas,
+    "topic replicas": _State.even_topics,
+    "leaders": _State.even_leaders,
+    "disks": _State.even_disks,
+    "network and cpu": load_balance.even_loads,
+}
 
 
 def _new(before: Ints, after: Ints) -> NDArray[np.bool_]:

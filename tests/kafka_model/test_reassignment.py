@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kafka_model import goal, load_balance
+from kafka_model import goal, load_balance, reassignment
 from kafka_model.goal import Thresholds, count_limits
 from kafka_model.goal_array import Cluster, judged
-from kafka_model.reassignment import Asked, Bounds, Plan, net_imbalance, plan, waves
+from kafka_model.held import Disks
+from kafka_model.reassignment import Asked, Bounds, Plan, net_imbalance, plan, schedule, waves
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
 RACKS = {1: "a", 2: "b", 3: "c"}
@@ -174,6 +175,88 @@ def made_up(request: pytest.FixtureRequest) -> tuple[Cluster, list, dict]:
         disk_capacity=capacity,
     )
     return cluster, case["partitions"], case
+
+
+GIB = 2.0**30
+
+
+def in_wrong_racks(partitions: int, size: float) -> Cluster:
+    """Two racks of two brokers with disks of 100 GiB; every partition has both replicas in one rack."""
+    rows = [("t", n, (1, 2) if n % 2 else (3, 4), 1 if n % 2 else 3, size) for n in range(partitions)]
+    return Cluster.of({1: "a", 2: "a", 3: "b", 4: "b"}, rows, disk_capacity=dict.fromkeys(range(1, 5), 100 * GIB))
+
+
+def overfull(made: Plan, wave: np.ndarray, limit: float) -> list[tuple[int, int]]:
+    """Play the waves with dictionaries: (wave, broker) where a broker that gains a replica holds more than `limit` of its capacity."""
+    ids = made.cluster.broker_ids.tolist()
+    sizes = made.cluster.size.tolist()
+    capacity = dict(zip(ids, made.cluster.disk_capacity.tolist(), strict=True))
+    before = [[ids[b] for b in row if b >= 0] for row in made.cluster.replicas.tolist()]
+    disk = dict.fromkeys(ids, 0.0)
+    for row, size in zip(before, sizes, strict=True):
+        for id in row:
+            disk[id] += size
+    already = {id for id in ids if disk[id] > capacity[id] * limit}
+    found = []
+    moves = dict(zip(made.changed.tolist(), wave.tolist(), strict=True))
+    for number in sorted(set(moves.values())):
+        after = [(p, held(made)[p]) for p, of in moves.items() if of == number]
+        targets = set()
+        for p, row in after:
+            for id in set(row) - set(before[p]):
+                disk[id] += sizes[p]
+                targets.add(id)
+        found += [(number, id) for id in sorted(targets) if disk[id] > capacity[id] * limit + 1e-6 or id in already]
+        for p, row in after:
+            for id in set(before[p]) - set(row):
+                disk[id] -= sizes[p]
+    return found
+
+
+def test_no_wave_fills_a_disk_with_old_and_new_copies() -> None:
+    cluster = in_wrong_racks(156, GIB)  # 78 on each broker
+    made, wave = schedule(plan(cluster, disks=Disks.of(cluster, 0.9)), Bounds(), Disks.of(cluster, 0.9))
+    assert overfull(made, wave, 0.9) == []
+    assert made.blocked == ()
+    assert all({1, 2} & set(row) and {3, 4} & set(row) for row in held(made))
+    assert max(wave) > 1  # later waves use the space that earlier ones have freed
+
+
+def test_what_no_order_of_moves_can_place_is_blocked_with_its_reason() -> None:
+    cluster = in_wrong_racks(4, 39 * GIB)
+    disks = Disks.of(cluster, 0.9)
+    made, wave = schedule(plan(cluster, disks=disks), Bounds(), disks)
+    assert (made.added.sum(), len(wave)) == (0, 0)
+    assert {(each.partition, each.step) for each in made.blocked} == {(p, "shared rack") for p in range(4)}
+    assert {each.obstacle for each in made.blocked} <= {reassignment.NO_DISK, reassignment.NO_WAVE}
+
+
+def test_a_broker_over_its_limit_only_loses_data() -> None:
+    capacity = {1: 100.0, 2: 100.0, 3: 100.0}
+    cluster = Cluster.of(dict.fromkeys(capacity, "a"), [("t", n, (1,), 1, 31.0) for n in range(3)] + [("u", 0, (2,), 2, 1.0)],
+                         disk_capacity=capacity)  # fmt: skip
+    disks = Disks.of(cluster, 0.9)
+    for drained in (frozenset({2}), frozenset({2, 3})):
+        made, wave = schedule(plan(cluster, Asked(drained), disks=disks), Bounds(), disks)
+        assert overfull(made, wave, 0.9) == []
+    assert held(made)[3] == [2]
+    assert [(each.step, each.replicas, each.obstacle) for each in made.blocked] == [("dead or drained broker", 1, reassignment.NO_DISK)]
+
+
+@pytest.mark.parametrize("limit", [0.5, 0.8, 0.9])
+def test_no_wave_of_any_made_up_plan_fills_a_disk(made_up: tuple[Cluster, list, dict], limit: float) -> None:
+    cluster, _, _ = made_up
+    rng = random.Random(int(cluster.size.sum()))
+    at = cluster.replicas[cluster.replicas >= 0]
+    stored = np.bincount(at, np.repeat(cluster.size, (cluster.replicas >= 0).sum(axis=1)), len(cluster.broker_ids))
+    for tightness in (0.4, 0.7, 0.88):  # the mean broker is so full
+        capacity = np.full(len(stored), max(float(stored.mean()) / tightness, 1.0))
+        tight = replace(cluster, disk_capacity=capacity)
+        drained = frozenset(rng.sample(tight.broker_ids.tolist(), len(stored) > 3))
+        disks = Disks.of(tight, limit)
+        made, wave = schedule(plan(tight, Asked(drained), disks=disks), Bounds(moves_per_broker=5), disks)
+        assert overfull(made, wave, limit) == []
+        assert (wave > 0).sum() == (made.added[made.changed] > 0).sum()
 
 
 def test_every_plan_keeps_replicas_apart_and_takes_nothing_from_a_hard_goal(made_up: tuple[Cluster, list, dict]) -> None:
