@@ -4,12 +4,13 @@
 Fill in the form: the cluster, and what else is wanted, such as a broker to drain. The answer is in the **Topology report** tab of the run's
 page: what moves in which wave, and each goal of Cruise Control, each failure and each rule before and after. Beside the page lie the files
 for `kafka-reassign-partitions` (a wave each, and what undoes it) and `kafka-leader-election`, and `commands.txt`: what to run, throttled.
-The plan is kept as rows of `plan`, `plan_move`, `plan_wave`, `plan_goal`, `plan_scenario` and `plan_rule`, under the run's id. It reads a
-published night, changes none of its rows, and executes nothing.
+The plan is kept as rows of `plan`, `plan_move`, `plan_wave`, `plan_goal`, `plan_scenario`, `plan_blocked` and `plan_rule`, under the run's id.
+It reads a published night, changes none of its rows, and executes nothing.
 
 #### When the task is red
-The tab, and the last line of the log, say why: most often a cluster, broker or topic that the snapshot does not know. Trigger a new run
-with what it does know.
+The tab and the last line of the log state the reason. If a part of what was asked cannot be done, the tab shows the plan for the rest, and its
+first line what is missing; the files for Kafka's tools are there only if nothing gets worse. A plan that makes the cluster worse is refused.
+Otherwise the snapshot most often does not have the cluster, broker or topic that the form names: trigger a new run with one that it has.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def question(form: Mapping[str, Any]) -> list[str]:
     bounds = {"--wave-gib": "wave_gib", "--moves-per-broker": "moves_per_broker", "--network-share": "network_share"}
     bounded = [word for option, field in bounds.items() for word in (option, str(form[field]))]
     asked = [f"--{'' if form[name] else 'no-'}{name}" for name in ("balance", "rules")]
-    return [*options(form, _LINES), *asked, *bounded]
+    limited = [] if form["disk_limit"] is None else ["--disk-limit", str(form["disk_limit"])]
+    return [*options(form, _LINES), *asked, *bounded, *limited]
 
 
 with DAG(
@@ -62,6 +64,14 @@ with DAG(
             maximum=1,
             title="Network share",
             description="Part of a broker's network that may be in use while it copies: sets the throttle.",
+        ),
+        disk_limit=Param(
+            None,
+            type=["null", "number"],
+            minimum=0.01,
+            maximum=1,
+            title="Disk limit",
+            description="Part of a broker's disk that may be in use while it gets replicas, old and new copies together. Empty: as the limits have it.",
         ),
     ),
     **form("there is no plan; what is published stands as it was"),

@@ -29,6 +29,7 @@ class Limits:
     consumer_spread_most: int
     idle_members_most: int
     disk_used_share_most: float
+    plan_disk_share_most: float
     consumer_ratio_most: float
     avoidable_cross_rack_share_most: float
     group_topics_most: int

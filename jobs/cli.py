@@ -25,7 +25,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jobs import report as pages
-from jobs.errors import AuditError, IncompleteNight
+from jobs.errors import AuditError, IncompleteNight, NoSuchPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -227,6 +227,15 @@ def plan(
     network_share: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Part of a broker's network that may be in use while it copies: sets the throttle.")
     ] = 0.5,
+    disk_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            max=1.0,
+            help="Part of a broker's disk that may be in use while it gets replicas, old and new copies together.",
+            show_default="plan_disk_share_most of the limits",
+        ),
+    ] = None,
     rules: Annotated[
         bool, typer.Option(help="Judge every rule on the night after the plan: it takes as long as a night of the cluster.")
     ] = True,
@@ -236,29 +245,41 @@ def plan(
     limits: LimitsFile = None,
     report: Report = None,
 ) -> None:
-    """Plan the smallest reassignment that mends a published cluster, and write it for Kafka's own tools; nothing is executed."""
-    from jobs.plan import Question, answer, files
+    """Plan the smallest reassignment that mends a published cluster, and write it for Kafka's own tools; nothing is executed.
+
+    If a part of what is asked cannot be done, the first line states it, the plan for the rest is stored, and the exit code is 4; files for
+    Kafka's tools are then written only if nothing gets worse. A plan that makes the cluster worse is refused, also with exit code 4.
+    """
+    from jobs.plan import Question, answer, files, unfulfilled
     from jobs.views import DuckdbViews
 
     id = id or f"plan-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     brokers = {int(number): rack or None for number, _, rack in (_broker(text).partition(":") for text in add or ())}
     factors = {name: _factor(name, count) for name, count in _pairs(replication_factor).items()}
-    question = Question(id, cluster, drain or (), brokers, factors, topic or (), balance, wave_gib * 2**30, moves_per_broker, network_share)
+    question = Question(
+        id, cluster, drain or (), brokers, factors, topic or (), balance, wave_gib * 2**30, moves_per_broker, network_share, disk_limit
+    )
     place, allowed = _lake(lake), _limits(limits)
     with _telling(f"plan, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed, rules=rules)
-    connection = DuckdbViews(place)
-    parts = pages.plan(connection, found, id)
-    pages.show(parts)
+        connection = DuckdbViews(place)
+        parts = pages.plan(connection, found, id)
+        pages.show(parts)  # before the line with the time: what cannot be done comes first
+    written = []
     if folder := _pages(place, f"{found}/{id}", report):
         pictures = pages.plan_pictures(connection, found, id)
         pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={}, pictures=pictures)
         written = files(place, found, id, folder)
-        _say(
-            f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election lie in [bold]{folder}[/]. There:"
-        )
-        typer.echo(written[-1].read_text(), nl=False)
+        if written:
+            _say(
+                f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election are in [bold]{folder}[/]. There:"
+            )
+            typer.echo(written[-1].read_text(), nl=False)
+        else:
+            _say(f"The page is in [bold]{folder}[/]. No files for Kafka's tools are written.")
     _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{id}'\"[/]")
+    if missing := unfulfilled(place, found, question):
+        raise NoSuchPlan(f"plan {id} does not do all that was asked: {missing}")
 
 
 def _broker(text: str) -> str:

@@ -1,7 +1,7 @@
 """plan: the smallest reassignment of a published cluster that clears its broken goals, or that drains, adds or re-replicates as asked.
 
-The cluster's rows come to this process as arrays, kafka_model.reassignment decides, and after every wave kafka_model.failover plays each
-broker's death: a wave that left more partitions in danger than there were before is no plan. Nothing is executed: what to give Kafka's own
+The cluster's rows come to this process as arrays, and kafka_model.reassignment decides. A plan that makes something worse
+(jobs.plan_comparison) is tried again with fewer balancing steps, and refused if none is left. Nothing is executed: the input for Kafka's own
 tools is written as files.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,20 @@ import pyarrow.compute as pc
 from expectations.limits import Limits
 from jobs import planned_night
 from jobs.cluster_array import cluster_of
-from jobs.errors import AuditError
+from jobs.errors import AuditError, NoSuchPlan
 from jobs.lake import Lake
-from jobs.plan_failover import COUNTS, Failures, State
+from jobs.plan_comparison import Assessment, balancedness, breaches, worse
+from jobs.plan_failover import COUNTS, Failures, Matrix, State
+from jobs.plan_resources import disks, throttle
 from jobs.run import Night
 from jobs.tables import (
     BROKER,
     CLUSTER,
+    LOG_DIR,
     PARTITION,
     PARTITION_LOAD,
     PLAN,
+    PLAN_BLOCKED,
     PLAN_BROKER,
     PLAN_GOAL,
     PLAN_MOVE,
@@ -43,11 +48,12 @@ from jobs.tables import (
 )
 from jobs.what_if import published
 from kafka_model import goal, goal_array, reassignment
-from kafka_model.goal import DISK, Thresholds
-from kafka_model.reassignment import Asked, Bounds
+from kafka_model.goal import DISK, Thresholds, Verdict
+from kafka_model.held import Disks
+from kafka_model.reassignment import BALANCING, REQUIRED, Asked, Bounds
 
-READS = (CLUSTER, BROKER, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
-WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_RULE)
+READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
+WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_BLOCKED, PLAN_RULE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,12 @@ class Question:
     wave_bytes: float = 100.0 * 2**30
     moves_per_broker: int = 100
     network_share: float = 0.5
+    disk_limit: float | None = None  # None: as the limits have it
+
+    @property
+    def is_specific(self) -> bool:
+        """Whether it asks for brokers or replicas to come or go: the result may then be worse than the cluster is today."""
+        return bool(self.drain or self.add or self.replication_factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,7 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question, limits: Limi
     """
     night = Night(lake, published(lake, snapshot_id, question.cluster_id))
     rows = {table: night.of_cluster(table, question.cluster_id) for table in READS}
-    plan = planned(rows, question, limits.cruise_control)
+    plan = planned(rows, question, limits)
     judged = planned_night.rules(night, question.cluster_id, limits, plan.brokers, plan.settled) if rules else []
     for table, found in zip(WRITES, (*plan.tables, _table(PLAN_RULE, judged)), strict=True):
         lake.create(table)
@@ -95,10 +107,26 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question, limits: Limi
     return night.snapshot_id
 
 
+def unfulfilled(lake: Lake, snapshot_id: str, question: Question) -> str | None:
+    """What a stored plan leaves undone of what was asked; None: nothing."""
+    rows = lake.rows(PLAN, snapshot_id=snapshot_id, plan_id=question.id)
+    (found,) = (row["unfulfilled"] for row in rows if row["cluster_id"] == question.cluster_id)
+    return None if found is None else str(found)
+
+
 def files(lake: Lake, snapshot_id: str, plan_id: str, folder: Path) -> list[Path]:
-    """What Kafka's own tools take: a reassignment for each wave with what undoes it, and the preferred election that follows."""
-    moves = lake.rows(PLAN_MOVE, snapshot_id=snapshot_id, plan_id=plan_id)
+    """Write what Kafka's own tools take: a reassignment for each wave with what undoes it, and the preferred election that follows.
+
+    A plan that does only a part of what was asked and makes something worse gets none. Files of an earlier plan in the folder are deleted.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    for pattern in ("reassignment-*.json", "rollback-*.json", "preferred-election.json", "commands.txt"):
+        for old in folder.glob(pattern):
+            old.unlink()
+    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, plan_id=plan_id)
+    if plan["unfulfilled"] is not None and plan["worse"] is not None:
+        return []
+    moves = lake.rows(PLAN_MOVE, snapshot_id=snapshot_id, plan_id=plan_id)
     written = []
     for wave in sorted({move["wave"] for move in moves}):
         of_wave = [move for move in moves if move["wave"] == wave]
@@ -109,20 +137,21 @@ def files(lake: Lake, snapshot_id: str, plan_id: str, folder: Path) -> list[Path
     if led:
         entries = [{"topic": move["topic"], "partition": move["partition"]} for move in _sorted(led)]
         written.append(_write(folder / "preferred-election.json", {"partitions": entries}))
-    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, plan_id=plan_id)
     path = folder / "commands.txt"
     path.write_text("".join(f"{line}\n" for line in commands(plan, moves)), encoding="utf-8")
     return [*written, path]
 
 
 def commands(plan: Mapping[str, Any], moves: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What to run, in order, where the files lie: a wave at a time, throttled where the network's capacity is told."""
+    """The commands to run in the folder of the files, in order: a wave at a time, throttled where the network's capacity is known."""
     throttle, share = plan["throttle_bytes_per_s"], json.loads(plan["asked"])["network_share"]
-    lines = ["# A wave at a time: go on once --verify says that each reassignment is completed; it lifts the throttle too."]
+    lines = [] if plan["unfulfilled"] is None else [f"# NOT FULFILLED: {plan['unfulfilled']}"]
+    lines.append("# A wave at a time: go on once --verify reports that each reassignment is completed; it lifts the throttle too.")
     if throttle is None:
-        lines.append("# Without a throttle: not all network capacities are told.")
+        lines.append("# Without a throttle: not all network capacities are known.")
     elif throttle < 1:
         lines.append(f"# Without a throttle: broker {plan['throttle_broker_id']} is over {share:g} of its network already.")
+    lines += [f"# {line}" for line in unchecked(plan)]
     tool = "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT"
     for wave in sorted({move["wave"] for move in moves}):
         copied = sum(len(move["added_replicas"]) for move in moves if move["wave"] == wave)
@@ -135,6 +164,22 @@ def commands(plan: Mapping[str, Any], moves: Sequence[Mapping[str, Any]]) -> lis
     return lines
 
 
+def unchecked(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What the plan could not take into account, a sentence each."""
+    if ids := plan["disk_unknown_brokers"]:
+        yield f"The disk limit is not checked on brokers {_some(ids)}: their disk capacity is unknown."
+    if count := plan["size_unknown_partitions"]:
+        yield f"The disk limit does not count {count} partitions: their size is unknown."
+    if plan["throttle_bytes_per_s"] is not None and (ids := plan["load_unknown_brokers"]):
+        yield f"The throttle counts the load of brokers {_some(ids)} only as far as it is known."
+
+
+def _some(values: Sequence[object]) -> str:
+    """The first values, and how many there are if some are left out."""
+    shown = ", ".join(map(str, values[:10]))
+    return shown if len(values) <= 10 else f"{shown} and {len(values) - 10} more"
+
+
 def _write(path: Path, document: dict[str, Any]) -> Path:
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return path
@@ -144,67 +189,252 @@ def _sorted(moves: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(moves, key=lambda move: (move["topic"], move["partition"]))
 
 
-def planned(rows: Mapping[Table, pa.Table], question: Question, thresholds: Thresholds) -> Planned:
+@dataclass(frozen=True, slots=True)
+class _Today:
+    """A cluster as it is, and what a plan for it has to respect."""
+
+    cluster: goal_array.Cluster
+    thresholds: Thresholds
+    disks: Disks
+    bounds: Bounds
+    states: list[State]
+    failures: Failures
+    assessment: Assessment
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A plan in waves, and the cluster once it is done; of each changed partition its place, its wave and its state then."""
+
+    plan: reassignment.Plan
+    leader: goal_array.Ints
+    waves: dict[int, int]
+    states: dict[int, State]
+    assessment: Assessment
+
+
+def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) -> Planned:
     """The plan of a cluster with these rows of READS."""
+    thresholds = limits.cruise_control
     brokers = _brokers(rows, question)
     cluster = _cluster(rows, brokers)
-    if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
-        raise AuditError(f"cluster {question.cluster_id} has no topic {', '.join(unknown)}")
-    moving = sum(bool(row["adding_replicas"] or row["removing_replicas"]) for row in rows[PARTITION].to_pylist())
-    if moving:
-        raise AuditError(f"cluster {question.cluster_id} is reassigning {moving} partitions: let it end, take a snapshot, and plan on that")
-    asked = Asked(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
-    plan = reassignment.plan(cluster, asked, thresholds)
-    before = goal_array.judged(cluster, cluster.replicas, cluster.leader, thresholds)
-    first = plan.replicas[:, 0]
-    leader = np.where(cluster.live[first], first, cluster.leader)
-    after = goal_array.judged(cluster, plan.replicas, leader, thresholds)
-    wave = reassignment.waves(plan, Bounds(question.wave_bytes, question.moves_per_broker))
-    elected = np.flatnonzero((cluster.leader != leader) & (leader >= 0))
-    # A partition that its first replica does not lead takes an election alone: it is a move of nothing.
-    changed = np.union1d(plan.changed, elected)
-    wave_of = dict(zip(plan.changed.tolist(), wave.tolist(), strict=True))
-    sizes = cluster.loads[DISK] * 2.0**20
-    moves = [_move(plan, p, wave_of.get(p, 0), float(sizes[p])) for p in changed.tolist()]
+    _refuse_impossible(rows, question, brokers, cluster)
+    limit = limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
     failures, states = _failures(rows, brokers), _states(rows, cluster)
-    waves, settled = _waves(moves, changed.tolist(), states, failures)
-    scenarios = _scenarios(states, settled, failures)
-    throttle, slowest = _throttle(brokers, moves, question.network_share)
+    today = _Today(
+        cluster, thresholds, disks(rows, brokers, cluster, limit), Bounds(question.wave_bytes, question.moves_per_broker), states, failures,
+        _assessment(
+            goal_array.judged(cluster, cluster.replicas, cluster.leader, thresholds), thresholds, failures.matrix(states), states, math.inf
+        ),
+    )  # fmt: skip
+    outcome, left_out = _offered(today, question)
+    unfulfilled = _unfulfilled(outcome, today, question, left_out)
+    before, after = today.assessment, outcome.assessment
+    changed = sorted(outcome.states)
+    copied = np.where(np.isnan(cluster.loads[DISK]), math.nan, today.disks.copied)
+    moves = [_move(outcome.plan, p, outcome.waves[p], float(copied[p])) for p in changed]
+    waves = _waves(moves, changed, states, failures, outcome.states)
+    _fill_disks(waves, moves, changed, today, today.disks.most / limit)
+    limit_of_copying = throttle(brokers, cluster, moves, question.network_share)
     harmed_before = waves.pop(0)["harmed"]
-    stranded = (plan.replicas >= 0) & ~(cluster.live & ~np.isin(cluster.broker_ids, question.drain))[plan.replicas]
+    stranded = (outcome.plan.replicas >= 0) & ~_staying(cluster, question)[outcome.plan.replicas]
+    added = outcome.plan.added
     summary = {
         "asked": json.dumps({key: value for key, value in asdict(question).items() if key not in ("id", "cluster_id")}, sort_keys=True),
-        "changed_partitions": len(plan.changed),
-        "moved_replicas": int(plan.added.sum()),
-        "moved_bytes": _finite(float((plan.added * sizes)[plan.added > 0].sum())),
-        "leadership_changes": int((plan.added[plan.changed] == 0).sum()),
-        "elections": len(elected),
+        "unfulfilled": unfulfilled,
+        "worse": "; ".join(worse(after, before)) or None,
+        "left_out": left_out,
+        "score_before": before.score,
+        "score": after.score,
+        "changed_partitions": len(outcome.plan.changed),
+        "moved_replicas": int(added.sum()),
+        "moved_bytes": _finite(float((added * copied)[added > 0].sum())),
+        "leadership_changes": int((added[outcome.plan.changed] == 0).sum()),
+        "elections": int(((cluster.leader != outcome.leader) & (outcome.leader >= 0)).sum()),
         "waves": max((move["wave"] for move in moves), default=0),
         "least_moves": reassignment.net_imbalance(_counts(cluster)),
         "stranded_replicas": int(stranded.sum()),
-        "throttle_bytes_per_s": throttle,
+        "blocked_replicas": sum(each.replicas for each in outcome.plan.blocked),
+        "disk_limit": limit,
+        "disk_unknown_brokers": cluster.broker_ids[cluster.live & np.isinf(today.disks.most)].tolist(),
+        "size_unknown_partitions": int(np.isnan(cluster.loads[DISK]).sum()),
+        "throttle_bytes_per_s": limit_of_copying.bytes_per_s,
+        "throttle_broker_id": limit_of_copying.broker_id,
+        "throttle_load_source": limit_of_copying.source,
+        "load_unknown_brokers": list(limit_of_copying.unknown),
         "harmed_before": harmed_before,
         "harmed": waves[-1]["harmed"] if waves else harmed_before,
-        "throttle_broker_id": slowest,
     }
     goals = [
         {
             "goal": name,
             "hard": hard,
-            "verdict_before": before[name].verdict,
-            "verdict": after[name].verdict,
-            "breaches_before": _breaches(before[name]),
-            "breaches": _breaches(after[name]),
+            "verdict_before": before.verdicts[name].verdict,
+            "verdict": after.verdicts[name].verdict,
+            "breaches_before": breaches(before.verdicts[name]),
+            "breaches": breaches(after.verdicts[name]),
         }
         for name, hard in goal.GOALS.items()
     ]
-    found = ([summary], moves, waves, goals, _carried(plan, leader, sizes), scenarios)
-    done = sorted(zip(moves, settled.values(), strict=True), key=lambda each: (each[0]["wave"], each[0]["topic"], each[0]["partition"]))
+    scenarios, blocked = _scenarios(before.failures, after.failures), list(_blocked(outcome.plan))
+    found = ([summary], moves, waves, goals, _carried(outcome, copied), scenarios, blocked)
+    done = sorted(
+        zip(moves, (outcome.states[p] for p in changed), strict=True),
+        key=lambda each: (each[0]["wave"], each[0]["topic"], each[0]["partition"]),
+    )
     return Planned(
         tuple(_table(of, rows) for of, rows in zip(WRITES[:-1], found, strict=True)),
         brokers,
         {(move["topic"], move["partition"]): state for move, state in done},
     )
+
+
+def _offered(today: _Today, question: Question) -> tuple[_Outcome, str | None]:
+    """The plan with the most balancing steps that makes nothing worse, and which steps were left out and why.
+
+    The baseline is the cluster as it is; where brokers or replicas are to come or go, it is the plan that does only that.
+    """
+    steps = list(BALANCING) if question.balance and not question.topics else []
+    whole = _outcome(today, question, len(steps))
+    if not question.is_specific and not worse(whole.assessment, today.assessment):
+        return whole, None
+    least = _outcome(today, question, 0) if steps else whole
+    baseline = least.assessment if question.is_specific else today.assessment
+
+    def reasons(outcome: _Outcome) -> list[str]:
+        return worse(outcome.assessment, baseline, least.assessment)
+
+    if not (found := reasons(whole)):
+        return whole, None
+    why = "; ".join(found[:2])
+    for at in range(len(steps) - 1, 0, -1):
+        outcome = _outcome(today, question, at)
+        if outcome.states and not reasons(outcome):
+            return outcome, f"balancing of {', '.join(steps[at:])}: {why}"
+    if question.is_specific or (least.states and not reasons(least)):
+        return least, f"all balancing: {why}"
+    outcome = _outcome(today, question, 0, elect=False)
+    if outcome.states and not reasons(outcome):
+        return outcome, f"all balancing and preferred elections: {why}"
+    raise NoSuchPlan(f"cluster {question.cluster_id} has no plan that makes nothing worse: {why}")
+
+
+def _outcome(today: _Today, question: Question, balancing: int, *, elect: bool = True) -> _Outcome:
+    """The plan with so many of the balancing steps; without `elect` a partition that gets no other replicas keeps its leader."""
+    cluster, thresholds = today.cluster, today.thresholds
+    asked = Asked(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
+    plan = reassignment.plan(cluster, asked, thresholds, today.disks, balancing=balancing)
+    plan, wave = reassignment.schedule(plan, today.bounds, today.disks)
+    first = plan.replicas[:, 0]
+    elected = cluster.live[first]
+    if not elect:
+        elected = elected & np.isin(np.arange(len(first)), plan.changed)
+    leader = np.where(elected, first, cluster.leader)
+    # A partition that its first replica does not lead takes an election alone: it is a move of nothing.
+    changed = np.union1d(plan.changed, np.flatnonzero((cluster.leader != leader) & (leader >= 0)))
+    waves = dict(zip(plan.changed.tolist(), wave.tolist(), strict=True))
+    ids = cluster.broker_ids
+    states = {
+        p: _settled(today.states[p], ids[plan.replicas[p][plan.replicas[p] >= 0]].tolist(), today.failures.live) for p in changed.tolist()
+    }
+    matrix = today.assessment.failures.copy()
+    for p, state in states.items():
+        matrix.add(today.states[p], -1)
+        matrix.add(state)
+    then = [states.get(p, state) for p, state in enumerate(today.states)]
+    verdicts = goal_array.judged(cluster, plan.replicas, leader, thresholds)
+    blocked = sum(each.replicas for each in plan.blocked if each.step in REQUIRED)
+    assessment = _assessment(verdicts, thresholds, matrix, then, blocked)
+    return _Outcome(plan, leader, {p: waves.get(p, 0) for p in states}, states, assessment)
+
+
+def _assessment(
+    verdicts: Mapping[str, Verdict], thresholds: Thresholds, matrix: Matrix, states: Sequence[State], blocked: float
+) -> Assessment:
+    refusing = sum(state.leader is not None and len(state.isr) < state.min_insync_replicas for state in states)
+    return Assessment(balancedness(verdicts, thresholds), verdicts, matrix, refusing, blocked)
+
+
+def _staying(cluster: goal_array.Cluster, question: Question) -> np.ndarray:
+    """The brokers that may hold replicas once the plan is done."""
+    return np.asarray(cluster.live & ~np.isin(cluster.broker_ids, question.drain))
+
+
+def _refuse_impossible(
+    rows: Mapping[Table, pa.Table], question: Question, brokers: Sequence[dict[str, Any]], cluster: goal_array.Cluster
+) -> None:
+    if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
+        raise AuditError(f"cluster {question.cluster_id} has no topic {', '.join(unknown)}")
+    staying = int(_staying(cluster, question).sum())
+    if high := {topic: factor for topic, factor in question.replication_factor.items() if factor > staying}:
+        topic, factor = next(iter(high.items()))
+        raise AuditError(
+            f"--replication-factor {topic}={factor}: cluster {question.cluster_id} would have {staying} live brokers: "
+            f"ask for {staying} or fewer, or --add brokers"
+        )
+    racks = sorted({row["rack"] for row in brokers if row["live"] and row["rack"] is not None and row["broker_id"] not in question.add})
+    if bare := [id for id, rack in sorted(question.add.items()) if rack is None] if racks else []:
+        raise AuditError(
+            f"--add {bare[0]}: the brokers of cluster {question.cluster_id} have racks: type --add {bare[0]}:RACK, "
+            f"with one of {', '.join(racks)} or a new one"
+        )
+    moving = sum(bool(row["adding_replicas"] or row["removing_replicas"]) for row in rows[PARTITION].to_pylist())
+    if moving:
+        raise AuditError(f"cluster {question.cluster_id} is reassigning {moving} partitions: let it end, take a snapshot, and plan on that")
+
+
+def _unfulfilled(outcome: _Outcome, today: _Today, question: Question, left_out: str | None) -> str | None:
+    """What was asked for and is not done, with the reasons; None: all of it is done."""
+    return "; ".join(_gaps(outcome, today, question, left_out)) or None
+
+
+def _gaps(outcome: _Outcome, today: _Today, question: Question, left_out: str | None) -> Iterator[str]:
+    cluster, replicas = today.cluster, outcome.plan.replicas
+    obstacles = {each.partition: each.obstacle for each in outcome.plan.blocked}
+    mine = np.array([not question.topics or topic in question.topics for topic in cluster.topics], dtype=np.bool_)[cluster.topic]
+    for id in question.drain:
+        stays = (cluster.broker_ids[replicas] == id) & (replicas >= 0) & mine[:, None]
+        if count := int(stays.sum()):
+            yield f"broker {id} cannot be drained: {count} replicas stay on it ({_why(cluster, stays.any(axis=1), obstacles)})"
+    for topic, factor in question.replication_factor.items():
+        short = (cluster.topic == cluster.topics.index(topic)) & ((replicas >= 0).sum(axis=1) != factor) & mine
+        if count := int(short.sum()):
+            yield f"topic {topic} cannot have {factor} replicas: {count} partitions do not ({_why(cluster, short, obstacles)})"
+    if question.balance and not question.topics:
+        short_of = {breach.broker_id for breach in outcome.assessment.verdicts["ReplicaDistributionGoal"].breaches}
+        for id in question.add:
+            if id in short_of and not (cluster.broker_ids[replicas[replicas >= 0]] == id).any():
+                yield f"broker {id} gets no replica ({left_out or 'racks, disk limits and hard goals allow no move to it'})"
+    asked = set(question.topics) & set(cluster.topics)
+    blocked = np.isin(np.arange(len(cluster.topic)), list(obstacles))
+    if asked and (count := int((blocked & mine).sum())):
+        yield f"{count} partitions of {_some(sorted(asked))} cannot be mended ({_why(cluster, blocked & mine, obstacles)})"
+    if obstacles and not outcome.states and not (asked or question.is_specific):
+        yield f"nothing can be moved: {len(obstacles)} partitions cannot be mended ({_why(cluster, blocked, obstacles)})"
+
+
+def _why(cluster: goal_array.Cluster, partitions: np.ndarray, obstacles: Mapping[int, str]) -> str:
+    """Why these partitions cannot be moved, the most frequent reason first, and an example."""
+    places = np.flatnonzero(partitions).tolist()
+    counts = Counter(obstacles.get(p, "no step moves it") for p in places)
+    reasons = ", ".join(f"{count}: {obstacle}" for obstacle, count in counts.most_common())
+    return f"{reasons}; such as {cluster.topics[cluster.topic[places[0]]]}-{cluster.partition[places[0]]}"
+
+
+def _blocked(plan: reassignment.Plan) -> Iterator[dict[str, Any]]:
+    """The replicas that should move, or be added, and cannot."""
+    cluster = plan.cluster
+    for each in plan.blocked:
+        p = each.partition
+        held = cluster.replicas[p][cluster.replicas[p] >= 0]
+        yield {
+            "topic": cluster.topics[cluster.topic[p]],
+            "partition": int(cluster.partition[p]),
+            "reason": each.step,
+            "blocked_replicas": each.replicas,
+            "replicas": cluster.broker_ids[held].tolist(),
+            "obstacle": each.obstacle,
+        }
 
 
 def _brokers(rows: Mapping[Table, pa.Table], question: Question) -> list[dict[str, Any]]:
@@ -238,9 +468,9 @@ def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) 
     return cluster_of(brokers, partitions)
 
 
-def _carried(plan: reassignment.Plan, leader: np.ndarray, sizes: np.ndarray) -> list[dict[str, Any]]:
+def _carried(outcome: _Outcome, sizes: np.ndarray) -> list[dict[str, Any]]:
     """What each broker carries, before and after."""
-    cluster = plan.cluster
+    plan, leader, cluster = outcome.plan, outcome.leader, outcome.plan.cluster
     columns: dict[str, list[Any]] = {"broker_id": cluster.broker_ids.tolist()}
     for suffix, replicas, leaders in (("_before", cluster.replicas, cluster.leader), ("", plan.replicas, leader)):
         of, _ = np.nonzero(replicas >= 0)
@@ -250,25 +480,6 @@ def _carried(plan: reassignment.Plan, leader: np.ndarray, sizes: np.ndarray) -> 
         stored = np.bincount(at, weights=sizes[of], minlength=len(cluster.broker_ids))
         columns[f"size_bytes{suffix}"] = [_finite(float(size)) for size in stored]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _throttle(brokers: Sequence[dict[str, Any]], moves: Sequence[dict[str, Any]], share: float) -> tuple[float | None, int | None]:
-    """What copying may take of each link so that it stays under its share, and the broker that allows the least; 0: it is over it already.
-
-    Leaders send and new replicas receive. What a link carries now counts where it is told.
-    """
-    copied = [move for move in moves if move["added_replicas"]]
-    busy = {"out": {move["leader_before"] for move in copied}, "in": {id for move in copied for id in move["added_replicas"]}}
-    room = []
-    for row in brokers:
-        for way, ids in busy.items():
-            if row["live"] and (row["broker_id"] in ids or not copied):
-                capacity = row[f"network_{way}_capacity_bytes_per_s"]
-                if capacity is None:
-                    return None, None
-                used = row.get(f"network_{way}_bytes_per_s") or 0.0
-                room.append((max(share * capacity - used, 0.0), row["broker_id"]))
-    return min(room, default=(None, None))
 
 
 def _counts(cluster: goal_array.Cluster) -> list[int]:
@@ -334,15 +545,12 @@ def _settled(state: State, replicas: Sequence[int], live: frozenset[int]) -> Sta
 
 
 def _waves(
-    moves: Sequence[dict[str, Any]], changed: Sequence[int], states: Sequence[State], failures: Failures
-) -> tuple[list[dict[str, Any]], dict[int, State]]:
-    """Each wave, after one that stands for the cluster as it is: what it moves, and how many partitions a single death then harms; and
-    the partitions as they are at the end.
-    """
+    moves: Sequence[dict[str, Any]], changed: Sequence[int], states: Sequence[State], failures: Failures, after: Mapping[int, State]
+) -> list[dict[str, Any]]:
+    """Each wave, after one that stands for the cluster as it is: what it moves, and how many partitions a single death then harms."""
     harmed = [failures.harms(state) for state in states]
     count = sum(harmed)
     found = [{"harmed": count}]
-    after = {p: _settled(states[p], move["replicas"], failures.live) for p, move in zip(changed, moves, strict=True)}
     for wave in sorted({move["wave"] for move in moves}):
         of_wave = [(p, move) for p, move in zip(changed, moves, strict=True) if move["wave"] == wave]
         busy: dict[int, int] = {}
@@ -361,28 +569,37 @@ def _waves(
                 "harmed": count,
             }
         )
-    return found, after
-
-
-def _scenarios(states: Sequence[State], after: Mapping[int, State], failures: Failures) -> list[dict[str, Any]]:
-    """What each failure does before and after."""
-    then = failures.matrix(states)
-    before = {id: (kind, brokers, list(counts)) for id, (kind, brokers, counts) in then.rows().items()}
-    for p, state in after.items():
-        then.add(states[p], -1)
-        then.add(state)
-    none = [0] * len(COUNTS)
-    found = []
-    for id, (kind, brokers, counts) in then.rows().items():
-        was = before[id][2] if id in before else none
-        outcome = {name: (one, other) for name, one, other in zip(COUNTS, was, counts, strict=True)}
-        columns = {column: value for name, (one, other) in outcome.items() for column, value in ((f"{name}_before", one), (name, other))}
-        found.append({"scenario_id": id, "kind": kind, "brokers": brokers, **columns})
     return found
 
 
-def _breaches(verdict: goal.Verdict) -> int:
-    return len(verdict.breaches) + (verdict.count or 0)
+def _fill_disks(
+    waves: Sequence[dict[str, Any]], moves: Sequence[dict[str, Any]], changed: Sequence[int], today: _Today, capacity: goal_array.Floats
+) -> None:
+    """Add to each wave its fullest target: what that disk holds with old and new copies together."""
+    place = {id: at for at, id in enumerate(today.cluster.broker_ids.tolist())}
+    used = today.disks.used.copy()
+    for wave in waves:
+        of_wave = [(p, move) for p, move in zip(changed, moves, strict=True) if move["wave"] == wave.get("wave")]
+        for p, move in of_wave:
+            for id in move["added_replicas"]:
+                used[place[id]] += today.disks.copied[p]
+        targets = sorted({place[id] for _, move in of_wave for id in move["added_replicas"]})
+        shares = [(float(used[b] / capacity[b]), int(today.cluster.broker_ids[b])) for b in targets if 0 < capacity[b] < math.inf]
+        wave["fullest_target_share"], wave["fullest_target_id"] = max(shares, default=(None, None))
+        for p, move in of_wave:
+            for id in move["removed_replicas"]:
+                slot = int(np.flatnonzero(today.cluster.replicas[p] == place[id])[0])
+                used[place[id]] -= today.disks.stored[p, slot]
+
+
+def _scenarios(before: Matrix, after: Matrix) -> list[dict[str, Any]]:
+    """What each failure does before and after."""
+    found = []
+    for row in before.beside(after):
+        outcome = {name: (one, other) for name, one, other in zip(COUNTS, row.before, row.after, strict=True)}
+        columns = {column: value for name, (one, other) in outcome.items() for column, value in ((f"{name}_before", one), (name, other))}
+        found.append({"scenario_id": row.scenario_id, "kind": row.kind, "brokers": row.brokers, **columns})
+    return found
 
 
 def _finite(value: float) -> float | None:

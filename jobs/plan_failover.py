@@ -133,6 +133,16 @@ class Failures:
         return pair in self._silencing
 
 
+class Compared(NamedTuple):
+    """A failure, and each of COUNTS before and after a plan."""
+
+    scenario_id: str
+    kind: str
+    brokers: list[int]
+    before: list[int]
+    after: list[int]
+
+
 class Matrix:
     """The counts of each failure, to which partitions are added, or taken away."""
 
@@ -154,16 +164,20 @@ class Matrix:
         other._pair = {pair: list(counts) for pair, counts in self._pair.items()}
         return other
 
-    def rows(self) -> dict[str, tuple[str, list[int], list[int]]]:
-        """Of each failure its kind, its brokers and its counts; of pairs, those that share a partition, or did."""
-        found = {id: (of.kind, list(of.brokers), self._single[id]) for id, of in self._failures.of.items()}
-        for pair, counts in sorted(self._pair.items()):
-            both = list(counts)
-            if not self._failures.is_silencing(pair):
-                for id in pair:
-                    _plus(both, self._single[f"broker {id}"], 1)
-            found[f"brokers {pair[0]}+{pair[1]}"] = ("pair", list(pair), both)
-        return found
+    def beside(self, after: Matrix, *, every_pair: bool = False) -> list[Compared]:
+        """Each failure before and after; of pairs, those that share a partition in either, or all."""
+        pairs = combinations(sorted(self._failures.live), 2) if every_pair else sorted(self._pair.keys() | after._pair.keys())
+        singles = [Compared(id, of.kind, list(of.brokers), self._single[id], after._single[id]) for id, of in self._failures.of.items()]
+        both = [Compared(f"brokers {pair[0]}+{pair[1]}", "pair", list(pair), self._of_pair(pair), after._of_pair(pair)) for pair in pairs]
+        return [*singles, *both]
+
+    def _of_pair(self, pair: tuple[int, int]) -> list[int]:
+        """What two brokers take together; without a shared partition, what each takes alone."""
+        both = list(self._pair.get(pair, [0] * len(COUNTS)))
+        if not self._failures.is_silencing(pair):
+            for id in pair:
+                _plus(both, self._single[f"broker {id}"], 1)
+        return both
 
 
 def _plus(sums: list[int], counts: Sequence[int], sign: int) -> None:

@@ -254,10 +254,14 @@ def _costs(said: Mapping[str, Any]) -> Iterator[str]:
 
 
 def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableType]:
-    """What a plan moves, in waves, and each goal, rule and failure before and after it."""
+    """What a plan moves, in waves, and each goal, rule and failure before and after it; first of all what it cannot do."""
+    from jobs.plan import unchecked
+
     ask, where = [snapshot_id, id], "WHERE snapshot_id = ? AND plan_id = ?"
     names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "least_moves",
-             "stranded_replicas", "throttle_bytes_per_s", "harmed_before", "harmed", "throttle_broker_id")  # fmt: skip
+             "blocked_replicas", "throttle_bytes_per_s", "harmed_before", "harmed", "throttle_broker_id", "throttle_load_source", "unfulfilled",
+             "worse", "left_out", "score_before", "score", "disk_limit", "disk_unknown_brokers", "size_unknown_partitions",
+             "load_unknown_brokers")  # fmt: skip
     row = connection.execute(f"SELECT {', '.join(names)} FROM plan {where}", ask).fetchone()
     said = dict(zip(names, row or (), strict=True))
     moved = "" if said["moved_bytes"] is None else f" ({said['moved_bytes'] / 2**30:.2f} GiB)"
@@ -267,16 +271,27 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
         f"{said['leadership_changes']} partitions change leadership alone, {said['elections']} need a preferred election. "
         f"To make counts equal to within one would take {said['least_moves']} moves. "
         + (
-            "No throttle: network capacities are not told. "
+            "No throttle: network capacities are unknown. "
             if throttle is None
-            else f"Throttle: {throttle:.0f} bytes/s, for broker {said['throttle_broker_id']}. "
+            else f"Throttle: {throttle:.0f} bytes/s, for broker {said['throttle_broker_id']} (its current load: {said['throttle_load_source']}). "
             if throttle >= 1
             else f"No throttle keeps broker {said['throttle_broker_id']} under the share asked for: it is over it already. "
         )
-        + f"Partitions that one broker's death harms: {said['harmed_before']} now, {said['harmed']} then."
-        + (f" {said['stranded_replicas']} replicas find no broker.\n" if said["stranded_replicas"] else "\n"),
+        + f"Disks are filled to at most {said['disk_limit']:g} of their capacity, old and new copies together. "
+        + f"Partitions that one broker's death harms: {said['harmed_before']} now, {said['harmed']} then. "
+        + f"Balancedness score: {said['score_before']:.1f} now, {said['score']:.1f} then."
+        + (f" {said['blocked_replicas']} replicas cannot be moved: see below.\n" if said["blocked_replicas"] else "\n"),
         "bold",
     )
+    warnings = []
+    if said["unfulfilled"] is not None:
+        withheld = "; the files are not written, because the part that can be done makes something worse" if said["worse"] else ""
+        warnings.append(Text(f"NOT FULFILLED: {said['unfulfilled']}{withheld}.\n", "bold red"))
+    if said["left_out"] is not None:
+        warnings.append(Text(f"Left out because it would make something worse: {said['left_out']}.\n", "yellow"))
+    if said["worse"] is not None:
+        warnings.append(Text(f"Worse than now: {said['worse']}.\n", "yellow"))
+    notes = [Text(f"{line}\n", "yellow") for line in unchecked(said)]
     goals = _rows(
         connection,
         "Cruise Control's goals",
@@ -288,9 +303,10 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
     waves = _rows(
         connection,
         "Waves (0: leadership alone)",
-        {name: "right" for name in ("wave", "partitions", "replicas copied", "GiB", "most on a broker", "harmed after it")},
+        {name: "right" for name in ("wave", "partitions", "replicas copied", "GiB", "most on a broker", "fullest disk", "harmed after it")},
         "SELECT CAST(wave AS VARCHAR), CAST(partitions AS VARCHAR), CAST(moved_replicas AS VARCHAR), "
-        "coalesce(format('{:.2f}', moved_bytes / 1073741824), 'not told'), CAST(moves_of_busiest_broker AS VARCHAR), CAST(harmed AS VARCHAR) "
+        "coalesce(format('{:.2f}', moved_bytes / 1073741824), 'not told'), CAST(moves_of_busiest_broker AS VARCHAR), "
+        "coalesce(format('{}: {:.0f}%', fullest_target_id, 100 * fullest_target_share), '-'), CAST(harmed AS VARCHAR) "
         f"FROM plan_wave {where} ORDER BY plan_wave.wave",
         ask,
     )
@@ -322,7 +338,15 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
         "AND (success_before IS DISTINCT FROM success OR broken_rows_before <> broken_rows) ORDER BY success, severity, suite, rule",
         ask,
     )
-    return [summary, goals, *(each for each in (rules, failures) if each.row_count), waves, moves]
+    blocked = _rows(
+        connection,
+        "What cannot be moved",
+        {"for": "left", "because": "left", "replicas": "right", "partitions": "right", "such as": "left"},
+        "SELECT reason, obstacle, CAST(sum(blocked_replicas) AS VARCHAR), CAST(count(*) AS VARCHAR), min(topic || '-' || partition) "
+        f"FROM plan_blocked {where} GROUP BY ALL ORDER BY sum(blocked_replicas) DESC, 1, 2",
+        ask,
+    )
+    return [*warnings, summary, *notes, goals, *(each for each in (blocked, rules, failures) if each.row_count), waves, moves]
 
 
 def plan_pictures(connection: DuckdbViews, snapshot_id: str, id: str) -> str:

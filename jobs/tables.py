@@ -832,6 +832,11 @@ PLAN = Table(
     f"""
     {_PLAN},
     asked STRING NOT NULL COMMENT 'as JSON',
+    unfulfilled STRING COMMENT 'what was asked for and cannot be done, with the reasons; null: the plan does all of it',
+    worse       STRING COMMENT 'what is worse after the plan than it is now; null: nothing',
+    left_out    STRING COMMENT 'the balancing that the plan leaves out, and what it would make worse; null: none',
+    score_before DOUBLE NOT NULL COMMENT 'balancedness score now: 100 less the weights of the default goals that are violated; goals without input count as satisfied, and dead brokers do not change it',
+    score        DOUBLE NOT NULL COMMENT 'balancedness score after the plan, computed as score_before',
     changed_partitions BIGINT NOT NULL,
     moved_replicas     BIGINT NOT NULL COMMENT 'copied to a broker that did not have them',
     moved_bytes        DOUBLE COMMENT 'null: sizes are not told of all that move',
@@ -840,10 +845,16 @@ PLAN = Table(
     waves              INT    NOT NULL COMMENT 'that move data',
     least_moves        BIGINT NOT NULL COMMENT 'that would make the counts of live brokers equal to within one (net imbalance)',
     stranded_replicas  BIGINT NOT NULL COMMENT 'left on dead or drained brokers, no broker being free to take them',
-    throttle_bytes_per_s DOUBLE COMMENT 'that keeps each link which copying uses under the share asked for, with what it carries now as far as told; 0: one is over it already; null: capacities not told',
+    blocked_replicas  BIGINT NOT NULL COMMENT 'replicas that should move, or be added, and cannot: the rows of plan_blocked, added up',
+    disk_limit DOUBLE NOT NULL COMMENT 'the part of its disk capacity that a broker which gets replicas may use during a wave, old and new copies together',
+    disk_unknown_brokers ARRAY<INT> NOT NULL COMMENT 'live brokers of unknown disk capacity, on which the disk limit is not checked',
+    size_unknown_partitions BIGINT NOT NULL COMMENT 'partitions of unknown size, which the disk limit does not count',
+    throttle_bytes_per_s DOUBLE COMMENT 'keeps each link that copying uses under the share asked for, with what the link carries now as far as it is known; 0: one link is over its share already; null: a network capacity is unknown',
     harmed_before BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR',
     harmed        BIGINT NOT NULL COMMENT 'after it',
-    throttle_broker_id INT COMMENT 'whose network allows the least; null: capacities not told'
+    throttle_broker_id INT COMMENT 'the broker whose link allows the least; null: a network capacity is unknown',
+    throttle_load_source STRING COMMENT 'where the current load of that link comes from: broker (network_*_bytes_per_s of broker), partition_load (the sum over its partitions), partition_load, incomplete (some partitions have no row), or unknown (counted as 0); null: no throttle',
+    load_unknown_brokers ARRAY<INT> NOT NULL COMMENT 'brokers that copy and whose current network load is unknown or incomplete'
 """,
     slice=("snapshot_id", "plan_id"),
 )
@@ -877,6 +888,8 @@ PLAN_WAVE = Table(
     moved_replicas BIGINT NOT NULL,
     moved_bytes    DOUBLE COMMENT 'null: not told of all',
     moves_of_busiest_broker BIGINT NOT NULL COMMENT 'replicas to or from it',
+    fullest_target_id    INT    COMMENT 'of the brokers that get a replica in this wave, the one with the fullest disk; null: none gets one, or no disk capacity is known',
+    fullest_target_share DOUBLE COMMENT 'the part of its disk capacity that fullest_target_id uses at most during the wave, old and new copies together',
     harmed BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR, once the wave is done'
 """,
     slice=("snapshot_id", "plan_id"),
@@ -933,6 +946,21 @@ PLAN_GOAL = Table(
     verdict        STRING NOT NULL,
     breaches_before BIGINT NOT NULL,
     breaches        BIGINT NOT NULL
+""",
+    slice=("snapshot_id", "plan_id"),
+)
+PLAN_BLOCKED = Table(
+    "plan_blocked",
+    "replicas of a partition that a plan should move, or add, and cannot",
+    ("snapshot_id", "cluster_id", "plan_id", "topic", "partition", "reason"),
+    f"""
+    {_PLAN},
+    topic     STRING NOT NULL,
+    partition INT    NOT NULL,
+    reason    STRING NOT NULL COMMENT 'the step that asks for the change, as in plan_move',
+    blocked_replicas BIGINT NOT NULL COMMENT 'replicas that should move, or be added',
+    replicas  ARRAY<INT> NOT NULL COMMENT 'the replicas of the partition now',
+    obstacle  STRING NOT NULL COMMENT 'why they cannot: no live leader, no free broker, too few racks, or the disk limit'
 """,
     slice=("snapshot_id", "plan_id"),
 )

@@ -74,14 +74,15 @@ class Held:
             weights = np.where(slot == 0, self.leader_weight[of, quantity], self.follower_weight[of, quantity])
             self.use[:, quantity] = np.bincount(at, weights=weights, minlength=brokers)
         self.count, self.bytes = self.use[:, REPLICAS], self.use[:, DISK]
-        self._disk_most = disks.most - np.maximum(disks.used - self.bytes, 0.0)  # less what is no replica of these partitions
+        self._disks, self._stored = disks, disks.used.copy()
         topics = len(cluster.topics)
         self.of_topic = np.bincount(cluster.topic[of] * brokers + at, minlength=topics * brokers).reshape(topics, brokers)
         self.most_of_topic: Ints | None = None  # on a broker, once topics are even
         self.ceiling = np.full(self.use.shape, math.inf)
         self.ceiling[:, REPLICAS] = thresholds.max_replicas_per_broker
         room = cluster.disk_capacity * thresholds.disk_capacity_threshold
-        self.ceiling[:, DISK] = np.minimum(np.where(np.isnan(room), math.inf, room), self._disk_most)
+        other = np.maximum(disks.used - self.bytes, 0.0)  # on disk, but no replica of these partitions
+        self.ceiling[:, DISK] = np.minimum(np.where(np.isnan(room), math.inf, room), disks.most - other)
         for quantity, name in RESOURCE.items():
             if self.told[name]:
                 self.ceiling[:, quantity] = self.capacity[name] * thresholds.of(name, "capacity")
@@ -204,7 +205,7 @@ class Held:
 
     def best(self, p: int, slot: int | None, among: Bools) -> int | None:
         """Of those that stay under their disk limit, and under the other ceilings if any does, the one that holds the least."""
-        among = among & self.takers & (self.bytes + self.cluster.size[p] <= self._disk_most)
+        among = among & self.takers & (self._stored + self._disks.copied[p] <= self._disks.most)
         roomy = among & self.roomy(p, slot)
         places = np.flatnonzero(roomy if roomy.any() else among)
         if not len(places):
@@ -221,6 +222,7 @@ class Held:
                 self._held[at] = None
                 self.use[at] += sign * weight
                 self.of_topic[topic, at] += sign
+                self._stored[at] += sign * self._disk_bytes(p, at)
                 if slot == 0 and topic in self._leads:
                     self._leads[topic][at] += sign
         self.replicas[p, slot] = broker
@@ -228,6 +230,11 @@ class Held:
             self._came[broker].append(p)
         if self.reason[p] == "":
             self.reason[p] = reason
+
+    def _disk_bytes(self, p: int, broker: int) -> float:
+        """What the partition takes on the broker's disk: the replica that is there, or a new copy."""
+        slots = np.flatnonzero(self.cluster.replicas[p] == broker)
+        return float(self._disks.stored[p, slots[0]] if len(slots) else self._disks.copied[p])
 
     def lead(self, p: int, slot: int, reason: str) -> None:
         """Make the replica of that slot the preferred leader; the others keep their order."""

@@ -243,6 +243,7 @@ def net_imbalance(counts: Iterable[int]) -> int:
 BY_FACTOR, BY_DEATH, BY_RACK, BY_CAPACITY, BY_REPLICAS, BY_TOPICS, BY_LEADERS, BY_DISKS = STEPS = (
     "replication factor", "dead or drained broker", "shared rack", "capacity", "replicas", "topic replicas", "leaders", "disks"
 )  # fmt: skip
+REQUIRED = (BY_FACTOR, BY_DEATH, BY_RACK)  # by what is asked, or by what puts partitions at risk; all others are balancing
 _ORDER = {reason: place for place, reason in enumerate((BY_DEATH, BY_RACK, BY_FACTOR, *STEPS[3:], *load_balance.REASONS.values(), ""))}
 
 

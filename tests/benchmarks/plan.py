@@ -11,12 +11,14 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from expectations.limits import limits
 from jobs.plan import Question, planned
-from jobs.tables import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
+from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.goal_array import Cluster, judged
 from kafka_model.load_balance import REASONS
@@ -90,6 +92,7 @@ def tables(cluster: Cluster) -> dict[Table, pa.Table]:
     return {
         CLUSTER: rows(CLUSTER, 1, controller=["kraft"], elr=[False], sources=[[]]),
         BROKER: rows(BROKER, len(cluster.broker_ids), broker_id=cluster.broker_ids, rack=[f"rack-{rack}" for rack in cluster.racks], live=cluster.live, **capacities),
+        LOG_DIR: rows(LOG_DIR, 0),
         TOPIC: rows(TOPIC, len(topics), topic=topics, partitions=np.bincount(cluster.topic), replication_factor=[replicas] * len(topics), min_insync_replicas=[2] * len(topics), configs=[[]] * len(topics)),
         PARTITION: rows(PARTITION, count, **key, leader=cluster.leader, replicas=lists, isr=in_order),
         REPLICA: rows(REPLICA, count * replicas, **each, broker_id=cluster.replicas.ravel(), in_sync=np.ones(count * replicas, bool), size_bytes=np.repeat(cluster.size, replicas).astype(np.int64)),
@@ -161,7 +164,7 @@ def main() -> None:
         )
         given = tables(cluster)
         began = time.monotonic()
-        found = planned(given, Question("p", "c", wave_bytes=1e12, moves_per_broker=500), LIMITS)
+        found = planned(given, Question("p", "c", wave_bytes=1e12, moves_per_broker=500), replace(limits(None), cruise_control=LIMITS))
         (said,) = found.tables[0].to_pylist()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(

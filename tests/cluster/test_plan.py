@@ -15,7 +15,6 @@ from jobs.lake import Lake
 from jobs.plan import READS, Question, answer, files, planned
 from jobs.run import Night
 from jobs.tables import BROKER, PLAN, PLAN_GOAL, PLAN_RULE, VALIDATION
-from kafka_model.goal import Thresholds
 from tests.cluster import Cluster, cluster
 
 pytestmark = pytest.mark.kafka
@@ -99,7 +98,7 @@ def settled(kafka: Cluster, folder: Path) -> tuple[dict[str, tuple[str, int]], P
     """The goals' verdicts on what the cluster has become, asked with a plan of nothing; and its dumps."""
     for attempt in range(20):
         rows = ingested(source := dumped(kafka, folder / f"after-{attempt}"))
-        _, moves, _, goals, *_ = planned({table: rows[table] for table in READS}, Question("q", "live"), Thresholds()).tables
+        _, moves, _, goals, *_ = planned({table: rows[table] for table in READS}, Question("q", "live"), limits(None)).tables
         told = {row["goal"]: (row["verdict_before"], row["breaches_before"]) for row in goals.to_pylist()}
         if len(moves) == 0 and len(rows[BROKER]) == len(RACKS):
             return told, source

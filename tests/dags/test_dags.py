@@ -126,10 +126,12 @@ def test_a_question_is_asked_in_these_words(bag: DagBag, form: dict[str, Any], o
         ({}, []),
         ({"drain": ["3", ""], "add": ["7:rack a", " 8"]}, ["--drain", "3", "--add", "7:rack a", "--add", "8"]),
         ({"replication_factor": ["t=3"], "topics": ["t"]}, ["--replication-factor", "t=3", "--topic", "t"]),
+        ({"disk_limit": 0.85}, []),
     ],
 )
 def test_a_plan_is_asked_for_in_these_words(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
     bounds = ["--balance", "--rules", "--wave-gib", "100", "--moves-per-broker", "100", "--network-share", "0.5"]
+    bounds += ["--disk-limit", "0.85"] if "disk_limit" in form else []
     asked = ["plan", "--lake", "/lake", "--cluster", "7", *options, *bounds, "--id", RUN_ID, "--report", f"/reports/plan/{RUN_ID}"]
     assert rendered(bag.dags["plan"], cluster="7", **form) == {"plan": asked}
 
@@ -144,6 +146,7 @@ def test_a_plan_is_asked_for_in_these_words(bag: DagBag, form: dict[str, Any], o
         ("plan", {"cluster": "east", "add": ["rack:7"]}),
         ("plan", {"cluster": "east", "replication_factor": ["t=0"]}),
         ("plan", {"cluster": "east", "network_share": 1.5}),
+        ("plan", {"cluster": "east", "disk_limit": 0}),
         ("what_if", {}),
         ("what_if", {"cluster": ""}),
         ("what_if", {"cluster": "east", "brokers": ["one"]}),

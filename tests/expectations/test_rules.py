@@ -14,7 +14,16 @@ from jobs.check import PREVIOUS, InDuckdb, InSpark, judge, rules_of
 from jobs.tables import BY_NAME
 from tests.expectations.lake import HELD, Edit, add, arrow, before, breached, consumers, differ, drop, edit, frames, sound
 
-PLANS = {"plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_rule"}  # written when asked for
+PLANS = {
+    "plan",
+    "plan_move",
+    "plan_wave",
+    "plan_goal",
+    "plan_broker",
+    "plan_scenario",
+    "plan_blocked",
+    "plan_rule",
+}  # written when asked for
 NOT_JUDGED = {"parameter", "validation", "snapshot", *PLANS}  # of no cluster, and what comes after the gates
 JUDGED_ANYHOW = {"cluster", "goal_verdict", "cluster_balance"}  # rows of every cluster, whatever is told of it
 SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)

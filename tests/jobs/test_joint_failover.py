@@ -58,7 +58,8 @@ def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> Non
         # A plan's matrix says the same of the cluster as it is.
         states = [State(tuple(p["replicas"]), p["leader"], tuple(p["isr"]), *(((), ()) if voters else (None, None)),
                         min(2, len(p["replicas"])), len(p["replicas"])) for p in PARTITIONS]  # fmt: skip
-        rows = Failures(controller, live=RACKS, voters=voters).matrix(states).rows()
+        matrix = Failures(controller, live=RACKS, voters=voters).matrix(states)
+        rows = {row.scenario_id: (row.kind, row.brokers, row.after) for row in matrix.beside(matrix)}
         nightly = {id: tuple(rest) for id, *rest in told(scenario, "scenario_id", *COUNTS)}
         assert {id: tuple(counts) for id, (kind, _, counts) in rows.items() if kind != "pair"} == nightly
         assert {tuple(pair): tuple(counts[at] for at in (2, 3, 5)) for kind, pair, counts in rows.values() if kind == "pair"} == found
