@@ -305,7 +305,7 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
         "Waves (0: leadership alone)",
         {name: "right" for name in ("wave", "partitions", "replicas copied", "GiB", "most on a broker", "fullest disk", "harmed after it")},
         "SELECT CAST(wave AS VARCHAR), CAST(partitions AS VARCHAR), CAST(moved_replicas AS VARCHAR), "
-        "coalesce(format('{:.2f}', moved_bytes / 1073741824), 'not told'), CAST(moves_of_busiest_broker AS VARCHAR), "
+        "coalesce(format('{:.2f}', moved_bytes / 1073741824), 'unknown'), CAST(moves_of_busiest_broker AS VARCHAR), "
         "coalesce(format('{}: {:.0f}%', fullest_target_id, 100 * fullest_target_share), '-'), CAST(harmed AS VARCHAR) "
         f"FROM plan_wave {where} ORDER BY plan_wave.wave",
         ask,

@@ -952,7 +952,7 @@ PLAN_GOAL = Table(
 PLAN_BLOCKED = Table(
     "plan_blocked",
     "replicas of a partition that a plan should move, or add, and cannot",
-    ("snapshot_id", "cluster_id", "plan_id", "topic", "partition", "reason"),
+    ("snapshot_id", "cluster_id", "plan_id", "topic", "partition", "reason", "obstacle"),
     f"""
     {_PLAN},
     topic     STRING NOT NULL,
