@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,6 +75,15 @@ def wiring(folder: Path, master: str) -> dict[str, str]:
     settings = folder / "spark.properties"
     settings.write_text(properties_file().read_text() + (ROOT / "docker" / "spark-defaults.conf").read_text())
     return environment(lake=folder / "lake", source=BUNDLED, home=folder / "airflow", spark_properties=settings, master=master)
+
+
+def health_check(service: dict[str, Any], url: str) -> subprocess.CompletedProcess[str]:
+    """Run the service's health check as the container would, against this URL."""
+    mark, python, option, script = service["healthcheck"]["test"]
+    assert (mark, python, option) == ("CMD", "python", "-c")
+    here, replaced = re.subn(r"http://127\.0\.0\.1:\d+", url, script)
+    assert replaced == 1
+    return subprocess.run([sys.executable, option, here], capture_output=True, text=True, timeout=60)
 
 
 def free_port() -> int:

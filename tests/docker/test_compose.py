@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from dags.environment import environment
+from tests.docker.standalone import free_port, health_check
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
@@ -57,10 +58,47 @@ def test_every_service_is_the_one_image_and_every_volume_is_declared(compose: di
             assert source in compose["volumes"] or (ROOT / "docker" / source).is_dir(), volume
 
 
-def test_the_lake_and_the_dumps_lie_at_the_same_place_for_driver_and_executors(compose: dict[str, Any]) -> None:
-    shared = [volume for volume in compose["services"]["airflow"]["volumes"] if "/airflow" not in volume]
-    assert compose["services"]["spark-worker"]["volumes"] == shared
-    assert len(shared) == 2
+def mounts(service: dict[str, Any]) -> dict[str, tuple[str, bool]]:
+    """The folder in the container, what is mounted there, and whether it is writable."""
+    found = {}
+    for volume in service["volumes"]:
+        source, target, *mode = re.sub(r"\$\{(\w+):-.+?\}", r"\1", volume).split(":")
+        found[target] = source, mode != ["ro"]
+    return found
+
+
+def test_driver_and_executors_mount_the_lake_and_the_dumps_at_the_same_place(compose: dict[str, Any]) -> None:
+    driver, executor = (mounts(compose["services"][service]) for service in ("airflow", "spark-worker"))
+    assert {target: source for target, (source, _) in executor.items()} == {"/lake": "lake", "/dumps": "TOPOLOGY_SOURCE"}
+    assert {target: source for target, (source, _) in driver.items()} == {
+        "/lake": "lake",
+        "/dumps": "TOPOLOGY_SOURCE",
+        "/airflow": "airflow",
+    }
+
+
+def test_capture_can_write_into_the_folder_of_the_dumps(compose: dict[str, Any]) -> None:
+    airflow = compose["services"]["airflow"]
+    folder = airflow["environment"]["AIRFLOW_VAR_TOPOLOGY_SOURCE"]
+    assert mounts(airflow)[folder] == ("TOPOLOGY_SOURCE", True)
+
+
+def test_every_service_starts_after_those_it_depends_on_are_healthy(compose: dict[str, Any]) -> None:
+    after = {name: service.get("depends_on", {}) for name, service in compose["services"].items()}
+    healthy = {"condition": "service_healthy"}
+    assert after == {"spark-master": {}, "spark-worker": {"spark-master": healthy}, "airflow": {"spark-worker": healthy}}
+
+
+@pytest.mark.parametrize("name", ["spark-master", "spark-worker", "airflow"])
+def test_a_health_check_fails_where_nothing_listens(compose: dict[str, Any], name: str) -> None:
+    done = health_check(compose["services"][name], f"http://127.0.0.1:{free_port()}")
+    assert done.returncode == 1
+    assert "Connection refused" in done.stderr
+
+
+def test_every_health_check_runs_what_the_image_has(compose: dict[str, Any]) -> None:
+    """The base image has Python, and neither curl nor wget."""
+    assert [service["healthcheck"]["test"][:3] for service in compose["services"].values()] == [["CMD", "python", "-c"]] * 3
 
 
 def test_ports_are_open_to_this_machine_alone(compose: dict[str, Any]) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from jobs.cli import BUNDLED
 from jobs.lake import Lake
 from jobs.run import JOBS, NIGHT
 from jobs.tables import SCENARIO, TABLES, Table
-from tests.docker.standalone import ROOT, Cluster, rows, standalone, wiring
+from tests.docker.standalone import ROOT, Cluster, health_check, rows, standalone, wiring
 
 DAY = "2026-01-31"
 
@@ -23,6 +24,14 @@ DAY = "2026-01-31"
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with standalone(tmp_path_factory.mktemp("spark")) as cluster:
         yield cluster
+
+
+def test_master_and_worker_pass_their_checks_of_compose(cluster: Cluster) -> None:
+    services = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())["services"]
+    (worker,) = cluster.status()["workers"]
+    for name, url in (("spark-master", cluster.ui), ("spark-worker", worker["webuiaddress"])):
+        done = health_check(services[name], url)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
