@@ -1,9 +1,10 @@
 """
-### Let old nights leave the lake, and keep the others quick to read
+### Delete old nights and their reports, and keep the others quick to read
 
-Weekly: the nights that are older than the newest `keep_nights` published ones leave every table (each cluster's newest stays, however
-old), the small files of a table's nights become one each, and files that no version of the last `vacuum_hours` has are removed. Readers may
-go on reading meanwhile, and a night may be written.
+Weekly: the nights that are older than the newest `keep_nights` published ones are deleted from every table (each cluster's newest stays,
+however old), and so are their reports, unless a file of a report changed in the last `vacuum_hours`. The small files of a table's nights
+become one each, and files that no version of the last `vacuum_hours` has are removed. Readers may go on reading meanwhile, and a night may be
+written.
 
 #### When the task is red
 The lake is as whole as before: each table's change is one commit of Delta. The last line of the log says what is wrong. Clear the task; what
@@ -21,7 +22,7 @@ from dags.tasks import maintain, says
 with DAG(
     dag_id="maintenance",
     dag_display_name="Lake maintenance",
-    description="Old nights leave the lake; the others lie in few files",
+    description="Delete old nights and their reports; compact the others",
     doc_md=__doc__,
     schedule="0 12 * * 0",
     start_date=datetime(2026, 1, 1),

@@ -13,6 +13,7 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import Asset, Connection, Param
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from jobs.report_folder import SNAPSHOT_FILE, name_snapshot
 from jobs.tables import BY_NAME
 from jobs.views import ANSWERS
 
@@ -20,7 +21,7 @@ LAKE = "{{ var.value.topology_lake }}"
 REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
 FAILURES = "failures"  # in it, a text for each task that failed
 # Not `ds`: a run that a person triggered may have no logical date.
-SNAPSHOT = "{{ params.snapshot or (dag_run.run_after | ds) }}"
+SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
 # What `topology-audit` takes for a snapshot's name: it becomes part of paths, and later nights must sort later.
 SNAPSHOT_PATTERN = r"^[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}$"
 # An asset for each view that readers have: a DAG scheduled on some of them runs when a night is published.
@@ -87,9 +88,9 @@ def report() -> SparkSubmitOperator:
 
 
 def maintain() -> SparkSubmitOperator:
-    """Let old nights leave the lake, and keep the others in few files."""
+    """Delete old nights and their reports, and compact the others."""
     kept = ["--keep-nights", "{{ params.keep_nights }}", "--vacuum-hours", "{{ params.vacuum_hours }}"]
-    return submit("maintain", ["maintain", "--lake", LAKE, *kept])
+    return submit("maintain", ["maintain", "--lake", LAKE, "--reports", "{{ var.value.topology_reports }}", *kept])
 
 
 def form(consequence: str) -> dict[str, Any]:
@@ -160,8 +161,11 @@ def says(consequence: str) -> Callable[[dict[str, Any]], None]:
         log = logging.getLogger("airflow.task")
         log.info("::endgroup::")  # of Airflow's own "Post Execute", which the UI shows folded up
         log.error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, why, consequence)
-        failures = Path(task.render_template(REPORT, context)) / FAILURES
-        failures.mkdir(parents=True, exist_ok=True)
+        folder = Path(task.render_template(REPORT, context))
+        if not (folder / SNAPSHOT_FILE).exists():  # a what-if or plan may have found another one
+            name_snapshot(folder, task.render_template(SNAPSHOT, context))
+        failures = folder / FAILURES
+        failures.mkdir(exist_ok=True)
         (failures / f"{task.task_id}.txt").write_text(f"{why}\n({consequence})\n", encoding="utf-8")
 
     return explain

@@ -26,6 +26,7 @@ from rich.text import Text
 
 from jobs import report as pages
 from jobs.errors import AuditError, IncompleteNight, NoSuchPlan
+from jobs.report_folder import name_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,7 +91,7 @@ def nightly(
         # Spark starts while the dumps are read.
         night = Night(replace(place, spark=starting.submit(_spark, long=size > LONG_BYTES).result), id)
         folder = _pages(place, night.snapshot_id, report)
-        withheld, broken = night.run(None if ingested else source, asked, allowed, _docs(folder), _telling)
+        withheld, broken = night.run(None if ingested else source, asked, allowed, _docs(folder, night.snapshot_id), _telling)
     for line in broken:
         _say(f"[red]withheld[/] {escape(line)}")
     _conclude(place, night.snapshot_id, folder, withheld)
@@ -144,7 +145,7 @@ def check(
     allowed = _limits(limits)
     night = _night(lake, snapshot)
     with _telling(f"check {gate}"):
-        broken = night.check(gate, allowed, _docs(_pages(night.lake, night.snapshot_id, report)))
+        broken = night.check(gate, allowed, _docs(_pages(night.lake, night.snapshot_id, report), night.snapshot_id))
     for line in broken:
         _say(f"[red]withheld[/] {escape(line)}")
 
@@ -207,6 +208,7 @@ def what_if(
     parts = pages.what_if(DuckdbViews(place), found, id)
     pages.show(parts)
     if folder := _pages(place, f"{found}/{id}", report):
+        name_snapshot(folder, found)
         pages.write(parts, folder / "index.html", title=f"What if, on {cluster}", links={})
         _say(f"The page lies in [bold]{folder}[/].")
     _say(f"Next: [bold]topology-audit query --lake {lake} \"{pages.OFFENDERS} WHERE scenario_set = '{id}'\"[/]")
@@ -268,6 +270,7 @@ def plan(
     written = []
     if folder := _pages(place, f"{found}/{id}", report):
         pictures = pages.plan_pictures(connection, found, id)
+        name_snapshot(folder, found)
         pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={}, pictures=pictures)
         written = files(place, found, id, folder)
         if written:
@@ -394,13 +397,19 @@ def maintain(
             min=24, help="Files that no version of the last so many hours has are removed; a night has some of its own while it is written."
         ),
     ] = 168,
+    reports: Annotated[
+        Path | None,
+        typer.Option(help="Airflow's folder of reports (Variable topology_reports): those of deleted nights are deleted there too."),
+    ] = None,
 ) -> None:
-    """Let old nights leave the lake, and keep the others in few files."""
+    """Delete old nights and their reports, and compact the others."""
+    from jobs.maintain import delete_expired_reports
     from jobs.maintain import maintain as tidy
 
     with (place := _lake(lake)).sole_writer(), _telling("maintain"):
         gone = tidy(place, keep_nights=keep_nights, vacuum_hours=vacuum_hours)
-    _say(f"{len(gone)} nights have left" + (f": {gone[0]} to {gone[-1]}" if gone else ""))
+        deleted = delete_expired_reports(place, reports, keep_nights=keep_nights, unchanged_hours=vacuum_hours)
+    _say(f"deleted {len(gone)} nights" + (f", {gone[0]} to {gone[-1]}," if gone else "") + f" and {len(deleted)} reports")
 
 
 @app.command()
@@ -439,6 +448,7 @@ def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[
             for page in found
             if (folder / page).exists()
         }
+        name_snapshot(folder, snapshot_id)
         pages.write(
             parts,
             folder / "index.html",
@@ -495,8 +505,11 @@ def _pages(lake: Lake, name: str, asked: Path | None) -> Path | None:
     return folder.resolve() if folder else None  # Great Expectations takes no relative one
 
 
-def _docs(folder: Path | None) -> str | None:
-    return str(folder / "validation") if folder else None
+def _docs(folder: Path | None, snapshot_id: str) -> str | None:
+    if folder is None:
+        return None
+    name_snapshot(folder, snapshot_id)
+    return str(folder / "validation")
 
 
 def _limits(path: Path | None) -> Limits:

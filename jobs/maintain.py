@@ -1,14 +1,18 @@
-"""maintain: old nights leave the lake, the others lie in few files, and what no reader can still be reading is removed.
+"""maintain: delete old nights and their reports, compact the other nights, and remove files that no reader can still be reading.
 
-A night leaves `snapshot` first, so that readers see all of it or nothing. Each cluster keeps its newest published night, however old.
+A night is deleted from `snapshot` first, so that readers see all of it or nothing. Each cluster keeps its newest published night, however
+old.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from jobs.lake import Lake
+from jobs.report_folder import delete_reports
 from jobs.tables import SNAPSHOT, TABLES
 
 
@@ -32,3 +36,16 @@ def maintain(lake: Lake, *, keep_nights: int, vacuum_hours: int) -> list[str]:
             lake.compact(table)
             lake.vacuum(table, vacuum_hours)
     return gone
+
+
+def delete_expired_reports(lake: Lake, more: Path | None, *, keep_nights: int, unchanged_hours: int) -> list[Path]:
+    """Delete the reports of expired snapshots beside the lake's tables and in one more folder; returns their folders."""
+    published = lake.rows(SNAPSHOT)
+    return [
+        folder
+        for root in (lake.folder and lake.folder / "reports", more)
+        if root
+        for folder in delete_reports(
+            root, lambda ids: expired(published, ids, keep_nights), unchanged_since=time.time() - unchanged_hours * 3600
+        )
+    ]

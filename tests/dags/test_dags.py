@@ -35,21 +35,25 @@ def bag(wired: None) -> DagBag:
     return DagBag(dag_folder=str(DAGS), bundle_path=DAGS)
 
 
-def rendered(dag: DAG, **form: Any) -> dict[str, Any]:
-    """Each task's arguments as the run with this form gives them to the command."""
+def context_of(dag: DAG, **form: Any) -> dict[str, Any]:
+    """What a run with this form renders its templates from."""
     from airflow.sdk.definitions.param import ParamsDict
     from airflow.sdk.execution_time.context import VariableAccessor
 
     params = ParamsDict(copy.deepcopy(dict(dag.params.items())))
     params.update(form)
-    context = {
+    return {
         "params": params.validate(),
         "var": {"value": VariableAccessor(deserialize_json=False)},
         "dag": dag,
-        "dag_run": SimpleNamespace(run_after=datetime(2026, 1, 31, 2, tzinfo=UTC)),
+        "dag_run": SimpleNamespace(run_after=datetime(2026, 1, 31, 2, tzinfo=UTC), dag_id=dag.dag_id, run_id=RUN_ID),
         "run_id": RUN_ID,
     }
-    arguments = {}
+
+
+def rendered(dag: DAG, **form: Any) -> dict[str, Any]:
+    """Each task's arguments as the run with this form gives them to the command."""
+    context, arguments = context_of(dag, **form), {}
     for task in (task.prepare_for_execution() for task in dag.tasks):
         task.render_template_fields(context)
         arguments[task.task_id] = task.op_kwargs if task.task_id == "capture" else task.application_args
@@ -163,9 +167,35 @@ def test_a_form_with_this_in_it_is_refused(bag: DagBag, dag_id: str, form: dict[
 
 
 def test_maintenance_is_asked_for_in_these_words(bag: DagBag) -> None:
-    asked = ["maintain", "--lake", "/lake", "--keep-nights", "400", "--vacuum-hours", "168"]
+    asked = ["maintain", "--lake", "/lake", "--reports", "/reports", "--keep-nights", "400", "--vacuum-hours", "168"]
     assert rendered(bag.dags["maintenance"]) == {"maintain": asked}
-    assert rendered(bag.dags["maintenance"], keep_nights=30, vacuum_hours=24)["maintain"][4:] == ["30", "--vacuum-hours", "24"]
+    assert rendered(bag.dags["maintenance"], keep_nights=30, vacuum_hours=24)["maintain"][6:] == ["30", "--vacuum-hours", "24"]
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "form", "snapshot"),
+    [
+        ("nightly", {}, "2026-01-31"),
+        ("nightly", {"snapshot": "2026-01-30.b"}, "2026-01-30.b"),
+        ("what_if", {"cluster": "east", "snapshot": "2026-01-05"}, "2026-01-05"),
+        ("maintenance", {}, "2026-01-31"),
+    ],
+)
+def test_the_report_folder_of_a_failed_run_names_its_snapshot(
+    bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dag_id: str, form: dict[str, Any], snapshot: str
+) -> None:
+    """`maintain` deletes it with that snapshot."""
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", str(tmp_path))
+    dag = bag.dags[dag_id]
+    task = dag.tasks[0].prepare_for_execution()
+    failed = context_of(dag, **form) | {"task": task, "exception": RuntimeError("the disk is full")}
+    dag.default_args["on_failure_callback"](failed)
+    folder = tmp_path / dag_id / RUN_ID
+    assert (folder / "snapshot.txt").read_text() == f"{snapshot}\n"
+    assert "the disk is full" in (folder / "failures" / f"{task.task_id}.txt").read_text()
+    (folder / "snapshot.txt").write_text("2026-01-04\n")  # the report of an earlier try, about another snapshot
+    dag.default_args["on_failure_callback"](failed)
+    assert (folder / "snapshot.txt").read_text() == "2026-01-04\n"
 
 
 def test_every_task_but_the_capture_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,8 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs.lake import Lake
-from jobs.maintain import expired, maintain
+from jobs.maintain import delete_expired_reports, expired, maintain
+from jobs.report_folder import name_snapshot
 from jobs.tables import BROKER, CLUSTER, SNAPSHOT, TABLES
 
 NIGHTS = [f"2026-01-0{day}" for day in range(1, 6)]
@@ -70,6 +72,25 @@ def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path) -> None:
     left(lake, tmp_path)
     assert maintain(lake, keep_nights=2, vacuum_hours=0) == []
     left(lake, tmp_path)
+
+
+def test_reports_of_deleted_nights_are_deleted_beside_the_lake_and_in_airflows_folder(tmp_path: Path) -> None:
+    lake, airflow = Lake(str(tmp_path / "lake"), pytest.fail), tmp_path / "airflow"
+    nights(lake, tmp_path / "lake")
+    folders = {night: (tmp_path / "lake" / "reports" / night, airflow / "nightly" / f"scheduled__{night}") for night in NIGHTS}
+    for night, of_night in folders.items():
+        for folder in of_night:
+            name_snapshot(folder, night)
+            for path in (folder / "snapshot.txt", folder):
+                os.utime(path, (0, 0))
+    deleted = delete_expired_reports(lake, airflow, keep_nights=2, unchanged_hours=24)
+    # The first night is the newest of cluster b.
+    assert deleted == [folders[night][place] for place in (0, 1) for night in ("2026-01-02", "2026-01-03")]
+    assert {night for night, of_night in folders.items() if all(folder.exists() for folder in of_night)} == {*NIGHTS} - {
+        "2026-01-02",
+        "2026-01-03",
+    }
+    assert not any(folder.exists() for folder in deleted)
 
 
 def test_spark_does_the_same_to_a_lake_on_other_storage(tmp_path: Path, spark: SparkSession) -> None:
