@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -249,6 +250,7 @@ def judge(tables: InDuckdb | InSpark, rules: Mapping[str, Sequence[Expectation]]
     if docs is not None:
         with FileLock(f"{docs}/.building"):  # the list of pages is made from what is there: two at once could each miss the other's
             _build_docs(context, rules, snapshot_id)
+            shutil.rmtree(f"{docs}/static", ignore_errors=True)  # GX's logos, fonts and styles, 4 MB: no page loads them
     rows = [row for suite, result in zip(rules, results, strict=True) for row in _verdicts(snapshot_id, clusters, suite, result, told)]
     schema = pa.schema([field for field in VALIDATION.schema if field.name != "gate"])
     return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
@@ -285,14 +287,16 @@ def _context(docs: str | None) -> EphemeralDataContext:
         # Checks of one night may be processes of their own: what they find stays beside the pages, for the index to name all of it.
         defaults.stores[defaults.expectations_store_name]["store_backend"] = folder("/results/suites")
         defaults.stores[defaults.validation_results_store_name]["store_backend"] = folder("/results/validations")
-        page, index = ({"view": {"module_name": "jobs.docs_view", "class_name": name}} for name in ("PageView", "IndexView"))
+        page, index, renderer = (
+            {"module_name": "jobs.docs_view", "class_name": name} for name in ("PageView", "IndexView", "IndexRenderer")
+        )
         sites = {
             "night": {
                 "class_name": "SiteBuilder",
                 "show_how_to_buttons": False,
                 "store_backend": folder(""),
-                "site_index_builder": {"class_name": "DefaultSiteIndexBuilder", **index},
-                "site_section_builders": {"expectations": page, "validations": page},
+                "site_index_builder": {"class_name": "DefaultSiteIndexBuilder", "renderer": renderer, "view": index},
+                "site_section_builders": {"expectations": {"view": page}, "validations": {"view": page}},
             }
         }
     config = DataContextConfig(

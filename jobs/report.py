@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 OFFENDERS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM offender"  # what to ask next
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body {{ margin: 1.5rem; background: #fff; color: #1c1e21; font-family: system-ui, sans-serif }}
 pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; line-height: 1.25; overflow-x: auto }}

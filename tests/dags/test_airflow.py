@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,12 +12,15 @@ from urllib.parse import quote
 
 import psutil
 import pytest
+import yaml
 
 from jobs.cli import BUNDLED
 from jobs.lake import Lake
 from jobs.tables import FAILOVER
 from jobs.views import DuckdbViews
+from tests.browser import chromium, in_a_browser
 from tests.dags.standalone import Airflow, standalone, until
+from tests.docker.standalone import ROOT, health_check
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.airflow_ui
 HERE = Path(__file__).parent
 NIGHT = "2026-01-31"
-CHROMIUM, DRIVER = (next(filter(None, map(shutil.which, names)), None) for names in (("chromium", "google-chrome"), ("chromedriver",)))
-in_a_browser = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on the PATH")
 
 
 @pytest.fixture(scope="module")
@@ -112,13 +112,20 @@ def test_a_dag_that_waits_for_the_published_tables_runs_when_they_are(airflow: A
     assert airflow.ended("downstream", run["dag_run_id"]) == "success"
 
 
+def test_the_health_check_of_compose_passes(airflow: Airflow) -> None:
+    services = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())["services"]
+    done = health_check(services["airflow"], airflow.url)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_tab_shows_the_nights_report_and_its_data_docs(airflow: Airflow, night: Night) -> None:
     report = airflow.page("nightly", night.run_id)
     assert NIGHT in report.text
     assert all(cluster in report.text for cluster in published_clusters(airflow))
     assert 'href="validation/index.html"' in report.text
     assert "Great Expectations" in airflow.page("nightly", night.run_id, "validation/index.html").text
-    assert "script-src 'none'" in report.headers["Content-Security-Policy"]
+    for page in ("", "validation/index.html"):
+        assert "script-src 'none'" in airflow.page("nightly", night.run_id, page).headers["Content-Security-Policy"]
 
 
 def test_the_tab_shows_nothing_to_a_stranger(airflow: Airflow, night: Night) -> None:
@@ -148,22 +155,16 @@ def test_an_unknown_broker_is_answered_with_the_brokers_that_there_are(airflow: 
 
 @pytest.fixture(scope="module")
 def browser(airflow: Airflow) -> Iterator[Chrome]:
-    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
     from selenium.webdriver.common.by import By
 
-    options = ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1500,1300"):
-        options.add_argument(argument)
-    browser = Chrome(options, ChromeService(str(DRIVER)))
-    browser.implicitly_wait(120)
-    browser.get(airflow.url)
-    browser.find_element(By.NAME, "username").send_keys("admin")
-    browser.find_element(By.NAME, "password").send_keys(airflow.password)
-    browser.find_element(By.CSS_SELECTOR, "button[type=submit]").click()
-    browser.find_element(By.XPATH, "//*[text()='Home']")
-    yield browser
-    browser.quit()
+    with chromium() as browser:
+        browser.implicitly_wait(120)
+        browser.get(airflow.url)
+        browser.find_element(By.NAME, "username").send_keys("admin")
+        browser.find_element(By.NAME, "password").send_keys(airflow.password)
+        browser.find_element(By.CSS_SELECTOR, "button[type=submit]").click()
+        browser.find_element(By.XPATH, "//*[text()='Home']")
+        yield browser
 
 
 def open_tab(browser: Chrome, airflow: Airflow, dag_id: str, run_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -23,6 +24,7 @@ from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.tables import BY_NAME, TOPIC, VALIDATION
 from tests.expectations.lake import Edit, arrow, drop, frames, sound
+from tests.web_pages import external_references
 
 SUITES = ["topic", "partition"]
 
@@ -93,6 +95,31 @@ def test_the_docs_of_a_night_gather_what_separate_checks_found(verdicts: list, d
         (page,) = (docs / "validations" / suite).rglob("*.html")
         assert "has its key" in page.read_text()
     assert "Every partition belongs to a topic that is known." in next((docs / "validations" / "topic").rglob("*.html")).read_text()
+
+
+def test_no_page_of_the_docs_runs_a_script_or_refers_to_another_host(verdicts: list, docs: Path) -> None:
+    pages = list(docs.rglob("*.html"))
+    assert len(pages) == 1 + 2 * len(SUITES)
+    assert external_references(pages) == []
+
+
+def test_every_link_of_the_docs_leads_to_one_of_their_pages(verdicts: list, docs: Path) -> None:
+    links = {page: re.findall(r'href="([^"#]+)"', page.read_text()) for page in docs.rglob("*.html")}
+    assert all(links.values())
+    assert [link for page, found in links.items() for link in found if not (page.parent / link).is_file()] == []
+
+
+def test_the_index_of_the_docs_lists_every_suite_with_its_result(verdicts: list, docs: Path) -> None:
+    rows = re.findall(r"<tr>\s*<td><a[^>]*>(\w+)</a></td>\s*<td[^>]*>(\w+)</td>", (docs / "index.html").read_text())
+    assert rows == [("partition", "passed"), ("topic", "failed")]
+
+
+def test_the_page_of_a_suite_gives_each_rule_its_result(verdicts: list, docs: Path) -> None:
+    (page,) = (docs / "validations" / "topic").rglob("*.html")
+    shown = re.findall(r"<i [^>]*>(\w+)</i>", page.read_text())
+    failed = {row["rule"] for row in verdicts if row["suite"] == "topic" and row["success"] is False}
+    rules = {row["rule"] for row in verdicts if row["suite"] == "topic"}
+    assert sorted(shown) == sorted(["failed"] * len(failed) + ["passed"] * len(rules - failed))
 
 
 def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, docs: Path) -> None:

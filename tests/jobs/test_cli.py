@@ -14,6 +14,7 @@ from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.session import properties
 from jobs.views import DuckdbViews
+from tests.web_pages import external_references
 
 COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
 
@@ -103,7 +104,10 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "NO: 9 offline" in done.stdout
     assert str(tmp_path / "lake") in done.stdout
-    assert (tmp_path / "lake/reports/2026-01-01/validation/index.html").exists()
+    report = tmp_path / "lake/reports/2026-01-01"
+    assert (report / "snapshot.txt").read_text() == "2026-01-01\n"
+    assert re.findall(r'href="([^"]+)"', (report / "index.html").read_text()) == ["validation/index.html"]
+    assert external_references([report / "index.html", *report.rglob("validation/**/*.html")]) == []
 
     killed = subprocess.Popen(
         [str(Path(sys.executable).with_name("topology-audit")), "nightly", "--snapshot", "2026-01-02"],

@@ -1,0 +1,87 @@
+"""Every page that the commands write, read in a browser without a network."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jobs.lake import Lake
+from jobs.tables import VALIDATION
+from tests.browser import chromium, in_a_browser
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+pytestmark = [pytest.mark.browser, in_a_browser]
+NIGHT = "2026-01-31"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A night, a what-if and a plan, with the pages of each."""
+    folder = tmp_path_factory.mktemp("night")
+    of_cluster = ("--cluster", "payments-us")
+    for command in (["nightly", "--snapshot", NIGHT], ["what-if", *of_cluster, "--broker", "12"], ["plan", *of_cluster, "--no-rules"]):
+        done = subprocess.run([str(Path(sys.executable).with_name("topology-audit")), *command], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    return folder / "lake"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chrome]:
+    with chromium("--host-resolver-rules=MAP * ~NOTFOUND") as browser:
+        yield browser
+
+
+def test_no_page_makes_a_network_request_or_logs_an_error(lake: Path, browser: Chrome) -> None:
+    pages = sorted((lake / "reports").rglob("*.html"))
+    assert {page.relative_to(lake / "reports" / NIGHT).parts[0].split("-")[0] for page in pages} == {
+        "index.html",
+        "plan",
+        "validation",
+        "what",
+    }
+    for page in pages:
+        browser.get(page.as_uri())
+        assert requested(browser) == {page.as_uri()}
+        assert browser.get_log("browser") == [], page
+
+
+def test_the_index_of_the_data_docs_lists_every_suite_with_its_result(lake: Path, browser: Chrome) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.get((lake / "reports" / NIGHT / "index.html").as_uri())
+    (link,) = browser.find_elements(By.CSS_SELECTOR, "a")
+    link.click()
+    rows = [row.find_elements(By.TAG_NAME, "td") for row in browser.find_elements(By.CSS_SELECTOR, "tbody tr")]
+    shown = {suite.text: result.text for suite, result, *_ in rows}
+    results = Lake(str(lake), pytest.fail).rows(VALIDATION, snapshot_id=NIGHT)
+    failed = {row["suite"] for row in results if row["broken_rows"]}
+    assert shown == {row["suite"]: "failed" if row["suite"] in failed else "passed" for row in results}
+    assert {"passed", "failed"} == set(shown.values())
+
+
+def test_the_page_of_a_suite_gives_each_rule_its_result(lake: Path, browser: Chrome) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.get((lake / "reports" / NIGHT / "validation" / "index.html").as_uri())
+    browser.find_element(By.LINK_TEXT, "hot_key").click()
+    rows = [row.find_elements(By.TAG_NAME, "td") for row in browser.find_elements(By.CSS_SELECTOR, "#section-2 tbody tr")]
+    results = Lake(str(lake), pytest.fail).rows(VALIDATION, snapshot_id=NIGHT, suite="hot_key")
+    failed = {row["sentence"] for row in results if row["broken_rows"]}
+    assert failed
+    assert {rule.text: result.text for result, rule, *_ in rows} == {
+        row["sentence"]: "failed" if row["sentence"] in failed else "passed" for row in results
+    }
+
+
+def requested(browser: Chrome) -> set[str]:
+    """The URLs that the browser asked for since this was last called."""
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    return {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
