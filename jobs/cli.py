@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from expectations.limits import Limits
     from jobs.lake import Lake
     from jobs.run import Night
+    from jobs.views import DuckdbViews
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
                   help="What breaks in a fleet of Kafka clusters if a broker or rack dies tonight.")  # fmt: skip
@@ -167,6 +168,7 @@ def report(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None, report: Repo
 
     id, place = _snapshot_id(snapshot), _lake(lake)
     connection = DuckdbViews(place)
+    _check_snapshot(connection, id, lake)
     withheld = connection.execute(
         "SELECT cluster_id FROM _cluster WHERE snapshot_id = ? EXCEPT SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1",
         [id, id],
@@ -447,6 +449,19 @@ def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[
             links={"Great Expectations' Data Docs": docs} if (folder / docs).exists() else {},
             pictures=pages.pictures(connection, snapshot_id),
         )
+
+
+def _check_snapshot(connection: DuckdbViews, snapshot_id: str, lake: str) -> None:
+    """Raise an AuditError if the lake has nothing of this snapshot, published or not."""
+    nights = [
+        id
+        for (id,) in connection.execute("SELECT snapshot_id FROM _input_file UNION SELECT snapshot_id FROM _cluster ORDER BY 1").fetchall()
+    ]
+    if not nights:
+        raise AuditError(f"lake {lake} has no snapshot: run `topology-audit nightly` first")
+    if snapshot_id not in nights:
+        known = nights[0] if len(nights) == 1 else f"{nights[0]} to {nights[-1]}"
+        raise AuditError(f"lake {lake} has no snapshot {snapshot_id}: it has {known}, choose one with --snapshot")
 
 
 def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:

@@ -5,16 +5,20 @@ import re
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from jobs import cli
-from jobs.errors import AuditError
+from jobs import cli, ingest
+from jobs.errors import AuditError, IncompleteNight
 from jobs.lake import Lake
+from jobs.run import Night
 from jobs.session import properties
+from jobs.tables import CLUSTER, INPUT_FILE
 from jobs.views import DuckdbViews
 from tests.web_pages import external_references
+from tests.jobs.rows import rows
 
 COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
 
@@ -102,7 +106,7 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     """The whole of it as the README has it, in a folder of the working directory."""
     done = run("nightly", "--snapshot", "2026-01-01", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "NO: 9 offline" in done.stdout
+    assert "NO: 9 lose data, 9 offline" in done.stdout
     assert str(tmp_path / "lake") in done.stdout
     report = tmp_path / "lake/reports/2026-01-01"
     assert (report / "snapshot.txt").read_text() == "2026-01-01\n"
@@ -138,6 +142,35 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     refused = run("what-if", "--cluster", "orders-eu", "--broker", "9", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.strip() == "topology-audit: cluster orders-eu has no live broker 9: it has 1, 2, 3"
+
+
+@pytest.fixture
+def two_nights(tmp_path: Path) -> str:
+    """A lake with two nights of a cluster that no check has judged, so that it is withheld from both."""
+    lake = Lake(str(tmp_path / "lake"), pytest.fail)
+    for night in ("2026-01-01", "2026-01-02"):
+        of = {CLUSTER: rows(CLUSTER, {"snapshot_id": night}), INPUT_FILE: rows(INPUT_FILE, {"snapshot_id": night})}
+        Night(lake, night).begin([of.get(table, table.schema.empty_table()) for table in ingest.WRITES], {})
+    return str(tmp_path / "lake")
+
+
+@pytest.mark.parametrize("snapshot", [["--snapshot", "2020-01-01"], []])
+def test_a_report_of_a_snapshot_that_never_existed_is_an_error_and_writes_no_page(
+    two_nights: str, snapshot: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["topology-audit", "report", "--lake", two_nights, *snapshot])
+    with pytest.raises(SystemExit) as exited:
+        cli.main()
+    assert exited.value.code == 1
+    asked = snapshot[-1] if snapshot else f"{datetime.now(UTC):%Y-%m-%d}"
+    wanted = f"topology-audit: lake {two_nights} has no snapshot {asked}: it has 2026-01-01 to 2026-01-02, choose one with --snapshot\n"
+    assert capsys.readouterr() == ("", wanted)
+    assert not Path(two_nights, "reports").exists()
+
+
+def test_a_report_of_a_snapshot_that_withheld_every_cluster_names_them(two_nights: str) -> None:
+    with pytest.raises(IncompleteNight, match="withheld from snapshot 2026-01-02: c:"):
+        cli.report(two_nights, "2026-01-02")
 
 
 def test_views_are_printed_for_a_session_of_ones_own(tmp_path: Path) -> None:
