@@ -11,5 +11,9 @@ REFUSES_ACKS_ALL = "(leader IS NOT NULL AND under_min_isr AND NOT under_min_isr_
 LOST = "(safe_replicas = 0 AND safe_replicas_before > 0)"
 # The column that counts each harm, in `scenario`, `broker_pair` and `plan_scenario`.
 HARMS = {"newly_offline": OFFLINE, "newly_refusing_acks_all": REFUSES_ACKS_ALL, "newly_lost": LOST}
+# A failure is survived for data, for reads or for writes if all of these counts are 0. Counts given together are disjoint, so that they add up.
+MUST_BE_ZERO = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
 HARMED = f"({OFFLINE} OR {REFUSES_ACKS_ALL})"  # writes with acks=all no longer succeed
 ONE_BROKER_KILLED = "(scenario_set = 'nightly' AND kind = 'broker')"
+# The failures of `verdict`, and how the columns begin that state whether the cluster survives them.
+SURVIVES = {"broker": "any_broker", "rolling_restart": "rolling_restart", "rack": "any_rack", "two": "any_two"}

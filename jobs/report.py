@@ -13,9 +13,12 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from jobs.harm import MUST_BE_ZERO, SURVIVES
+
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
+HARM_WORDS = {"newly_offline": "offline", "newly_refusing_acks_all": "refuse acks=all", "newly_lost": "lose data"}
 OFFENDERS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM offender"  # what to ask next
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -39,18 +42,19 @@ def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str])
     for name in ("cluster", "survives\nany broker?", "a rolling\nrestart?", "any rack?", "any two\nbrokers?"):
         table.add_column(name, overflow="fold")
     table.add_column("broken\nrules", justify="right")
-    rows = connection.execute(
-        "SELECT cluster_id, live_brokers, brokers, any_broker_reads, any_broker_writes, worst_broker, broker_leaderless, broker_under_min_isr, "
-        "rolling_restart_reads, rolling_restart_writes, worst_stop, rolling_restart_leaderless, rolling_restart_under_min_isr, "
-        "any_rack_reads, any_rack_writes, worst_rack, rack_leaderless, rack_under_min_isr, "
-        "any_two_reads, any_two_writes, worst_two, two_leaderless, two_under_min_isr, broken_rules "
-        "FROM verdict WHERE snapshot_id = ? ORDER BY cluster_id",
+    answer = connection.execute(
+        "SELECT v.*, c.controller FROM verdict v LEFT JOIN cluster c ON c.snapshot_id = v.snapshot_id AND c.cluster_id = v.cluster_id "
+        "WHERE v.snapshot_id = ? ORDER BY v.cluster_id",
         [snapshot_id],
-    ).fetchall()
-    for cluster, live, brokers, *rest in rows:
-        name = Text(cluster).append(f"\n{live} of {brokers} live", "red" if live < brokers else "dim")
-        broken = rest.pop()
-        table.add_row(name, *(_survives(*rest[i : i + 5]) for i in range(0, 20, 5)), Text(str(broken), "yellow" if broken else "green"))
+    )
+    names = [column[0] for column in answer.description or ()]
+    for row in answer.fetchall():
+        verdict = dict(zip(names, row, strict=True))
+        live, brokers, broken = verdict["live_brokers"], verdict["brokers"], verdict["broken_rules"]
+        name = (
+            Text(verdict["cluster_id"]).append(f"\n{live} of {brokers} live", "red" if live < brokers else "dim").append(_quorum(verdict))
+        )
+        table.add_row(name, *(_survives(verdict, kind) for kind in SURVIVES), Text(str(broken), "yellow" if broken else "green"))
     for cluster in withheld:
         table.add_row(Text(cluster), Text("withheld", "red"))
     balance = _rows(
@@ -63,14 +67,16 @@ def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str])
         [snapshot_id],
     )
     notes = Text(
-        "Offline: without a leader. Read-only: with a leader, but acks=all is refused. Leaders, bytes: the most loaded broker over the mean. Producers: the most "
+        "Each cell names the worst failure for data, for reads and for writes, with what it does itself. Offline: without a leader. Refuse "
+        "acks=all: with a leader, but too few replicas in sync. Lose data: no replica with every acknowledged record is left. Quorum at risk: "
+        "one broker's death leaves too few controllers to elect a leader. Leaders, bytes: the most loaded broker over the mean. Producers: the most "
         "loaded partition of the worst topic over its mean. Consumers: the most partitions of a group's member less the fewest. "
-        "-: not told by the dumps.\n",
+        "-: not in the dumps.\n",
         "dim",
     )
     costs = _rows(
         connection,
-        "If its worst broker dies",
+        "If the worst broker dies (for writes; if none harms these, for data)",
         {
             "cluster": "left",
             "broker": "right",
@@ -86,15 +92,17 @@ def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str])
         "coalesce(CAST(stranded_members AS VARCHAR), '-'), coalesce(format('{}: {:.0f}%', fullest_survivor, 100 * fullest_survivor_share), '-'), "
         "coalesce(format('{}: {:.1f}', busiest_survivor, concentration), '-') "
         "FROM verdict v JOIN scenario s ON s.snapshot_id = v.snapshot_id AND s.cluster_id = v.cluster_id AND s.scenario_set = 'nightly' "
-        "AND s.scenario_id = v.worst_broker WHERE v.snapshot_id = ? ORDER BY 1",
+        "AND s.scenario_id = coalesce(v.worst_broker_writes, v.worst_broker_data) WHERE v.snapshot_id = ? ORDER BY 1",
         [snapshot_id],
     )
     changes = _rows(
         connection,
         "Since the night before",
-        {"cluster": "left", "failure": "left", "is": "left", "partitions offline": "right", "read-only": "right", "because": "left"},
-        "SELECT cluster_id, scenario_id, change, format('{:+d}', leaderless_change), format('{:+d}', under_min_isr_change), coalesce(cause, '') "
-        "FROM survival_change WHERE snapshot_id = ? ORDER BY change = 'newly fatal' DESC, leaderless_change DESC, 1, 2 LIMIT 20",
+        {"cluster": "left", "failure": "left", "is": "left", **dict.fromkeys(HARM_WORDS.values(), "right"), "because": "left"},
+        "SELECT cluster_id, scenario_id, change, format('{:+d}', offline_change), format('{:+d}', refusing_acks_all_change), "
+        "format('{:+d}', lost_change), coalesce(cause, '') "
+        "FROM survival_change WHERE snapshot_id = ? ORDER BY change = 'newly fatal' DESC, lost_change DESC, offline_change DESC, "
+        "refusing_acks_all_change DESC, 1, 2 LIMIT 20",
         [snapshot_id],
     )
     differences = _rows(
@@ -130,8 +138,8 @@ def _matrices(connection: DuckdbViews, snapshot_id: str) -> Iterator[str]:
         where = "WHERE snapshot_id = ? AND cluster_id = ?"
         brokers = connection.execute(f"SELECT broker_id, leaders FROM broker_balance {where} AND live ORDER BY 1 LIMIT 60", of).fetchall()
         failures = connection.execute(
-            f"SELECT scenario_id, brokers, newly_offline, newly_refusing_acks_all FROM scenario {where} AND scenario_set = 'nightly' AND kind <> 'stop' "
-            "ORDER BY kind, newly_offline DESC, newly_refusing_acks_all DESC, len(scenario_id), scenario_id LIMIT 80",
+            f"SELECT scenario_id, brokers, {', '.join(HARM_WORDS)} FROM scenario {where} AND scenario_set = 'nightly' AND kind <> 'stop' "
+            "ORDER BY kind, newly_lost DESC, newly_offline DESC, newly_refusing_acks_all DESC, brokers, scenario_id LIMIT 80",
             of,
         ).fetchall()
         taken = {
@@ -142,16 +150,18 @@ def _matrices(connection: DuckdbViews, snapshot_id: str) -> Iterator[str]:
         }
         mean = sum(leaders for _, leaders in brokers) / max(len(brokers), 1) or 1
         yield f"<h2>{escape(cluster)}: the leaders that each survivor has after a failure</h2><table><tr><th>failure</th>"
-        yield "".join(f"<th>{broker}</th>" for broker, _ in brokers) + "<th>offline</th><th>refuse acks=all</th></tr>"
-        yield "<tr><th>now</th>" + "".join(_cell(leaders, leaders / mean) for _, leaders in brokers) + "<td></td><td></td></tr>"
-        for failure, gone, offline, refusing in failures:
+        yield "".join(f"<th>{broker}</th>" for broker, _ in brokers) + "".join(f"<th>{word}</th>" for word in HARM_WORDS.values()) + "</tr>"
+        yield (
+            "<tr><th>now</th>" + "".join(_cell(leaders, leaders / mean) for _, leaders in brokers) + "<td></td>" * len(HARM_WORDS) + "</tr>"
+        )
+        for failure, gone, *counts in failures:
             cells = (
                 "<td class=gone>&times;</td>"
                 if broker in gone
                 else _cell(taken.get((failure, broker), leaders), taken.get((failure, broker), leaders) / mean)
                 for broker, leaders in brokers
             )
-            harm = "".join(f"<td class={'harm' if count else 'none'}>{count}</td>" for count in (offline, refusing))
+            harm = "".join(f"<td class={'harm' if count else 'none'}>{count}</td>" for count in counts)
             yield f"<tr><th>{escape(failure)}</th>{''.join(cells)}{harm}</tr>"
         yield "</table>"
 
@@ -165,26 +175,27 @@ def _cell(leaders: int, ratio: float) -> str:
 def _nights(connection: DuckdbViews, snapshot_id: str) -> str:
     """A square for each cluster and night up to this one: green if it survives the loss of any one broker, for reads, writes and data."""
     rows = connection.execute(
-        "SELECT cluster_id, snapshot_id, reads_survive, writes_survive, data_survives FROM survival WHERE kind = 'broker' AND snapshot_id <= ? "
-        "AND snapshot_id IN (SELECT DISTINCT snapshot_id FROM snapshot WHERE snapshot_id <= ? ORDER BY 1 DESC LIMIT 60) ORDER BY 1, 2",
+        "SELECT cluster_id, snapshot_id, list(harm) FILTER (WHERE NOT survives) FROM survival WHERE kind = 'broker' AND snapshot_id <= ? "
+        "AND snapshot_id IN (SELECT DISTINCT snapshot_id FROM snapshot WHERE snapshot_id <= ? ORDER BY 1 DESC LIMIT 60) GROUP BY 1, 2 ORDER BY 1, 2",
         [snapshot_id, snapshot_id],
     ).fetchall()
     nights = sorted({row[1] for row in rows})
-    verdict = {row[:2]: "both" if row[2] and row[3] and row[4] else "reads" if row[2] else "none" for row in rows}
-    said = {
-        "both": ("#2e9e5b", "survives"),
-        "reads": ("#e6a817", "stops writes"),
-        "none": ("#d33c3c", "loses leaders"),
+    squares_of = {
+        "": ("#2e9e5b", "survives"),
+        "writes": ("#e6a817", "refuses acks=all"),
+        "reads": ("#d33c3c", "goes offline"),
+        "data": ("#7a1f1f", "loses data"),
         None: ("#ddd", "not published"),
     }
+    worst = {(cluster, night): next((harm for harm in MUST_BE_ZERO if harm in (harms or ())), "") for cluster, night, harms in rows}
     lines = []
     for cluster in sorted({row[0] for row in rows}):
         squares = []
         for night in nights:
-            colour, word = said[verdict.get((cluster, night))]
+            colour, word = squares_of[worst.get((cluster, night))]
             squares.append(f'<td class=night style="background:{colour}" title="{escape(night)}: {word}"></td>')
         lines.append(f"<tr><th>{escape(cluster)}</th>{''.join(squares)}</tr>")
-    legend = " ".join(f'<span style="color:{colour}">■</span> {word}' for colour, word in said.values())
+    legend = " ".join(f'<span style="color:{colour}">■</span> {word}' for colour, word in squares_of.values())
     return f"<h2>The loss of any one broker, night by night ({len(nights)})</h2><table>{''.join(lines)}</table><p>{legend}</p>"
 
 
@@ -371,7 +382,7 @@ def plan_pictures(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
 
 
 # What a failure takes, and the word for it; in this order, singles first and the worst of each kind.
-_HARMS = (("newly_offline", "offline"), ("newly_refusing_acks_all", "refuse acks=all"), ("newly_lost", "lost"))
+_HARMS = tuple(HARM_WORDS.items())
 _IN_ORDER = (
     "kind = 'pair', kind, newly_lost_before DESC, newly_offline_before DESC, newly_refusing_acks_all_before DESC, brokers, scenario_id"
 )
@@ -432,10 +443,27 @@ def _rows(connection: DuckdbViews, title: str, columns: dict[str, str], query: s
     return table
 
 
-def _survives(reads: bool | None, writes: bool | None, worst: str | None, leaderless: int | None, under: int | None) -> Text:
-    if reads is None:
+def _survives(verdict: Mapping[str, Any], kind: str) -> Text:
+    """Whether a cluster survives a kind of failure; if not, the worst failure for data, for reads and for writes, each named once."""
+    survived = [verdict[f"{SURVIVES[kind]}_{harm}"] for harm in MUST_BE_ZERO]
+    if None in survived:
         return Text("-", "yellow")
-    if reads and writes:
+    if all(survived):
         return Text("yes", "green")
-    harm = f"NO: {leaderless} offline" if not reads else f"NO: {under} read-only"
-    return Text(f"{harm}\nif {worst}" if worst else harm, "red")
+    harms_of: dict[str, dict[str, int]] = {}
+    for harm, counts in MUST_BE_ZERO.items():
+        if worst := verdict[f"worst_{kind}_{harm}"]:
+            harms_of.setdefault(worst, {}).update((count, verdict[f"{kind}_{harm}_{count}"]) for count in counts)
+    each = (
+        ", ".join(f"{partitions} {HARM_WORDS[count]}" for count, partitions in harms.items() if partitions) + f"\nif {failure}"
+        for failure, harms in harms_of.items()
+    )
+    return Text("NO: " + ";\n".join(each), "red")
+
+
+def _quorum(verdict: Mapping[str, Any]) -> Text:
+    """A line where the controller quorum does not survive any one broker's death, or where its voters are unknown."""
+    survives = verdict["quorum_survives_any_broker"]
+    if survives or verdict["controller"] != "kraft":
+        return Text()
+    return Text("\nquorum unknown", "yellow") if survives is None else Text("\nquorum at risk", "red")

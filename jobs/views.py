@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
-from jobs.harm import HARMED, OFFLINE
+from jobs.harm import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
 from jobs.tables import PARAMETER, SNAPSHOT, TABLES, Table
 
 if TYPE_CHECKING:
@@ -28,20 +29,37 @@ def _latest_and_others(query: str) -> str:
     return f"{query.format(of='latest', latest='true')} UNION ALL {query.format(of='NOT latest', latest='false')}"
 
 
+def _columns(of: Iterable[str]) -> str:
+    return ",\n               ".join(of)
+
+
+def _survived() -> Iterator[tuple[str, str]]:
+    """The columns of `verdict` on survival, and each as an aggregate of the rows that `survival` has of a cluster."""
+    # A pair that shares no partition has no row: its brokers do what each does alone, so that any two includes the single broker.
+    kinds = {"broker": "('broker')", "rolling_restart": "('stop')", "rack": "('rack')", "two": "('pair', 'broker')"}
+    for (name, kind), (harm, counts) in product(kinds.items(), MUST_BE_ZERO.items()):
+        of, worst = f"kind IN {kind} AND harm = '{harm}'", f"({' + '.join(counts)}, kind)"  # of equal ones, the pair
+        yield f"{SURVIVES[name]}_{harm}", f"bool_and(survives) FILTER (WHERE {of})"
+        yield f"worst_{name}_{harm}", f"max_by(worst_scenario, {worst}) FILTER (WHERE {of} AND NOT survives)"
+        for count in counts:
+            yield f"{name}_{harm}_{count}", f"max_by({count}, {worst}) FILTER (WHERE {of} AND NOT survives)"
+
+
+_SURVIVED = dict(_survived())
+_WORST_FIRST = "(-harmed, brokers, broker_id, other_broker_id, scenario_id)"  # broker 2 before broker 10
+
 ANSWERS: dict[str, tuple[str, str]] = {
     "harm": (
-        "what each nightly failure, and the loss of each pair of brokers that share a partition, does",
+        "what each nightly failure, and the loss of each pair of brokers that share a partition, does: how many partitions newly go offline, "
+        "refuse acks=all, or lose data; `brokers` names those of a failure, `broker_id` and `other_broker_id` those of a pair",
         """
-        SELECT snapshot_id, cluster_id, kind, scenario_id, newly_offline, newly_refusing_acks_all, newly_lost,
-               newly_lost * 1000000000000 + newly_offline * 1000000 + newly_refusing_acks_all AS harm, latest
-        FROM (
-            SELECT snapshot_id, cluster_id, kind, scenario_id, newly_offline, newly_refusing_acks_all, newly_lost, latest
-            FROM scenario WHERE scenario_set = 'nightly'
-            UNION ALL
-            SELECT snapshot_id, cluster_id, 'pair', concat('brokers ', broker_id, '+', other_broker_id), newly_offline, newly_refusing_acks_all,
-                   newly_lost, latest
-            FROM broker_pair
-        ) AS played
+        SELECT snapshot_id, cluster_id, kind, scenario_id, brokers, CAST(NULL AS INT) AS broker_id, CAST(NULL AS INT) AS other_broker_id,
+               newly_offline, newly_refusing_acks_all, newly_lost, latest
+        FROM scenario WHERE scenario_set = 'nightly'
+        UNION ALL
+        SELECT snapshot_id, cluster_id, 'pair', concat('brokers ', broker_id, '+', other_broker_id), NULL, broker_id, other_broker_id,
+               newly_offline, newly_refusing_acks_all, newly_lost, latest
+        FROM broker_pair
         """,
     ),
     "offender": (
@@ -86,31 +104,35 @@ ANSWERS: dict[str, tuple[str, str]] = {
         """,
     ),
     "survival": (
-        "whether a cluster survives the loss of any one broker, the stop of any one in order (a rolling restart), the loss of any rack or of any "
-        "two brokers: no partition loses its leader (reads), none falls under min ISR (writes), each keeps a replica with every acknowledged record (data)",
-        """
-        SELECT snapshot_id, cluster_id, kind, latest,
-               count(*) AS scenarios,
-               sum(CASE WHEN newly_offline > 0 THEN 1 ELSE 0 END) = 0 AS reads_survive,
-               sum(CASE WHEN newly_offline + newly_refusing_acks_all > 0 THEN 1 ELSE 0 END) = 0 AS writes_survive,
-               sum(CASE WHEN newly_lost > 0 THEN 1 ELSE 0 END) = 0 AS data_survives,
-               max(newly_offline) AS most_leaderless,
-               max(newly_refusing_acks_all) AS most_under_min_isr,
-               max(newly_lost) AS most_lost,
-               min(CASE WHEN harm = most_harm AND harm > 0 THEN scenario_id END) AS worst_scenario
-        FROM (SELECT *, max(harm) OVER (PARTITION BY snapshot_id, cluster_id, kind, latest) AS most_harm FROM harm) AS lost
-        GROUP BY snapshot_id, cluster_id, kind, latest
+        "whether a cluster survives each kind of failure (any broker killed, any broker stopped in order, any rack lost, any pair of brokers "
+        "that share a partition killed), for data, reads and writes; the failure that harms the most partitions and its own counts, null if "
+        "all are survived. Of failures that harm equally many, the one with the lowest broker ids",
+        f"""
+        SELECT snapshot_id, cluster_id, kind, harm, latest, scenarios, harmed = 0 AS survives,
+               {_columns(f"CASE WHEN harmed > 0 THEN {name} END AS {name}" for name in ("worst_scenario", *HARMS))}
+        FROM (
+            SELECT snapshot_id, cluster_id, kind, harm, latest, count(*) AS scenarios, max(harmed) AS harmed,
+                   {_columns(f"min_by({name}, {_WORST_FIRST}) AS {as_}" for name, as_ in (("scenario_id", "worst_scenario"), *zip(HARMS, HARMS)))}
+            FROM (
+                SELECT failure.*, harms.harm,
+                       CASE harms.harm {" ".join(f"WHEN '{harm}' THEN {' + '.join(counts)}" for harm, counts in MUST_BE_ZERO.items())} END AS harmed
+                FROM harm AS failure CROSS JOIN ({" UNION ALL ".join(f"SELECT '{harm}' AS harm" for harm in MUST_BE_ZERO)}) AS harms
+            ) AS each_harm
+            GROUP BY snapshot_id, cluster_id, kind, harm, latest
+        ) AS worst
         """,
     ),
     "survival_change": (
-        "the nightly failures that are newly fatal, or newly safe, since the night before: to reads, writes or data, and what became of the "
-        "partitions that make the difference",
+        "the nightly failures and pairs that are newly fatal, newly safe, worse or better than the night before, and what became of the "
+        "partitions that make the difference. Worse: more partitions lose data; if as many, more go offline; if as many, more refuse acks=all",
         _latest_and_others("""
         SELECT n.snapshot_id, s.previous_snapshot_id, n.cluster_id, n.scenario_id, {latest} AS latest,
-               CASE WHEN n.harm > 0 AND coalesce(o.harm, 0) = 0 THEN 'newly fatal' WHEN n.harm = 0 AND o.harm > 0 THEN 'newly safe'
-                    WHEN n.harm > o.harm THEN 'worse' ELSE 'better' END AS change,
-               n.newly_offline - coalesce(o.newly_offline, 0) AS leaderless_change,
-               n.newly_refusing_acks_all - coalesce(o.newly_refusing_acks_all, 0) AS under_min_isr_change,
+               CASE WHEN coalesce(o.newly_lost + o.newly_offline + o.newly_refusing_acks_all, 0) = 0 THEN 'newly fatal'
+                    WHEN n.newly_lost + n.newly_offline + n.newly_refusing_acks_all = 0 THEN 'newly safe'
+                    WHEN (n.newly_lost, n.newly_offline, n.newly_refusing_acks_all) > (o.newly_lost, o.newly_offline, o.newly_refusing_acks_all)
+                    THEN 'worse' ELSE 'better' END AS change,
+               n.newly_offline - coalesce(o.newly_offline, 0) AS offline_change,
+               n.newly_refusing_acks_all - coalesce(o.newly_refusing_acks_all, 0) AS refusing_acks_all_change,
                n.newly_lost - coalesce(o.newly_lost, 0) AS lost_change,
                c.cause
         FROM harm n
@@ -120,7 +142,8 @@ ANSWERS: dict[str, tuple[str, str]] = {
         LEFT JOIN (SELECT snapshot_id, cluster_id, scenario_id, max(cause) AS cause FROM offender_cause WHERE {of}
                    GROUP BY snapshot_id, cluster_id, scenario_id) c
                ON c.snapshot_id = n.snapshot_id AND c.cluster_id = n.cluster_id AND c.scenario_id = n.scenario_id
-        WHERE n.latest = {latest} AND n.harm <> coalesce(o.harm, 0)
+        WHERE n.latest = {latest} AND (n.newly_lost <> coalesce(o.newly_lost, 0) OR n.newly_offline <> coalesce(o.newly_offline, 0)
+              OR n.newly_refusing_acks_all <> coalesce(o.newly_refusing_acks_all, 0))
         """),
     ),
     "explanation": (
@@ -222,20 +245,18 @@ ANSWERS: dict[str, tuple[str, str]] = {
         """,
     ),
     "verdict": (
-        "a line per cluster: does it survive, how even is it, how many rules does it break",
-        _latest_and_others("""
+        "a line per cluster: for data, reads and writes, whether it survives any broker, a rolling restart, any rack and any two brokers, each "
+        "with the worst failure and that failure's own counts (null if all are survived); whether the controller quorum survives any broker "
+        "(null: ZooKeeper, or unknown voters); how even it is, how many rules it breaks. Any two brokers: pairs that share a partition, and "
+        "single brokers, whichever harms more",
+        _latest_and_others(
+            """
         SELECT s.snapshot_id, s.cluster_id, {latest} AS latest,
                b.live_brokers, b.brokers,
-               one.reads_survive AS any_broker_reads, one.writes_survive AS any_broker_writes, one.worst_scenario AS worst_broker,
-               one.most_leaderless AS broker_leaderless, one.most_under_min_isr AS broker_under_min_isr, one.data_survives AS any_broker_data,
-               one.reads_survive AND coalesce(pair.reads_survive, true) AS any_two_reads,
-               one.writes_survive AND coalesce(pair.writes_survive, true) AS any_two_writes,
-               one.data_survives AND coalesce(pair.data_survives, true) AS any_two_data, pair.most_under_min_isr AS two_under_min_isr, pair.most_leaderless AS two_leaderless, pair.worst_scenario AS worst_two,
-               r.restartable, stop.reads_survive AS rolling_restart_reads, stop.writes_survive AS rolling_restart_writes,
-               stop.most_leaderless AS rolling_restart_leaderless, stop.worst_scenario AS worst_stop, stop.most_under_min_isr AS rolling_restart_under_min_isr,
-               rack.data_survives AS any_rack_data,
-               rack.reads_survive AS any_rack_reads, rack.writes_survive AS any_rack_writes, rack.worst_scenario AS worst_rack,
-               rack.most_leaderless AS rack_leaderless, rack.most_under_min_isr AS rack_under_min_isr,
+               """
+            + _columns(f"f.{name}" for name in _SURVIVED)
+            + """,
+               q.quorum_survives_any_broker, r.restartable,
                b.leader_skew, b.byte_skew, p.producer_skew, g.consumer_spread,
                h.leaderless AS leaderless_now, h.under_min_isr AS under_min_isr_now,
                v.broken_rules, v.untold_rules
@@ -247,10 +268,16 @@ ANSWERS: dict[str, tuple[str, str]] = {
         LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN live AND restart_order IS NULL THEN 1 ELSE 0 END) = 0 AS restartable
                    FROM broker_restart WHERE {of} GROUP BY snapshot_id, cluster_id) r
                ON r.snapshot_id = s.snapshot_id AND r.cluster_id = s.cluster_id
-        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'broker') one ON one.snapshot_id = s.snapshot_id AND one.cluster_id = s.cluster_id
-        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'stop') stop ON stop.snapshot_id = s.snapshot_id AND stop.cluster_id = s.cluster_id
-        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'pair') pair ON pair.snapshot_id = s.snapshot_id AND pair.cluster_id = s.cluster_id
-        LEFT JOIN (SELECT * FROM survival WHERE {of} AND kind = 'rack') rack ON rack.snapshot_id = s.snapshot_id AND rack.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, """
+            + _columns(f"{column} AS {name}" for name, column in _SURVIVED.items())
+            + """
+                   FROM survival WHERE {of} GROUP BY snapshot_id, cluster_id) f
+               ON f.snapshot_id = s.snapshot_id AND f.cluster_id = s.cluster_id
+        LEFT JOIN (SELECT snapshot_id, cluster_id, bool_and(NOT quorum_lost) AS quorum_survives_any_broker
+                   FROM scenario WHERE {of} AND """
+            + ONE_BROKER_KILLED
+            + """ GROUP BY snapshot_id, cluster_id) q
+               ON q.snapshot_id = s.snapshot_id AND q.cluster_id = s.cluster_id
         LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew) AS producer_skew FROM topic_load WHERE {of} GROUP BY snapshot_id, cluster_id) p
                ON p.snapshot_id = s.snapshot_id AND p.cluster_id = s.cluster_id
         LEFT JOIN (SELECT a.snapshot_id, a.cluster_id, max(a.spread) AS consumer_spread
@@ -266,7 +293,8 @@ ANSWERS: dict[str, tuple[str, str]] = {
                    FROM validation WHERE {of} GROUP BY snapshot_id, cluster_id) v
                ON v.snapshot_id = s.snapshot_id AND v.cluster_id = s.cluster_id
         WHERE s.latest = {latest}
-        """),
+        """
+        ),
     ),
 }
 

@@ -33,6 +33,7 @@ from jobs.tables import (
     VALIDATION,
 )
 from jobs.what_if import Question, answer
+from tests.jobs.published import check_survival_and_verdict
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 FIRST, SECOND = "2026-01-01", "2026-01-02"
@@ -106,6 +107,10 @@ def test_the_verdicts_tell_the_healthy_cluster_from_the_one_that_lost_a_broker(l
     assert now == {"orders-eu": (3, 3, True, None), "payments-us": (2, 3, False, True)}
     then = ask(lake, f"SELECT live_brokers FROM verdict WHERE cluster_id = 'payments-us' AND snapshot_id = '{FIRST}'")
     assert then == [(3,)]
+
+
+def test_each_verdict_names_a_failure_with_its_own_counts(lake: Lake) -> None:
+    check_survival_and_verdict(views.DuckdbViews(lake))
 
 
 def test_a_broker_takes_the_groups_with_it_that_it_coordinates(lake: Lake) -> None:
