@@ -453,15 +453,13 @@ def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[
 
 def _check_snapshot(connection: DuckdbViews, snapshot_id: str, lake: str) -> None:
     """Raise an AuditError if the lake has nothing of this snapshot, published or not."""
-    nights = [
-        id
-        for (id,) in connection.execute("SELECT snapshot_id FROM _input_file UNION SELECT snapshot_id FROM _cluster ORDER BY 1").fetchall()
-    ]
+    known = connection.execute("SELECT snapshot_id FROM _input_file UNION SELECT snapshot_id FROM _cluster ORDER BY 1").fetchall()
+    nights = [id for (id,) in known]
     if not nights:
         raise AuditError(f"lake {lake} has no snapshot: run `topology-audit nightly` first")
     if snapshot_id not in nights:
-        known = nights[0] if len(nights) == 1 else f"{nights[0]} to {nights[-1]}"
-        raise AuditError(f"lake {lake} has no snapshot {snapshot_id}: it has {known}, choose one with --snapshot")
+        span = nights[0] if len(nights) == 1 else f"{nights[0]} to {nights[-1]}"
+        raise AuditError(f"lake {lake} has no snapshot {snapshot_id}: it has {span}, choose one with --snapshot")
 
 
 def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:

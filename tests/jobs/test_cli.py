@@ -17,8 +17,8 @@ from jobs.run import Night
 from jobs.session import properties
 from jobs.tables import CLUSTER, INPUT_FILE
 from jobs.views import DuckdbViews
-from tests.web_pages import external_references
 from tests.jobs.rows import rows
+from tests.web_pages import external_references
 
 COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
 
