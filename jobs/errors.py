@@ -12,7 +12,7 @@ class AuditError(Exception):
 
 
 class IncompleteNight(AuditError):
-    """The snapshot is published, but at least one cluster is withheld or absent."""
+    """The night has run to its end, but at least one cluster is absent: it has no folder, nothing readable, or is withheld."""
 
     exit_code = 3
 
@@ -21,3 +21,9 @@ class NoSuchPlan(AuditError):
     """What a plan was asked for cannot be done, or every plan that does it makes something worse."""
 
     exit_code = 4
+
+
+class NothingReadable(AuditError):
+    """No cluster of the source has one readable file; running it again on the same files would not change that."""
+
+    exit_code = 5

@@ -10,7 +10,7 @@
 A source that is small is read on the driver; a larger one by Spark's workers, by the same function. A worker holds one cluster at a time;
 its partitions and logs as columns, but for those of which more than one entry tells. A text of kafka-topics that is larger still is parsed
 in stretches, a task each, before that. Where the lake is a folder, the worker that has a cluster's rows writes them into files of its tables,
-and Spark has none of them in hand. A cluster of which nothing was understood still has its row, with no `sources`.
+and Spark has none of them in hand. A cluster without one readable file has rows of `input_file` and `rejected_input` only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from jobs.ingest.dump import Rejected
 from jobs.ingest.merge import Merged, ReadFile, merge_files
 from jobs.ingest.partition_lines import Part
 from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
-from jobs.ingest.source import BESIDE, Bytes, Cluster, File, NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
+from jobs.ingest.source import Bytes, Cluster, File, NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
 from jobs.session import set_for
 from jobs.table_file import TableFile, TableFileWriter
 from jobs.tables import (
@@ -126,7 +126,7 @@ def _spread(
         (number, file.name, start)
         for number, cluster in enumerate(dealt)
         for file in cluster.files
-        if file.size_bytes > split_bytes and cluster.cluster_id != BESIDE
+        if file.size_bytes > split_bytes and not file.obstacle
         for start in range(0, file.size_bytes, split_bytes)
     ]
 
@@ -213,21 +213,13 @@ def _cluster(system: fs.FileSystem, cluster: Cluster, snapshot_id: str, parts: M
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _tables(_ingest(system, cluster, parts), cluster.cluster_id, snapshot_id)
+        merged = merge_files(
+            ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file, parts.get(file.name, ()))) for file in cluster.files
+        )
+        return _tables(merged, cluster.cluster_id, snapshot_id)
     finally:
         if collects:
             gc.enable()
-
-
-def _ingest(system: fs.FileSystem, cluster: Cluster, parts: Mapping[str, Sequence[Part]]) -> Merged:
-    """A cluster's rows; of what lies beside the clusters, only that it was not read."""
-    if cluster.cluster_id != BESIDE:
-        return merge_files(
-            ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file, parts.get(file.name, ()))) for file in cluster.files
-        )
-    merged = merge_files(ReadFile(file.name, file.size_bytes, file.written_at, _unread(file)) for file in cluster.files)
-    del merged.rows["cluster"]
-    return merged
 
 
 def _read(system: fs.FileSystem, file: File, parts: Sequence[Part]) -> Reading:
@@ -239,10 +231,6 @@ def _read(system: fs.FileSystem, file: File, parts: Sequence[Part]) -> Reading:
         return Reading(None, [], [Rejected(1, "", str(e))])
     # What a desktop or a version control hides beside the dumps is listed, but nobody asked for it to be read.
     return Reading(None, [], []) if reading.format is None and _hidden(file) else reading
-
-
-def _unread(file: File) -> Reading:
-    return Reading(None, [], [] if _hidden(file) else [Rejected(1, "", "lies beside the folders of the clusters: move it into one")])
 
 
 def _hidden(file: File) -> bool:

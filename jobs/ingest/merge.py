@@ -195,7 +195,9 @@ def merge_files(files: Iterable[ReadFile]) -> Merged:
     }
     rows["input_file"] = _input_files(evidence)
     captured_at = max((file.written_at for file in files), default=None)
-    rows["cluster"] = [(*_controller(evidence), _sources(rows["input_file"]), captured_at, _cluster_id(evidence), *_quorum(evidence))]
+    sources = _sources(rows["input_file"])
+    # Without one readable file there is nothing to compute: input_file and rejected_input state why.
+    rows["cluster"] = [(*_controller(evidence), sources, captured_at, _cluster_id(evidence), *_quorum(evidence))] if sources else []
     columns = {"key_sample": _key_sample(evidence.samples)}
     partition, replica = _partitions(evidence), _replicas(evidence)
     if isinstance(partition, pa.Table) and isinstance(replica, pa.Table):

@@ -1,8 +1,10 @@
 """The clusters of a source, their files, and the bytes of these: the only input of the ingest.
 
 A source is a folder, or a URI that pyarrow knows (s3://, gs://, hdfs://, file://). Each of its folders is a cluster of that name, and has
-all files below it. A source without folders is one cluster, of its own name. Files that lie beside clusters' folders belong to none:
-they are told under the cluster id `.`, as are hidden folders, which are no clusters; there is no row of `cluster` for it.
+all files below it. A source without folders is one cluster, of its own name. Files beside the clusters' folders belong to no cluster, and
+a folder whose name cannot be a cluster id is none: both are reported under the cluster id `.`, for which there is no row of `cluster`.
+
+Folders are listed one by one, so that what cannot be listed or read costs only itself: it is a file with an obstacle.
 """
 
 from __future__ import annotations
@@ -10,15 +12,17 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import zlib
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 from pyarrow import fs
 
-from jobs.errors import AuditError
+from jobs.errors import AuditError, NothingReadable
 
 BESIDE = "."
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -27,6 +31,9 @@ _HEAD_BYTES = 4 << 20  # of a file, which has as many characters as its format i
 _LINE_BYTES = 1 << 12
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MOST_BYTES = 1 << 30  # of a file, decompressed: more is taken for a zip bomb
+_FOLDER = "."  # stands for the cluster's folder itself, where a file is named
+_NOT_REGULAR = "not a regular file"
+_SURROGATES = "\ud800\udfff"  # the first and the last: Python has them for bytes of a name that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class File:
     path: str
     size_bytes: int
     written_at: datetime
-    regular: bool
+    obstacle: str | None = None  # why it cannot be read, if its listing shows that
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +68,21 @@ def clusters(source: str) -> list[Cluster]:
             raise AuditError(f"source {source} does not exist: name a folder that has a folder of dumps for each cluster")
         if info.type != fs.FileType.Directory:
             raise AuditError(f"source {source} is no folder: name the folder that holds it")
-        infos = system.get_file_info(fs.FileSelector(root, recursive=True))
+        loose, folders = _local(root) if isinstance(system, fs.LocalFileSystem) else _remote(system, root)
     except (OSError, ValueError, ImportError) as e:
         raise AuditError(f"source {source} cannot be read: {e}".splitlines()[0]) from e
-    folders: dict[str, list[File]] = {}
-    loose: list[File] = []
-    for info in infos:
-        name = PurePosixPath(info.path).relative_to(root)
-        if info.type == fs.FileType.Directory:
-            if len(name.parts) == 1:
-                folders.setdefault(name.parts[0], [])
-        elif len(name.parts) == 1:
-            loose.append(_file(info, name))
-        else:
-            folders.setdefault(name.parts[0], []).append(_file(info, name.relative_to(name.parts[0])))
-    if not loose and not any(folders.values()):
-        raise AuditError(f"source {source} holds no file: put the dumps of each cluster in a folder of its name")
-    hidden = [_as_one(folder, folders.pop(folder)) for folder in sorted(folders) if folder.startswith(".")]
-    if not folders:
-        folders, loose = {PurePosixPath(root).name or "source": loose}, []
-    beside = [(BESIDE, hidden + loose)] if hidden or loose else []
-    return [Cluster(name, tuple(sorted(files, key=lambda file: file.name))) for name, files in (*beside, *sorted(folders.items()))]
+    if not loose and not folders:
+        raise NothingReadable(f"source {source} holds no file: put the dumps of each cluster in a folder of its name")
+    beside = [File(_shown(name), "", 0, _EPOCH, why) for name in folders if (why := _no_cluster_id(name))]
+    named = {name: files for name, files in folders.items() if not _no_cluster_id(name)}
+    if named:
+        beside += [replace(file, obstacle="lies beside the folders of the clusters: move it into one") for file in loose]
+    else:
+        named = {_shown(PurePosixPath(root).name) or "source": loose}
+    for name, files in named.items():
+        named[name] = files or [File(_FOLDER, "", 0, _EPOCH, "the folder holds no file")]
+    of_cluster = [*([(BESIDE, beside)] if beside else []), *sorted(named.items())]
+    return [Cluster(name, tuple(sorted(files, key=lambda file: file.name))) for name, files in of_cluster]
 
 
 def filesystem(source: str) -> tuple[fs.FileSystem, str]:
@@ -94,8 +95,8 @@ def filesystem(source: str) -> tuple[fs.FileSystem, str]:
 
 def read_bytes(system: fs.FileSystem, file: File) -> bytes:
     """The bytes of a file, decompressed if it is gzipped or compressed by zstd."""
-    if not file.regular:
-        raise NoBytes("not a regular file")
+    if file.obstacle:
+        raise NoBytes(file.obstacle)
     if file.size_bytes > _MOST_BYTES:
         raise NoBytes(f"larger than {_MOST_BYTES} bytes")
     try:
@@ -108,8 +109,8 @@ def read_bytes(system: fs.FileSystem, file: File) -> bytes:
 
 
 def read_head(system: fs.FileSystem, file: File) -> bytes | None:
-    """How a file starts; None: it is compressed, or no regular file, and can be read only as a whole."""
-    if not file.regular or file.size_bytes > _MOST_BYTES:
+    """The start of a file; None: it is compressed, or cannot be read."""
+    if file.obstacle or file.size_bytes > _MOST_BYTES:
         return None
     with system.open_input_file(file.path) as opened:
         head = opened.read(_HEAD_BYTES)
@@ -156,9 +157,89 @@ def _decompressed(data: bytes, codec: str) -> bytes:
     return b"".join(parts)
 
 
-def _file(info: fs.FileInfo, name: PurePosixPath) -> File:
-    return File(str(name), info.path, info.size or 0, info.mtime or _EPOCH, info.type == fs.FileType.File)
+def _local(root: str) -> tuple[list[File], dict[str, list[File]]]:
+    """The files in a folder of this machine, and those below each of its folders."""
+    resolved = Path(root).resolve()
+    # A link to one of these would lead back to where the listing began.
+    around = [os.stat(folder) for folder in (resolved, *resolved.parents)]
+    listed = {(folder.st_dev, folder.st_ino) for folder in around}
+    loose, folders = [], {}
+    for name in os.listdir(root):
+        path = os.path.join(root, name)
+        if not os.path.isdir(path):
+            loose += _below(path, name, set())
+        else:
+            folders[name] = [] if _no_cluster_id(name) else _below(path, "", set(listed))
+    return loose, folders
 
 
-def _as_one(folder: str, files: list[File]) -> File:
-    return File(folder, folder, sum(file.size_bytes for file in files), max((file.written_at for file in files), default=_EPOCH), False)
+def _below(path: str, name: str, listed: set[tuple[int, int]]) -> list[File]:
+    """A file of this machine by itself, or all files below a folder; `listed` has the folders that are listed already."""
+    files: list[File] = []
+    waiting, links = [(path, name)], []
+    while waiting or links:  # links last: a folder is listed by its own name
+        path, name = (waiting or links).pop()
+        shown = _shown(name) or _FOLDER
+        if any(_SURROGATES[0] <= character <= _SURROGATES[-1] for character in name):
+            files.append(File(shown, path, 0, _EPOCH, "its name is not UTF-8: rename it"))
+            continue
+        try:
+            status = os.stat(path)
+            if stat.S_ISDIR(status.st_mode):
+                if (status.st_dev, status.st_ino) in listed:
+                    files.append(File(shown, path, 0, _EPOCH, "a link to a folder that contains it, or is listed already"))
+                    continue
+                listed.add((status.st_dev, status.st_ino))
+                for entry in sorted(os.listdir(path)):
+                    below = os.path.join(path, entry)
+                    (links if os.path.islink(below) else waiting).append((below, f"{name}/{entry}" if name else entry))
+                continue
+            written_at = _EPOCH + timedelta(microseconds=status.st_mtime_ns // 1000)
+            files.append(File(shown, path, status.st_size, written_at, None if stat.S_ISREG(status.st_mode) else _NOT_REGULAR))
+        except OSError as e:
+            files.append(File(shown, path, 0, _EPOCH, f"cannot be read: {e.strerror}"))
+    return files
+
+
+def _remote(system: fs.FileSystem, root: str) -> tuple[list[File], dict[str, list[File]]]:
+    """The files in a folder of other storage, and those below each of its folders."""
+    loose, folders = [], {}
+    for info in system.get_file_info(fs.FileSelector(root)):
+        if info.type != fs.FileType.Directory:
+            loose += _files([info], root)
+        elif _no_cluster_id(info.base_name):
+            folders[info.base_name] = []
+        else:
+            try:
+                below = system.get_file_info(fs.FileSelector(info.path, recursive=True))
+                folders[info.base_name] = _files(below, info.path)
+            except OSError as e:
+                folders[info.base_name] = [File(_FOLDER, info.path, 0, _EPOCH, f"cannot be read: {e}".splitlines()[0])]
+    return loose, folders
+
+
+def _files(infos: Iterable[fs.FileInfo], folder: str) -> list[File]:
+    return [
+        File(
+            _shown(str(PurePosixPath(info.path).relative_to(folder))),
+            info.path,
+            info.size or 0,
+            info.mtime or _EPOCH,
+            None if info.type == fs.FileType.File else _NOT_REGULAR,
+        )
+        for info in infos
+        if info.type != fs.FileType.Directory
+    ]
+
+
+def _no_cluster_id(folder: str) -> str | None:
+    """Why a folder of this name is no cluster."""
+    if folder.startswith("."):
+        return "a folder whose name starts with a dot is no cluster: rename it if it holds dumps"
+    return None if folder.isprintable() else "the name of a cluster must be printable UTF-8: rename the folder"
+
+
+def _shown(name: str) -> str:
+    """The name of a file or folder in characters that a table can store and a terminal print."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

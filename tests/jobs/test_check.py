@@ -23,7 +23,7 @@ from jobs.check import InDuckdb, InSpark, check, judge, judges, rules_of
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.tables import BY_NAME, TOPIC, VALIDATION
-from tests.expectations.lake import Edit, arrow, drop, frames, sound
+from tests.expectations.lake import Edit, add, arrow, drop, edit, frames, sound
 from tests.web_pages import external_references
 
 SUITES = ["topic", "partition"]
@@ -182,6 +182,17 @@ def test_templates_of_pages_are_compiled_once(monkeypatch: pytest.MonkeyPatch, t
 def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> None:
     with pytest.raises(AuditError, match="snapshot other has no cluster to judge"):
         check(lake, "other", ["topic"], earlier={}, limits=limits(), docs=None)
+
+
+def test_files_of_no_cluster_are_not_judged_and_fail_nothing() -> None:
+    """Beside the folders of the clusters, and in one without a readable file: they have no row of `cluster`."""
+    unread = [drop("cluster"), edit("input_file", format=None, entries=1, accepted=0, rejected=1)]
+    unread.append(add("rejected_input", "topics.txt", 1, 0, "", "lies beside the folders of the clusters"))
+    tables = InDuckdb(arrow({".": night(*unread), "well": night()}))
+    rules = {suite: rules_of(suite, limits()) for suite in ("input_file", "rejected_input")}
+    judged = judge(tables, rules, "s", docs=None).to_pylist()
+    assert {row["cluster_id"] for row in judged} == {"well"}
+    assert [row for row in judged if not row["success"]] == []
 
 
 def test_of_a_rule_that_not_all_tell_it_asks_for_the_clusters_and_not_for_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,8 +259,9 @@ def test_sources_are_the_formats_of_which_something_was_accepted() -> None:
     ]
 
 
-def test_cluster_without_a_file_has_a_row_and_no_source() -> None:
-    assert merged().rows["cluster"] == [("zookeeper", False, [], None, None, None, None)]
+def test_cluster_without_a_readable_file_has_no_row() -> None:
+    assert merged().rows["cluster"] == []
+    assert merged(a="garbage").rows["cluster"] == []
 
 
 def test_two_rejects_of_one_line_are_told_apart() -> None:

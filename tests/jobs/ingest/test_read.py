@@ -149,10 +149,10 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
     frames = read(spark, tmp_path, few_bytes=few_bytes)
-    assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"], "sick": [], "silent": []}
+    assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"]}
     told = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
     assert [tuple(row) for row in told.collect()] == [
-        (".", ".git", None, 0, 0, 0),
+        (".", ".git", None, 1, 0, 1),
         (".", "LICENSE", None, 1, 0, 1),
         ("good", ".DS_Store", None, 0, 0, 0),
         ("good", "empty", None, 0, 0, 0),
@@ -162,6 +162,7 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
         ("silent", ".keep", None, 0, 0, 0),
     ]
     assert [(row.file, row.reason.split(":")[0]) for row in frames[REJECTED_INPUT.name].orderBy("file").collect()] == [
+        (".git", "a folder whose name starts with a dot is no cluster"),
         ("LICENSE", "lies beside the folders of the clusters"),
         ("garbage", "no known format"),
         ("torn.gz", "cannot be read"),
