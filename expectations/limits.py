@@ -16,7 +16,7 @@ DEFAULTS = Path(__file__).with_name("limits.toml")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the soft rules allow; limits.toml says what each means."""
+    """What the soft rules and publish allow; limits.toml explains each."""
 
     leader_ratio_most: float
     leader_ratio_least: float
@@ -43,6 +43,7 @@ class Limits:
     partitions_least: int
     replication_factor_least: int
     not_preferred_share_most: float
+    absent_cluster_nights: int
     cruise_control: Thresholds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -64,8 +65,15 @@ LimitsFile = Annotated[
 Parameters = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Ask: start_index, shift, counter_start. May be repeated.")
 ]
+Retired = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CLUSTER", help="A cluster that is gone on purpose: its absence is not reported. Commas separate several; may be repeated."
+    ),
+]
 Source = Annotated[str, typer.Argument(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")]
 DEFAULT_LAKE = "lake"
+_NAMED = 5  # absent clusters in an error message
 
 
 @app.command()
@@ -76,6 +84,7 @@ def nightly(
     parameters: Parameters = None,
     limits: LimitsFile = None,
     report: Report = None,
+    retired: Retired = None,
     ingested: Annotated[bool, typer.Option("--ingested", help="Take what the lake has of the snapshot's dumps; read none.")] = False,
 ) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
@@ -92,17 +101,15 @@ def nightly(
         # Spark starts while the dumps are read.
         night = Night(replace(place, spark=starting.submit(_spark, long=size > LONG_BYTES).result), id)
         folder = _pages(place, night.snapshot_id, report)
-        withheld, broken = night.run(None if ingested else source, asked, allowed, _docs(folder, night.snapshot_id), _telling)
-    for line in broken:
-        _say(f"[red]withheld[/] {escape(line)}")
-    _conclude(place, night.snapshot_id, folder, withheld)
+        night.run(None if ingested else source, asked, allowed, _docs(folder, night.snapshot_id), _telling, _ids(retired))
+    absent = _conclude(place, night.snapshot_id, folder)
     where = place.folder or lake
     _say(
         f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{where}[/]"
         + (f", the pages in [bold]{folder}[/]." if folder else ".")
     )
     _say(f'Next: [bold]topology-audit query --lake {lake} "{pages.OFFENDERS} WHERE latest"[/]')
-    _fail_if_withheld(withheld, night.snapshot_id)
+    _fail_if_incomplete(absent, night.snapshot_id)
 
 
 @app.command()
@@ -128,6 +135,10 @@ def step(
             night.ingest(source, _pairs(parameters))
         else:
             night.step(name, allowed)
+    if name == "ingest":
+        from jobs.views import DuckdbViews
+
+        pages.show(pages.unread(DuckdbViews(night.lake), night.snapshot_id))
 
 
 @app.command()
@@ -152,29 +163,34 @@ def check(
 
 
 @app.command()
-def publish(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None) -> None:
-    """Make the snapshot visible to readers, but for the clusters that break a hard rule."""
+def publish(
+    lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None, limits: LimitsFile = None, report: Report = None, retired: Retired = None
+) -> None:
+    """Make the snapshot visible to readers, but for the clusters that break a hard rule, and record every absent cluster.
+
+    The outcome is also a file for other programs: published.json in the folder of the pages.
+    """
+    allowed = _limits(limits)
     night = _night(lake, snapshot)
     with _telling("publish"):
-        withheld = night.publish()
-    for cluster in withheld:
-        _say(f"[red]withheld[/] {cluster}")
+        outcome = night.publish(allowed, _ids(retired))
+    for row in outcome.absent:
+        _say(f"[red]absent[/] {escape('{cluster_id}: {reason}: {detail}'.format(**row))}")
+    _say(f"Published: {escape(', '.join(outcome.published)) or 'no cluster'}")
+    if folder := _pages(night.lake, night.snapshot_id, report):
+        name_snapshot(folder, night.snapshot_id)
+        written = {"snapshot_id": night.snapshot_id, "clusters": outcome.published, "absent": outcome.absent}
+        (folder / "published.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
 
 
 @app.command()
 def report(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None, report: Report = None) -> None:
-    """Show the verdicts of a published snapshot, and write its page; an error if a cluster was withheld."""
+    """Show the verdicts of a published snapshot, and write its page; an error if a cluster is absent."""
     from jobs.views import DuckdbViews
 
     id, place = _snapshot_id(snapshot), _lake(lake)
-    connection = DuckdbViews(place)
-    _check_snapshot(connection, id, lake)
-    withheld = connection.execute(
-        "SELECT cluster_id FROM _cluster WHERE snapshot_id = ? EXCEPT SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1",
-        [id, id],
-    ).fetchall()
-    _conclude(place, id, _pages(place, id, report), [cluster for (cluster,) in withheld])
-    _fail_if_withheld([cluster for (cluster,) in withheld], id)
+    _check_snapshot(DuckdbViews(place), id, lake)
+    _fail_if_incomplete(_conclude(place, id, _pages(place, id, report)), id)
 
 
 @app.command("what-if")
@@ -432,12 +448,16 @@ def airflow(
     os.execve(Path(sys.executable).with_name("airflow"), ["airflow", "standalone"], os.environ | wired)
 
 
-def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[str]) -> None:
-    """The verdicts, on the terminal and as a page beside the Data Docs."""
+def _conclude(lake: Lake, snapshot_id: str, folder: Path | None) -> list[tuple[str, str, str, str | None]]:
+    """Show the absent clusters, then the verdicts, on the terminal and as a page beside the Data Docs; return the absent clusters."""
     from jobs.views import DuckdbViews
 
     connection = DuckdbViews(lake)
-    parts = pages.verdicts(connection, snapshot_id, withheld)
+    parts = [
+        *pages.absent(connection, snapshot_id),
+        *pages.verdicts(connection, snapshot_id),
+        *pages.unread(connection, snapshot_id),
+    ]
     pages.show(parts)
     if folder:
         docs = "validation/index.html"
@@ -449,10 +469,11 @@ def _conclude(lake: Lake, snapshot_id: str, folder: Path | None, withheld: list[
             links={"Great Expectations' Data Docs": docs} if (folder / docs).exists() else {},
             pictures=pages.pictures(connection, snapshot_id),
         )
+    return pages.absent_clusters(connection, snapshot_id)
 
 
 def _check_snapshot(connection: DuckdbViews, snapshot_id: str, lake: str) -> None:
-    """Raise an AuditError if the lake has nothing of this snapshot, published or not."""
+    """Raise an AuditError if the lake has nothing of this snapshot, or the night has not come to its end."""
     known = connection.execute("SELECT snapshot_id FROM _input_file UNION SELECT snapshot_id FROM _cluster ORDER BY 1").fetchall()
     nights = [id for (id,) in known]
     if not nights:
@@ -460,13 +481,20 @@ def _check_snapshot(connection: DuckdbViews, snapshot_id: str, lake: str) -> Non
     if snapshot_id not in nights:
         span = nights[0] if len(nights) == 1 else f"{nights[0]} to {nights[-1]}"
         raise AuditError(f"lake {lake} has no snapshot {snapshot_id}: it has {span}, choose one with --snapshot")
+    ended = connection.execute("SELECT snapshot_id FROM snapshot UNION SELECT snapshot_id FROM absent_cluster").fetchall()
+    if (snapshot_id,) not in ended:
+        raise AuditError(f"snapshot {snapshot_id} in lake {lake} has not been published: run `topology-audit publish` on it first")
 
 
-def _fail_if_withheld(withheld: list[str], snapshot_id: str) -> None:
-    if withheld:
-        raise IncompleteNight(
-            f"withheld from snapshot {snapshot_id}: {', '.join(withheld)}: a hard rule is broken, or not every check has run (table validation)"
-        )
+def _fail_if_incomplete(absent: list[tuple[str, str, str, str | None]], snapshot_id: str) -> None:
+    if absent:
+        named = [f"{cluster_id} ({reason}: {detail})" for cluster_id, reason, detail, _ in absent[:_NAMED]]
+        more = f", and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
+        raise IncompleteNight(f"absent from snapshot {snapshot_id} (view absent_cluster): {', '.join(named)}{more}")
+
+
+def _ids(given: list[str] | None) -> set[str]:
+    return {id.strip() for each in given or () for id in each.split(",") if id.strip()}
 
 
 def _night(lake: str, snapshot: str | None) -> Night:

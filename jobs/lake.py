@@ -33,7 +33,7 @@ from pyarrow.dataset import Dataset
 from jobs.errors import AuditError
 from jobs.session import of_arrow
 from jobs.table_file import TableFile, TableFileWriter
-from jobs.tables import CLUSTER, Table
+from jobs.tables import INPUT_FILE, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -266,10 +266,10 @@ class Lake:
         return not any(folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder) for folder in folders)
 
     def snapshots(self) -> list[str]:
-        """Every snapshot that was begun, published or not."""
+        """Every snapshot that was begun, published or not, even if not one of its dumps could be read."""
         if self.in_process:
-            return sorted({partition["snapshot_id"] for partition in self._open(CLUSTER).partitions()})
-        return sorted(row.snapshot_id for row in self.read(CLUSTER).select("snapshot_id").distinct().collect())
+            return sorted({partition["snapshot_id"] for partition in self._open(INPUT_FILE).partitions()})
+        return sorted(row.snapshot_id for row in self.read(INPUT_FILE).select("snapshot_id").distinct().collect())
 
     def expire(self, table: Table, snapshots: Sequence[str]) -> None:
         """Delete the rows of these snapshots: whole partitions, so that no file is read or rewritten."""

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs.harm import MUST_BE_ZERO, SURVIVES
+from jobs.publish import NO_FOLDER, NOTHING_READABLE, WITHHELD
 
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews
@@ -36,7 +37,7 @@ th {{ font-weight: 600; background: #f6f7f9 }} tr > th:first-child {{ text-align
 """
 
 
-def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str]) -> list[RenderableType]:
+def verdicts(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
     """What each cluster survives and how even it is, a line each; then the rules that are broken."""
     table = Table(title=f"Verdicts of {snapshot_id}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("cluster", "survives\nany broker?", "a rolling\nrestart?", "any rack?", "any two\nbrokers?"):
@@ -55,8 +56,6 @@ def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str])
             Text(verdict["cluster_id"]).append(f"\n{live} of {brokers} live", "red" if live < brokers else "dim").append(_quorum(verdict))
         )
         table.add_row(name, *(_survives(verdict, kind) for kind in SURVIVES), Text(str(broken), "yellow" if broken else "green"))
-    for cluster in withheld:
-        table.add_row(Text(cluster), Text("withheld", "red"))
     balance = _rows(
         connection,
         "How even",
@@ -123,6 +122,117 @@ def verdicts(connection: DuckdbViews, snapshot_id: str, withheld: Sequence[str])
     )
     told = [rows for rows in (costs, changes, differences) if rows.row_count]
     return [table, balance, notes, *told, offences]
+
+
+_MOST_FILES = 20
+_SHOWN = 5  # rules, files and rejected entries of an absent cluster: the views named beside them have all
+_RESTORE = "Put its dumps back, or acknowledge that it is gone: --retired {}, in Airflow the Variable topology_retired_clusters."
+_MEND_FOLDER = "Mend or replace these files, or remove the folder."
+_MEND_DUMPS = "Bad input: the dumps lack what the rule needs, or contradict themselves. Mend or complete them, then run the night again."
+_BUG = (
+    "A computed table contradicts itself or its input: a bug of this project, not of the dumps. Report it with the rule and the row above."
+)
+_RUN_CHECKS = "Run the checks that are missing, then publish again."
+
+
+def absent_clusters(connection: DuckdbViews, snapshot_id: str) -> list[tuple[str, str, str, str | None]]:
+    """Of each cluster that a night does not publish: its id, the reason, the first cause, and its last published night."""
+    return connection.execute(
+        "SELECT cluster_id, reason, detail, last_snapshot_id FROM absent_cluster WHERE snapshot_id = ? ORDER BY 1", [snapshot_id]
+    ).fetchall()
+
+
+def absent(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
+    """Why each absent cluster is absent, from which file, and what to do about it."""
+    clusters = absent_clusters(connection, snapshot_id)
+    if not clusters:
+        return []
+    text = Text()
+    text.append(f"Absent from {snapshot_id}: {len(clusters)} cluster{'' if len(clusters) == 1 else 's'}\n", "bold red")
+    for cluster_id, reason, detail, last in clusters:
+        text.append(f"\n{cluster_id}: {reason}\n", "bold")
+        text.append(f"  Readers still see {last}.\n" if last else "  It was never published.\n")
+        causes = {NO_FOLDER: _no_folder, NOTHING_READABLE: _nothing_readable, WITHHELD: _withheld}[reason]
+        for line in causes(connection, snapshot_id, cluster_id, detail):
+            text.append(f"  {line}\n")
+    return [text]
+
+
+def _no_folder(connection: DuckdbViews, snapshot_id: str, cluster_id: str, detail: str) -> Iterator[str]:
+    yield f"{detail[0].upper()}{detail[1:]}."
+    yield _RESTORE.format(cluster_id)
+
+
+def _nothing_readable(connection: DuckdbViews, snapshot_id: str, cluster_id: str, detail: str) -> Iterator[str]:
+    yield from _rejected(connection, snapshot_id, cluster_id) or [f"{detail[0].upper()}{detail[1:]}."]
+    yield _MEND_FOLDER
+
+
+def _withheld(connection: DuckdbViews, snapshot_id: str, cluster_id: str, detail: str) -> Iterator[str]:
+    """The hard rules that a cluster breaks, with the dumps that its rows come from if these are the cause."""
+    broken = connection.execute(
+        "SELECT gate, suite || '.' || rule, sentence, broken_rows, example FROM all_validation "
+        "WHERE snapshot_id = ? AND cluster_id = ? AND severity = 'hard' AND NOT success ORDER BY gate <> 'ingest', 2",
+        [snapshot_id, cluster_id],
+    ).fetchall()
+    if not broken:
+        yield f"{detail[0].upper()}{detail[1:]}."
+        yield _RUN_CHECKS
+        return
+    for _, rule, sentence, rows, example in broken[:_SHOWN]:
+        yield f"{rule}: {sentence}"
+        yield f"  {rows} row{' breaks' if rows == 1 else 's break'} it, such as {example}"
+    if len(broken) > _SHOWN:
+        yield f"and {len(broken) - _SHOWN} more hard rules (view all_validation)"
+    if broken[0][0] != "ingest":  # the rules of every later gate look at computed tables
+        yield _BUG
+        return
+    files = connection.execute(
+        "SELECT file, coalesce(format, 'no known format'), accepted FROM all_input_file "
+        "WHERE snapshot_id = ? AND cluster_id = ? ORDER BY format IS NULL, file",
+        [snapshot_id, cluster_id],
+    ).fetchall()
+    names = [f"{file} ({format}, {accepted} accepted)" for file, format, accepted in files[:_SHOWN]]
+    yield f"Its files: {', '.join(names)}" + (f", and {len(files) - _SHOWN} more (view all_input_file)" if len(files) > _SHOWN else "")
+    yield from _rejected(connection, snapshot_id, cluster_id)
+    yield _MEND_DUMPS
+
+
+def _rejected(connection: DuckdbViews, snapshot_id: str, cluster_id: str) -> list[str]:
+    """The first entries of a cluster's dumps that were rejected, a line each."""
+    rows = connection.execute(
+        "SELECT file, line, reason, count(*) OVER () FROM all_rejected_input WHERE snapshot_id = ? AND cluster_id = ? "
+        f"ORDER BY file, line, entry LIMIT {_SHOWN}",
+        [snapshot_id, cluster_id],
+    ).fetchall()
+    lines = [f"Rejected: {file}, line {line}: {reason}" for file, line, reason, _ in rows]
+    more = rows[0][3] - len(rows) if rows else 0
+    return [*lines, f"and {more} more rejected entries (view all_rejected_input)"] if more else lines
+
+
+def unread_files(connection: DuckdbViews, snapshot_id: str) -> list[tuple[str, str]]:
+    """The files of a night of which nothing was read, each with its reason."""
+    from jobs.ingest.source import BESIDE  # and with it the parsers, which most commands do without
+
+    rows = connection.execute(
+        "SELECT f.cluster_id, f.file, r.reason FROM all_input_file f JOIN all_rejected_input r ON r.snapshot_id = f.snapshot_id "
+        "AND r.cluster_id = f.cluster_id AND r.file = f.file WHERE f.snapshot_id = ? AND f.format IS NULL ORDER BY ALL",
+        [snapshot_id],
+    ).fetchall()
+    return [(file if cluster_id == BESIDE else f"{cluster_id}/{file}", reason) for cluster_id, file, reason in rows]
+
+
+def unread(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
+    """The files of which nothing was read, a line each; of many the first."""
+    files = unread_files(connection, snapshot_id)
+    if not files:
+        return []
+    text = Text(f"Files that were not read: {len(files)}\n")
+    for name, reason in files[:_MOST_FILES]:
+        text.append(f"  {name}: {reason}\n")
+    if len(files) > _MOST_FILES:
+        text.append(f"  and {len(files) - _MOST_FILES} more (view all_rejected_input)\n")
+    return [text]
 
 
 def pictures(connection: DuckdbViews, snapshot_id: str) -> str:

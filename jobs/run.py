@@ -7,7 +7,7 @@ command (all steps in one Spark session) and Airflow (a spark-submit a step).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -38,11 +38,13 @@ from jobs import (
     replica_assignment,
 )
 from jobs.check import check, judges
-from jobs.errors import AuditError
+from jobs.errors import AuditError, NothingReadable
+from jobs.ingest.source import BESIDE
 from jobs.lake import Lake, Slice
+from jobs.publish import Outcome
 from jobs.session import keeping, set_for
 from jobs.table_file import TableFile
-from jobs.tables import CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.tables import ABSENT_CLUSTER, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 
 JOBS: dict[str, ModuleType] = {
     "change": change,
@@ -124,19 +126,20 @@ class Night:
         limits: Limits,
         docs: str | None,
         telling: Callable[[str], AbstractContextManager[None]] = lambda step: nullcontext(),
-    ) -> tuple[list[str], list[str]]:
-        """The whole night in this process; returns the clusters withheld, and a line for each hard rule that one of them broke.
+        retired: Collection[str] = (),
+    ) -> Outcome:
+        """Run the whole night in this process.
 
         Of a small night, steps run side by side once the tables that they read are written, and gates beside the steps after them,
         since they bind at publishing alone; gates of a lake in a folder run in processes of their own. `telling` is entered for each. Without a source, what was ingested is taken as it is.
         """
 
-        def do(kind: str, name: str) -> list[str]:
+        def do(kind: str, name: str) -> None:
             with telling(f"{kind} {name}"):
                 if kind == "check":
-                    return self.check(name, limits, docs, judging)
-                self.step(name, limits)
-                return []
+                    self.check(name, limits, docs, judging)
+                else:
+                    self.step(name, limits)
 
         with judges() if self.lake.in_process else nullcontext() as judging:
             if source is not None:
@@ -144,8 +147,7 @@ class Night:
                     self.ingest(source, parameters)
             at_once = _SIDE_BY_SIDE if self.small else 1
             waiting = {each: _needs(each) for each in NIGHT[1:-1]}
-            running: dict[Future[list[str]], tuple[str, str]] = {}
-            broken: list[str] = []
+            running: dict[Future[None], tuple[str, str]] = {}
             with ThreadPoolExecutor(at_once) as pool:
                 while waiting or running:
                     ready = [each for each, needs in waiting.items() if not needs & {*waiting, *running.values()}]
@@ -156,21 +158,27 @@ class Night:
                         running[pool.submit(do, *each)] = each
                     for it in wait(running, return_when=FIRST_COMPLETED).done:
                         del running[it]
-                        broken += it.result()
+                        it.result()
             with telling("publish"):
-                return self.publish(), broken
+                return self.publish(limits, retired)
 
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
-        """Read the dumps of every cluster."""
+        """Read the dumps of every cluster; fail if not one of them can be read, after the reasons are written."""
         _known(parameters)
         file_writer = self.lake.file_writer(snapshot_id=self.snapshot_id)
         self.begin(ingest.read(self.lake.spark, source, self.snapshot_id, file_writer=file_writer), parameters)
+        if not self.rows(CLUSTER):
+            cluster, why = next(iter(self._unreadable().items()))
+            raise NothingReadable(
+                f"source {source} has no readable dump, such as in cluster {cluster}: {why}; "
+                f"all_rejected_input of snapshot {self.snapshot_id} has every reason: mend the dumps, then run again"
+            )
 
     def begin(self, tables: Sequence[pa.Table] | Sequence[list[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str]) -> None:
         """Make these, in the order of ingest.WRITES, the night's own; what was published or judged of it before is withdrawn first."""
         asked = list(_known(parameters).items())
         _together(self.lake.create, TABLES)
-        for table in (SNAPSHOT, VALIDATION):
+        for table in (SNAPSHOT, ABSENT_CLUSTER, VALIDATION):
             self.lake.replace(table, table.schema.empty_table(), few=True, snapshot_id=self.snapshot_id)
         parameter = pa.table(
             list(zip(*asked, strict=True)) or [[], []], schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
@@ -216,19 +224,34 @@ class Night:
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
 
-    def publish(self) -> list[str]:
-        """Make the sound clusters visible; returns the ids of those withheld."""
-        clusters = sorted(row["cluster_id"] for row in self.rows(CLUSTER))
+    def publish(self, limits: Limits, retired: Collection[str] = ()) -> Outcome:
+        """Make the sound clusters visible, and record the absent ones; clusters that are `retired` on purpose are not missed."""
         suites = frozenset(table.name for gate in GATES.values() for table in gate)
-        sound = publish.sound(self.rows(VALIDATION), suites)
+        validation = self.rows(VALIDATION)
+        sound = publish.sound(validation, suites)
+        ids = sorted(row["cluster_id"] for row in self.rows(CLUSTER))
+        published = [id for id in ids if id in sound]
+        withheld = {
+            id: publish.why_withheld([row for row in validation if row["cluster_id"] == id], suites) for id in ids if id not in sound
+        }
         earlier, now = self._earlier(), datetime.now(UTC)
-        rows = [
-            {"snapshot_id": self.snapshot_id, "cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now}
-            for id in clusters
-            if id in sound
-        ]
-        self.lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=self.snapshot_id)
-        return [id for id in clusters if id not in sound]
+        before = {row["snapshot_id"] for row in self.lake.rows(SNAPSHOT) if row["snapshot_id"] < self.snapshot_id}
+        nights = sorted(before, reverse=True)[: limits.absent_cluster_nights]
+        absent = publish.absent(earlier, nights, published=published, withheld=withheld, unreadable=self._unreadable(), retired=retired)
+        rows = [{"cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now} for id in published]
+        self._replace_rows(ABSENT_CLUSTER, absent)
+        self._replace_rows(SNAPSHOT, rows)
+        return Outcome(published, absent)
+
+    def _replace_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        schema = pa.schema([field for field in table.schema if field.name != "snapshot_id"])
+        self.lake.replace(table, pa.Table.from_pylist(rows, schema), few=True, snapshot_id=self.snapshot_id)
+
+    def _unreadable(self) -> dict[str, str]:
+        """Of each cluster without a readable file, why."""
+        read = {row["cluster_id"] for row in self.rows(CLUSTER)}
+        ids = {row["cluster_id"] for row in self.rows(INPUT_FILE)} - read - {BESIDE}
+        return {id: publish.why_unreadable(self.of_cluster(REJECTED_INPUT, id).to_pylist()) for id in sorted(ids)}
 
     @cached_property
     def small(self) -> bool:

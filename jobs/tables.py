@@ -993,7 +993,7 @@ VALIDATION = Table(
     gate     STRING           COMMENT 'the check that judged it',
     suite    STRING  NOT NULL COMMENT 'the table that the rule reads',
     rule     STRING  NOT NULL,
-    severity STRING  NOT NULL COMMENT 'hard: our answer contradicts itself, the cluster is withheld; soft: a finding about the cluster',
+    severity STRING  NOT NULL COMMENT 'hard: the dumps (gate ingest) or a computed table contradict themselves, the cluster is withheld; soft: a finding about the cluster',
     success  BOOLEAN          COMMENT 'null: its input is not told, so neither passed nor failed',
     broken_rows BIGINT NOT NULL,
     example  STRING           COMMENT 'one broken row as JSON; null: none',
@@ -1010,6 +1010,19 @@ SNAPSHOT = Table(
     {_CLUSTER},
     previous_snapshot_id STRING COMMENT 'the published snapshot before it, which growth is measured from; null: none',
     published_at TIMESTAMP NOT NULL
+""",
+    slice=(),
+)
+# Every query reads all of it too: it counts the nights in which nothing was published.
+ABSENT_CLUSTER = Table(
+    "absent_cluster",
+    "a cluster that a night does not publish, although it was read in that night or published shortly before",
+    ("snapshot_id", "cluster_id"),
+    f"""
+    {_CLUSTER},
+    last_snapshot_id STRING COMMENT 'the newest published snapshot of the cluster before this night, which readers still see; null: it was never published',
+    reason STRING NOT NULL  COMMENT 'no folder: the source has none of its name; nothing readable: no file in its folder can be read; withheld: it breaks a hard rule, or a check has not run',
+    detail STRING NOT NULL  COMMENT 'the first cause, in a sentence'
 """,
     slice=(),
 )

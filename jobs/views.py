@@ -1,6 +1,12 @@
 """What readers see: every table's published rows, and the views that answer. One SQL text for Spark and DuckDB.
 
-A published view has its table's name and columns, and `latest`: the row is of the cluster's newest published snapshot.
+A published view has its table's name and columns, and three more:
+
+    latest          the row is of the cluster's newest published snapshot
+    snapshot_age    nights in the lake that are newer than the row's, published or not: 0 is the newest
+    stale           latest, but not of the newest night, which does not publish the cluster
+
+`absent_cluster` and the views `all_...` have the rows of every night, published or not.
 """
 
 from __future__ import annotations
@@ -13,12 +19,16 @@ from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
 from jobs.harm import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
-from jobs.tables import PARAMETER, SNAPSHOT, TABLES, Table
+from jobs.tables import ABSENT_CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 
 if TYPE_CHECKING:
     import duckdb
 
     from jobs.lake import Lake
+
+
+# Tables that state why a night is not published: as `all_<name>`, readers see the rows of every night.
+EVERY_NIGHT = (INPUT_FILE, REJECTED_INPUT, VALIDATION)
 
 
 def _latest_and_others(query: str) -> str:
@@ -301,15 +311,29 @@ ANSWERS: dict[str, tuple[str, str]] = {
 
 def statements(raw: Callable[[Table], str]) -> dict[str, str]:
     """The SELECT of every view, in an order in which they can be created, where `raw` names a table in the engine's own way."""
-    newest = "snapshot_id = max(snapshot_id) OVER (PARTITION BY cluster_id)"
-    views = {SNAPSHOT.name: f"SELECT *, {newest} AS latest FROM {raw(SNAPSHOT)}"}
+    same = "s.snapshot_id = t.snapshot_id AND s.cluster_id = t.cluster_id"
+    views = {SNAPSHOT.name: _snapshot(raw(SNAPSHOT), raw(ABSENT_CLUSTER)), ABSENT_CLUSTER.name: f"SELECT * FROM {raw(ABSENT_CLUSTER)}"}
     for table in TABLES:
         if table is PARAMETER:
             views[table.name] = f"SELECT * FROM {raw(table)} WHERE snapshot_id IN (SELECT snapshot_id FROM {SNAPSHOT.name})"
-        elif table is not SNAPSHOT:
-            same = "s.snapshot_id = t.snapshot_id AND s.cluster_id = t.cluster_id"
-            views[table.name] = f"SELECT t.*, s.latest FROM {raw(table)} t JOIN {SNAPSHOT.name} s ON {same}"
-    return views | {name: query for name, (_, query) in ANSWERS.items()}
+        elif table.name not in views:
+            views[table.name] = f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {raw(table)} t JOIN {SNAPSHOT.name} s ON {same}"
+    answers = {
+        name: f"SELECT t.*, s.snapshot_age, s.stale FROM ({query}) t JOIN {SNAPSHOT.name} s ON {same}"
+        for name, (_, query) in ANSWERS.items()
+    }
+    return views | answers | {f"all_{table.name}": f"SELECT * FROM {raw(table)}" for table in EVERY_NIGHT}
+
+
+def _snapshot(snapshot: str, absent_cluster: str) -> str:
+    """The published snapshots with their age. A night that published nothing counts too: it has rows of `absent_cluster`."""
+    return f"""
+        SELECT t.*, n.snapshot_age, t.latest AND n.snapshot_age > 0 AS stale
+        FROM (SELECT *, snapshot_id = max(snapshot_id) OVER (PARTITION BY cluster_id) AS latest FROM {snapshot}) t
+        JOIN (SELECT snapshot_id, CAST(row_number() OVER (ORDER BY snapshot_id DESC) - 1 AS INT) AS snapshot_age
+              FROM (SELECT snapshot_id FROM {snapshot} UNION SELECT snapshot_id FROM {absent_cluster}) AS nights) n
+        ON n.snapshot_id = t.snapshot_id
+    """
 
 
 def script(lake: Lake, engine: str) -> str:

@@ -112,7 +112,7 @@ def night(
             elif kind == "check":
                 subject.check(name, allowed, None)
             else:
-                subject.publish()
+                subject.publish(allowed)
         here, jvm, workers = memory.most()
         rows.append({"kind": kind, "name": name, "seconds": taken[0], "python": here, "jvm": jvm, "workers": workers})
         say(f"{kind} {name}: {taken[0]:.1f} s, {here + jvm + workers:,.0f} MiB")

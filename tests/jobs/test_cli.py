@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,8 +125,13 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     newest = ("query", "SELECT DISTINCT 'newest is ' || snapshot_id AS told FROM verdict WHERE latest")
     assert "newest is 2026-01-01" in run(*newest, cwd=tmp_path).stdout
 
-    done = run("nightly", "--snapshot", "2026-01-02", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    shutil.copytree(cli.BUNDLED / "orders-eu", tmp_path / "one" / "orders-eu")
+    (tmp_path / "one" / "README.md").write_text("The other cluster is gone.")
+    done = run("nightly", "one", "--snapshot", "2026-01-02", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith("topology-audit: absent from snapshot 2026-01-02 (view absent_cluster): payments-us (no folder: ")
+    assert done.stdout.index("Absent from 2026-01-02: 1 cluster") < done.stdout.index("Verdicts of 2026-01-02")
+    assert "README.md: lies beside the folders of the clusters: move it into one" in done.stdout
     assert "newest is 2026-01-02" in run(*newest, cwd=tmp_path).stdout
 
     by_spark = run("query", "--engine", "spark", "SELECT DISTINCT 'of ' || cluster_id AS told FROM verdict WHERE latest", cwd=tmp_path)
@@ -169,8 +175,14 @@ def test_a_report_of_a_snapshot_that_never_existed_is_an_error_and_writes_no_pag
 
 
 def test_a_report_of_a_snapshot_that_withheld_every_cluster_names_them(two_nights: str) -> None:
-    with pytest.raises(IncompleteNight, match="withheld from snapshot 2026-01-02: c:"):
+    cli.publish(two_nights, "2026-01-02")
+    with pytest.raises(IncompleteNight, match=r"absent from snapshot 2026-01-02 .*: c \(withheld: not every check has run: "):
         cli.report(two_nights, "2026-01-02")
+
+
+def test_a_report_of_a_night_that_was_not_published_is_an_error(two_nights: str) -> None:
+    with pytest.raises(AuditError, match=r"snapshot 2026-01-01 in lake .* has not been published"):
+        cli.report(two_nights, "2026-01-01")
 
 
 def test_views_are_printed_for_a_session_of_ones_own(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from jobs.lake import Lake
 from jobs.maintain import delete_expired_reports, expired, maintain
 from jobs.report_folder import name_snapshot
-from jobs.tables import BROKER, CLUSTER, SNAPSHOT, TABLES
+from jobs.tables import ABSENT_CLUSTER, BROKER, INPUT_FILE, SNAPSHOT, TABLES
 
 NIGHTS = [f"2026-01-0{day}" for day in range(1, 6)]
 
@@ -47,22 +47,41 @@ def nights(lake: Lake, folder: Path) -> None:
     for night in NIGHTS:
         clusters = ["a", "b"] if night == NIGHTS[0] else ["a"]
         for id in clusters:
-            for table, more in ((CLUSTER, {"controller": "kraft", "elr": False, "sources": []}), (BROKER, {"broker_id": 1, "live": True})):
+            file = {"file": "topics.txt", "entries": 1, "accepted": 1, "rejected": 0, "size_bytes": 9}
+            for table, more in ((INPUT_FILE, file), (BROKER, {"broker_id": 1, "live": True})):
                 row = {"snapshot_id": night, "cluster_id": id, **more}
                 write_deltalake(folder / table.name, pa.Table.from_pylist([row], table.schema), mode="append")
         rows = [{"snapshot_id": night, "cluster_id": id, "published_at": datetime(2026, 1, 1, tzinfo=UTC)} for id in clusters]
         lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=night)
+        absent = [{"cluster_id": "b", "reason": "no folder", "detail": "gone"}] if night != NIGHTS[0] else []
+        schema = pa.schema([field for field in ABSENT_CLUSTER.schema if field.name != "snapshot_id"])
+        lake.replace(ABSENT_CLUSTER, pa.Table.from_pylist(absent, schema), few=True, snapshot_id=night)
 
 
 def left(lake: Lake, folder: Path) -> None:
     """What must be there once the second and third night have left: one file a night, or of all nights."""
     pairs = [("2026-01-01", "a"), ("2026-01-01", "b"), ("2026-01-04", "a"), ("2026-01-05", "a")]
-    for table in (SNAPSHOT, CLUSTER, BROKER):
+    for table in (SNAPSHOT, INPUT_FILE, BROKER):
         assert sorted((row["snapshot_id"], row["cluster_id"]) for row in lake.rows(table)) == pairs
         files = sorted(path.parent.name for path in (folder / table.name).rglob("part-*.parquet"))
         assert files == (
             [SNAPSHOT.name] if table is SNAPSHOT else ["snapshot_id=2026-01-01", "snapshot_id=2026-01-04", "snapshot_id=2026-01-05"]
         )
+
+
+def test_an_absence_leaves_with_its_night(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), pytest.fail)
+    nights(lake, tmp_path)
+    maintain(lake, keep_nights=2, vacuum_hours=0)
+    assert sorted(row["snapshot_id"] for row in lake.rows(ABSENT_CLUSTER)) == ["2026-01-04", "2026-01-05"]
+
+
+def test_a_night_of_which_no_dump_could_be_read_leaves_with_those_before_it(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), pytest.fail)
+    nights(lake, tmp_path)
+    file = {"snapshot_id": "2026-01-03b", "cluster_id": "a", "file": "x", "entries": 1, "accepted": 0, "rejected": 1, "size_bytes": 1}
+    write_deltalake(tmp_path / INPUT_FILE.name, pa.Table.from_pylist([file], INPUT_FILE.schema), mode="append")
+    assert maintain(lake, keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03", "2026-01-03b"]
 
 
 def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path) -> None:
@@ -97,7 +116,7 @@ def test_spark_does_the_same_to_a_lake_on_other_storage(tmp_path: Path, spark: S
     folder = Lake(str(tmp_path), pytest.fail)
     nights(folder, tmp_path)
     for table in TABLES:
-        if table not in (SNAPSHOT, CLUSTER, BROKER):
+        if table not in (SNAPSHOT, INPUT_FILE, BROKER):
             shutil.rmtree(tmp_path / table.name)  # a lake of an older version has not all tables; and Spark takes seconds for each
     assert maintain(Lake(tmp_path.as_uri(), lambda: spark), keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
     left(folder, tmp_path)

@@ -1,10 +1,11 @@
 """Two nights of real clusters, end to end: from dumps to published answers, killed and run again, withheld and asked."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,8 +19,10 @@ from jobs.check import PREVIOUS, judged_by, rules_of
 from jobs.cli import BUNDLED
 from jobs.errors import AuditError
 from jobs.lake import Lake
+from jobs.publish import Outcome
 from jobs.run import GATES, JOBS, NIGHT, Night
 from jobs.tables import (
+    ABSENT_CLUSTER,
     BROKER,
     FAILOVER,
     INPUT_FILE,
@@ -39,10 +42,9 @@ SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 FIRST, SECOND = "2026-01-01", "2026-01-02"
 
 
-def run(night: Night, source: Path, docs: str | None = None) -> list[str]:
-    withheld, broken = night.run(str(source), {}, limits(), docs)
-    assert broken == []
-    return withheld
+def run(night: Night, source: Path, docs: str | None = None) -> list[dict[str, Any]]:
+    """The absent clusters of a night."""
+    return night.run(str(source), {}, limits(), docs).absent
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +162,7 @@ def test_a_plan_of_nothing_changes_no_rule(lake: Lake) -> None:
 
 def test_data_docs_show_every_suite_of_the_night(lake: Lake) -> None:
     index = Path(lake.uri, "docs", "index.html").read_text()
-    suites = {table.name for table in TABLES if table not in (PARAMETER, SNAPSHOT, VALIDATION, *plan.WRITES)}
+    suites = {table.name for table in TABLES if table not in (PARAMETER, SNAPSHOT, VALIDATION, ABSENT_CLUSTER, *plan.WRITES)}
     assert {folder.name for folder in Path(lake.uri, "docs", "validations").iterdir()} == suites
     assert [suite for suite in suites if f"validations/{suite}/" not in index] == []
 
@@ -194,7 +196,7 @@ def test_a_broken_rule_tells_since_which_night(lake: Lake) -> None:
     assert ask(lake, f"{ask_since} 'topic.enough_replicas' ORDER BY 1") == [(FIRST, FIRST, 1), (SECOND, FIRST, 2)]
 
 
-@pytest.mark.parametrize("view", views.ANSWERS)
+@pytest.mark.parametrize("view", [*views.ANSWERS, "broker", "all_input_file", "all_validation"])
 def test_spark_and_duckdb_answer_a_view_alike(lake: Lake, view: str) -> None:
     def rows(answer: tuple[list[str], list[tuple[object, ...]]]) -> tuple[list[str], list[str]]:
         return answer[0], sorted(str([round(value, 9) if isinstance(value, float) else value for value in row]) for row in answer[1])
@@ -211,9 +213,9 @@ def test_a_query_opens_the_tables_that_it_reads_and_one_for_names_opens_all(lake
     opening = views.DuckdbViews(lake)
     for _ in range(2):
         opening.execute("SELECT topic, partition, remedy, added_replicas FROM remedy WHERE latest")  # topic and partition are views, too
-    assert sorted(table.name for table in opened) == ["remedy", "snapshot"]
+    assert sorted(table.name for table in opened) == ["absent_cluster", "remedy", "snapshot"]
     opening.execute("SELECT count(*) FROM broker JOIN Cluster USING (cluster_id)")  # DuckDB cannot tell what it reads before they are there
-    assert {table.name for table in opened[2:]} == {"broker", "cluster"}
+    assert {table.name for table in opened[3:]} == {"broker", "cluster"}
     assert {name for (name,) in opening.execute("SHOW TABLES").fetchall()} >= {*views.ANSWERS, *(table.name for table in TABLES)}
 
 
@@ -273,8 +275,9 @@ def test_a_night_that_dies_half_way_hides_itself_and_the_night_before_still_answ
     third = Night(lake, "2026-01-03")
     third.ingest(str(BUNDLED), {})
     third.step("replica_assignment", limits())
-    assert third.publish() == ["orders-eu", "payments-us"]  # nothing was judged
-    assert ask(lake, "SELECT DISTINCT snapshot_id FROM snapshot WHERE latest") == [(SECOND,)]
+    withheld = [(row["cluster_id"], row["detail"].partition(":")[0]) for row in third.publish(limits()).absent]
+    assert withheld == [("orders-eu", "not every check has run"), ("payments-us", "not every check has run")]
+    assert ask(lake, "SELECT DISTINCT snapshot_id, snapshot_age, stale FROM snapshot WHERE latest") == [(SECOND, 1, True)]
     assert ask(lake, "SELECT count(*) FROM replica_assignment WHERE snapshot_id = '2026-01-03'") == [(0,)]
 
 
@@ -288,14 +291,16 @@ def test_an_unsound_answer_withholds_its_cluster_alone(lake: Lake) -> None:
     told = night.check("computed", limits(), None)
     assert any("payments-us" in line and "replica_assignment" in line for line in told)
     assert not any("orders-eu" in line for line in told)
-    assert night.publish() == ["payments-us"]
+    (absent,) = night.publish(limits()).absent
+    assert (absent["cluster_id"], absent["last_snapshot_id"], absent["reason"]) == ("payments-us", FIRST, "withheld")
+    assert absent["detail"].startswith("replica_assignment.")
     assert ask(lake, "SELECT cluster_id, snapshot_id FROM snapshot WHERE latest ORDER BY 1") == [
         ("orders-eu", SECOND),
         ("payments-us", FIRST),
     ]
     night.replace(REPLICA_ASSIGNMENT, sound)
     assert night.check("computed", limits(), None) == []
-    assert night.publish() == []
+    assert night.publish(limits()).absent == []
 
 
 def test_parameters_are_rows_and_unknown_ones_are_refused(night: Night) -> None:
@@ -351,7 +356,7 @@ def test_a_cluster_of_which_only_topics_are_told_has_its_verdict(spark: SparkSes
     dump = "Topic: t\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: \n" + line.format(0) + line.format(1)
     (tmp_path / "source" / "bare" / "topics.txt").write_text(dump)
     lake = Lake(str(tmp_path / "lake"), lambda: spark)
-    assert Night(lake, FIRST).run(str(tmp_path / "source"), {}, limits(), None) == ([], [])
+    assert Night(lake, FIRST).run(str(tmp_path / "source"), {}, limits(), None) == Outcome(["bare"], [])
     said = "SELECT cluster_id, any_broker_reads, any_broker_writes, any_rack_reads, producer_skew, consumer_spread, byte_skew FROM verdict"
     assert ask(lake, said) == [("bare", True, True, None, None, None, None)]
 
@@ -375,11 +380,12 @@ def test_the_step_that_most_others_wait_for_begins_first() -> None:
             begun.append(("check", gate))
             return []
 
-        def publish(self) -> list[str]:
+        def publish(self, limits: object, retired: Collection[str]) -> Outcome:
             begun.append(("publish", ""))
-            return []
+            return Outcome([], [{"retired": retired}])
 
-    Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None)
+    outcome = Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None, retired={"west"})
+    assert outcome.absent == [{"retired": {"west"}}]
     assert begun[:2] == [("check", "ingest"), ("step", "producer_load")]  # failover waits for it, and three steps for failover
     assert begun[-1] == ("publish", "")
     assert sorted(begun) == sorted(NIGHT[1:])
@@ -399,10 +405,10 @@ def test_a_gate_waits_for_its_own_tables_alone() -> None:
                 judged.set()
             return []
 
-        def publish(self) -> list[str]:
-            return []
+        def publish(self, limits: object, retired: Collection[str]) -> Outcome:
+            return Outcome([], [])
 
-    assert Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None) == ([], [])
+    assert Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None) == Outcome([], [])
 
 
 def test_steps_come_after_the_steps_whose_tables_they_read() -> None:

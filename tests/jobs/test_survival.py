@@ -179,7 +179,7 @@ def test_data_reads_and_writes_each_have_their_own_worst_failure() -> None:
 
 def first_screen(tables: dict[Table, pa.Table], width: int) -> list[str]:
     screen = Console(width=width, file=StringIO())
-    for part in report.verdicts(published(tables), "s", []):
+    for part in report.verdicts(published(tables), "s"):
         screen.print(part)
     assert isinstance(screen.file, StringIO)
     return [line.strip() for line in screen.file.getvalue().splitlines()]
