@@ -7,20 +7,29 @@ tables of the lake (Variable `topology_lake`), judges those tables, and publishe
 **Topology report** tab of the run's page. Each task after `capture` is a spark-submit through the connection `spark_default`; the code of task `x` is in
 `jobs/x.py`.
 
-A night becomes visible in one go, when `publish` is green. Until then readers keep the last published night.
+A night becomes visible in one go, when `publish` is green. Until then readers keep the last published night. The DAGs that are scheduled on
+the published tables run only if at least one cluster is published; the event of each asset names the snapshot and its clusters. If none
+is, `publish` is skipped.
 
 #### When a task is red
 The report's tab, and the last line of the log, say what is wrong and what to do. Then clear that task *and those downstream of it*: a rerun
 replaces its own rows, so nothing doubles.
 
 * **capture**: none of the live clusters could be asked. One that could not says so in `rejected_input`, and the log says it too.
-* **ingest**: the dumps cannot be read at all. A single line that cannot be read fails nothing: it is a row of `rejected_input`.
+* **ingest**: the source is not there, or no cluster of it has one readable file, which is not tried again: mend the dumps first
+  (`all_rejected_input` has the reasons). A line or a file that cannot be read fails nothing: it is a row of `rejected_input`.
 * **change**, **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**,
   **broker_restart**, **remedy**, **broker_balance**, **goal**: the job or Spark broke, three times, ten minutes apart.
 * **check_...**: the rules could not be judged. A rule that does not hold fails nothing here.
 * **publish**: the row that makes the night visible was not written. Safe to clear alone.
-* **report**: the night is published but for the clusters that it names: one of *our* tables contradicts itself there. That is a bug of this
-  project, with the rows that show it in the report. The other clusters are sound.
+* **report**: at least one cluster is absent, and the report starts with which and why. The other clusters are published and sound.
+  * *no folder*: it was published in the last nights, and its dumps are gone. Put them back; or, if the cluster is gone on purpose, name it in
+    the Variable `topology_retired_clusters` (comma-separated) and clear `publish`.
+  * *nothing readable*: no file in its folder can be read. Mend the files that the report names.
+  * *withheld, a rule of the gate `ingest` is broken*: bad input. Its dumps are incomplete or contradict themselves, such as one without
+    `kafka-topics --describe`. Mend the dump that the report names.
+  * *withheld, a rule of another gate is broken*: a computed table contradicts itself or its input. That is a bug of this project; the
+    report has the rule and a row that breaks it.
 
 A red night may be left red: the next one does not depend on it, and merely measures growth over two nights.
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,9 +12,10 @@ from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk import Asset, Connection, Param
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk import Asset, Connection, Context, Param
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException, AirflowSkipException
 
+from jobs.errors import NothingReadable
 from jobs.report_folder import SNAPSHOT_FILE, name_snapshot
 from jobs.tables import BY_NAME
 from jobs.views import ANSWERS
@@ -20,11 +23,12 @@ from jobs.views import ANSWERS
 LAKE = "{{ var.value.topology_lake }}"
 REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
 FAILURES = "failures"  # in it, a text for each task that failed
+PUBLISHED_FILE = "published.json"  # in it, what `publish` published
 # Not `ds`: a run that a person triggered may have no logical date.
 SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
 # What `topology-audit` takes for a snapshot's name: it becomes part of paths, and later nights must sort later.
 SNAPSHOT_PATTERN = r"^[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}$"
-# An asset for each view that readers have: a DAG scheduled on some of them runs when a night is published.
+# An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster.
 PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, *ANSWERS)]
 
 _CLI = Path(__file__).parents[1] / "jobs" / "cli.py"
@@ -62,9 +66,51 @@ def capture_connections(connections: str, source: str) -> None:
         raise AuditError(f"none of the live clusters can be read, such as {ids[0]}: {unread[ids[0]]}")
 
 
+class Ingest(SparkSubmitOperator):
+    """A spark-submit of `step ingest`, which is not tried again if no cluster of the source has a readable file."""
+
+    def execute(self, context: Context) -> None:
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            # spark-submit ends with the command's own exit code, which the provider states in its message alone.
+            codes = re.findall(r"(?:Error|Kubernetes spark exit) code is: (\d+)", str(error))
+            if str(NothingReadable.exit_code) in codes:
+                raise AirflowFailException(str(error)) from None
+            raise
+
+
+class Publish(SparkSubmitOperator):
+    """A spark-submit of `publish`; it is skipped if no cluster is published, and otherwise names them in the extra of each asset's event.
+
+    The command writes what it published to a file beside the report, which the driver and this worker see alike.
+    """
+
+    template_fields = (*SparkSubmitOperator.template_fields, "published_file")
+
+    def __init__(self, *, published_file: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.published_file = published_file
+
+    def execute(self, context: Context) -> None:
+        file = Path(self.published_file)
+        file.unlink(missing_ok=True)  # of an earlier try
+        super().execute(context)
+        try:
+            outcome = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise AirflowFailException(
+                f"publish ended, but {file} is not there: the Variable topology_reports must name a folder that the Spark driver shares"
+            ) from None
+        if not outcome["clusters"]:
+            raise AirflowSkipException(f"no cluster of snapshot {outcome['snapshot_id']} is published: the task report states why")
+        for asset in self.outlets:
+            context["outlet_events"][asset].extra = {"snapshot_id": outcome["snapshot_id"], "clusters": outcome["clusters"]}
+
+
 def ingest() -> SparkSubmitOperator:
     """Read the dumps of every cluster into the lake."""
-    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", "{{ var.value.topology_source }}"])
+    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", "{{ var.value.topology_source }}"], Ingest)
 
 
 def step(name: str) -> SparkSubmitOperator:
@@ -78,13 +124,17 @@ def check(gate: str) -> SparkSubmitOperator:
 
 
 def publish() -> SparkSubmitOperator:
-    """Show the night's sound clusters to readers, and set off the DAGs that wait for the tables."""
-    return submit("publish", ["publish", *_NIGHT], outlets=PUBLISHED)
+    """Show the night's sound clusters to readers, and start the DAGs that wait for the tables."""
+    retired = "{{ var.value.get('topology_retired_clusters', '') }}"
+    arguments = ["publish", *_NIGHT, "--report", REPORT, "--retired", retired]
+    return submit("publish", arguments, Publish, outlets=PUBLISHED, published_file=f"{REPORT}/{PUBLISHED_FILE}")
 
 
 def report() -> SparkSubmitOperator:
-    """Write the run's page; fail if a cluster was withheld, which another try would not change."""
-    return submit("report", ["report", *_NIGHT, "--report", REPORT], retries=0)
+    """Write the run's page, also if nothing is published; fail if a cluster is absent, which another try would not change."""
+    consequence = "readers keep the last published night of each absent cluster, and have this night of the others"
+    options = {"retries": 0, "trigger_rule": "none_failed", "on_failure_callback": says(consequence)}
+    return submit("report", ["report", *_NIGHT, "--report", REPORT], **options)
 
 
 def maintain() -> SparkSubmitOperator:
@@ -137,9 +187,11 @@ def answer(command: str) -> SparkSubmitOperator:
     )
 
 
-def submit(task_id: str, arguments: list[str] | str, **options: Any) -> SparkSubmitOperator:
+def submit(
+    task_id: str, arguments: list[str] | str, operator: type[SparkSubmitOperator] = SparkSubmitOperator, **options: Any
+) -> SparkSubmitOperator:
     """Run the command through spark-submit, where the connection `spark_default` says."""
-    return SparkSubmitOperator(
+    return operator(
         task_id=task_id,
         name=f"topology {task_id}",
         conn_id="spark_default",

@@ -18,7 +18,7 @@ import pytest
 
 from jobs import ingest
 from jobs.run import GATES, JOBS, NIGHT
-from jobs.views import statements
+from jobs.views import EVERY_NIGHT, statements
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
@@ -99,13 +99,25 @@ def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
         "broker_balance": ["step", "broker_balance", *night],
         "goal": ["step", "goal", *night],
         "check_balance": ["check", "balance", *night, *report],
-        "publish": ["publish", *night],
+        "publish": ["publish", *night, *report, "--retired", ""],
         "report": ["report", *night, *report],
     }
 
 
 def test_a_named_snapshot_takes_the_place_of_the_day(bag: DagBag) -> None:
-    assert rendered(bag.dags["nightly"], snapshot="2026-01-30.b")["publish"] == ["publish", "--lake", "/lake", "--snapshot", "2026-01-30.b"]
+    assert rendered(bag.dags["nightly"], snapshot="2026-01-30.b")["goal"] == [
+        "step",
+        "goal",
+        "--lake",
+        "/lake",
+        "--snapshot",
+        "2026-01-30.b",
+    ]
+
+
+def test_retired_clusters_come_from_their_variable(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_RETIRED_CLUSTERS", "east, west")
+    assert rendered(bag.dags["nightly"])["publish"][-2:] == ["--retired", "east, west"]
 
 
 @pytest.mark.parametrize(
@@ -264,4 +276,5 @@ def test_each_dag_tells_the_person_on_call_what_a_red_task_means(bag: DagBag) ->
 
 def test_only_publishing_sets_off_the_dags_that_wait(bag: DagBag) -> None:
     outlets = {task.task_id: {asset.name for asset in task.outlets} for dag in bag.dags.values() for task in dag.tasks if task.outlets}
-    assert outlets == {"publish": {f"topology.{view}" for view in statements(lambda table: table.name)}}
+    every_night = {f"all_{table.name}" for table in EVERY_NIGHT}
+    assert outlets == {"publish": {f"topology.{view}" for view in statements(lambda table: table.name).keys() - every_night}}
