@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -147,15 +148,16 @@ def absent(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
     clusters = absent_clusters(connection, snapshot_id)
     if not clusters:
         return []
-    text = Text()
-    text.append(f"Absent from {snapshot_id}: {len(clusters)} cluster{'' if len(clusters) == 1 else 's'}\n", "bold red")
+    parts: list[RenderableType] = [
+        Text(f"Absent from {snapshot_id}: {len(clusters)} cluster{'' if len(clusters) == 1 else 's'}\n", "bold red")
+    ]
     for cluster_id, reason, detail, last in clusters:
-        text.append(f"\n{cluster_id}: {reason}\n", "bold")
-        text.append(f"  Readers still see {last}.\n" if last else "  It was never published.\n")
         causes = {NO_FOLDER: _no_folder, NOTHING_READABLE: _nothing_readable, WITHHELD: _withheld}[reason]
-        for line in causes(connection, snapshot_id, cluster_id, detail):
-            text.append(f"  {line}\n")
-    return [text]
+        seen = f"Readers still see {last}." if last else "It was never published."
+        parts.append(Text(f"{cluster_id}: {reason}", "bold"))
+        parts += [Padding(Text(line), (0, 0, 0, 2)) for line in (seen, *causes(connection, snapshot_id, cluster_id, detail))]
+        parts.append(Text())
+    return parts
 
 
 def _no_folder(connection: DuckdbViews, snapshot_id: str, cluster_id: str, detail: str) -> Iterator[str]:
@@ -180,8 +182,7 @@ def _withheld(connection: DuckdbViews, snapshot_id: str, cluster_id: str, detail
         yield _RUN_CHECKS
         return
     for _, rule, sentence, rows, example in broken[:_SHOWN]:
-        yield f"{rule}: {sentence}"
-        yield f"  {rows} row{' breaks' if rows == 1 else 's break'} it, such as {example}"
+        yield f"{rule}: {sentence} {rows} row{' breaks' if rows == 1 else 's break'} it, such as {example}"
     if len(broken) > _SHOWN:
         yield f"and {len(broken) - _SHOWN} more hard rules (view all_validation)"
     if broken[0][0] != "ingest":  # the rules of every later gate look at computed tables
