@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.tables import FOLDER
+
 Rows = Iterable[Mapping[str, Any]]
 NO_FOLDER, NOTHING_READABLE, WITHHELD = "no folder", "nothing readable", "withheld"
 
@@ -74,10 +76,15 @@ def why_withheld(validation: Rows, suites: frozenset[str]) -> str:
     return f"not every check has run: {', '.join(sorted(suites - {row['suite'] for row in rows}))}"
 
 
+def located(file: str, reason: str) -> str:
+    """What is wrong with a file; a reason about the cluster's folder itself needs no name."""
+    return reason if file == FOLDER else f"{file}: {reason}"
+
+
 def why_unreadable(rejected: Rows) -> str:
     """What is wrong with the first file of a cluster without a readable one, from its rows of `rejected_input`."""
     files = {row["file"]: row["reason"] for row in sorted(rejected, key=lambda row: (row["file"], row["line"]), reverse=True)}
     if not files:
         return "its files are empty or hidden"
     *others, (file, reason) = files.items()
-    return f"{file}: {reason}" + (f" (and {len(others)} more)" if others else "")
+    return located(file, reason) + (f" (and {len(others)} more)" if others else "")

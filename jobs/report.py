@@ -16,6 +16,7 @@ from rich.text import Text
 
 from jobs.harm import MUST_BE_ZERO, SURVIVES
 from jobs.publish import NO_FOLDER, NOTHING_READABLE, WITHHELD
+from jobs.tables import BESIDE, FOLDER
 
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews
@@ -206,15 +207,13 @@ def _rejected(connection: DuckdbViews, snapshot_id: str, cluster_id: str) -> lis
         f"ORDER BY file, line, entry LIMIT {_SHOWN}",
         [snapshot_id, cluster_id],
     ).fetchall()
-    lines = [f"Rejected: {file}, line {line}: {reason}" for file, line, reason, _ in rows]
+    lines = [f"Rejected: {reason if file == FOLDER else f'{file}, line {line}: {reason}'}" for file, line, reason, _ in rows]
     more = rows[0][3] - len(rows) if rows else 0
     return [*lines, f"and {more} more rejected entries (view all_rejected_input)"] if more else lines
 
 
 def unread_files(connection: DuckdbViews, snapshot_id: str) -> list[tuple[str, str]]:
     """The files of a night of which nothing was read, each with its reason."""
-    from jobs.ingest.source import BESIDE  # and with it the parsers, which most commands do without
-
     rows = connection.execute(
         "SELECT f.cluster_id, f.file, r.reason FROM all_input_file f JOIN all_rejected_input r ON r.snapshot_id = f.snapshot_id "
         "AND r.cluster_id = f.cluster_id AND r.file = f.file WHERE f.snapshot_id = ? AND f.format IS NULL ORDER BY ALL",

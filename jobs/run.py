@@ -39,12 +39,11 @@ from jobs import (
 )
 from jobs.check import check, judges
 from jobs.errors import AuditError, NothingReadable
-from jobs.ingest.source import BESIDE
 from jobs.lake import Lake, Slice
 from jobs.publish import Outcome
 from jobs.session import keeping, set_for
 from jobs.table_file import TableFile
-from jobs.tables import ABSENT_CLUSTER, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.tables import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 
 JOBS: dict[str, ModuleType] = {
     "change": change,

@@ -23,15 +23,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from jobs.errors import AuditError, NothingReadable
+from jobs.tables import BESIDE, FOLDER
 
-BESIDE = "."
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PART_BYTES = 1 << 20
 _HEAD_BYTES = 4 << 20  # of a file, which has as many characters as its format is known by, however they are encoded
 _LINE_BYTES = 1 << 12
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MOST_BYTES = 1 << 30  # of a file, decompressed: more is taken for a zip bomb
-_FOLDER = "."  # stands for the cluster's folder itself, where a file is named
 _NOT_REGULAR = "not a regular file"
 _SURROGATES = "\ud800\udfff"  # the first and the last: Python has them for bytes of a name that are not UTF-8
 
@@ -80,7 +79,7 @@ def clusters(source: str) -> list[Cluster]:
     else:
         named = {_shown(PurePosixPath(root).name) or "source": loose}
     for name, files in named.items():
-        named[name] = files or [File(_FOLDER, "", 0, _EPOCH, "the folder holds no file")]
+        named[name] = files or [File(FOLDER, "", 0, _EPOCH, "the folder holds no file")]
     of_cluster = [*([(BESIDE, beside)] if beside else []), *sorted(named.items())]
     return [Cluster(name, tuple(sorted(files, key=lambda file: file.name))) for name, files in of_cluster]
 
@@ -179,7 +178,7 @@ def _below(path: str, name: str, listed: set[tuple[int, int]]) -> list[File]:
     waiting, links = [(path, name)], []
     while waiting or links:  # links last: a folder is listed by its own name
         path, name = (waiting or links).pop()
-        shown = _shown(name) or _FOLDER
+        shown = _shown(name) or FOLDER
         if any(_SURROGATES[0] <= character <= _SURROGATES[-1] for character in name):
             files.append(File(shown, path, 0, _EPOCH, "its name is not UTF-8: rename it"))
             continue
@@ -197,7 +196,7 @@ def _below(path: str, name: str, listed: set[tuple[int, int]]) -> list[File]:
             written_at = _EPOCH + timedelta(microseconds=status.st_mtime_ns // 1000)
             files.append(File(shown, path, status.st_size, written_at, None if stat.S_ISREG(status.st_mode) else _NOT_REGULAR))
         except OSError as e:
-            files.append(File(shown, path, 0, _EPOCH, f"cannot be read: {e.strerror}"))
+            files.append(File(shown, path, 0, _EPOCH, f"{'' if name else 'the folder '}cannot be read: {e.strerror}"))
     return files
 
 
@@ -214,7 +213,7 @@ def _remote(system: fs.FileSystem, root: str) -> tuple[list[File], dict[str, lis
                 below = system.get_file_info(fs.FileSelector(info.path, recursive=True))
                 folders[info.base_name] = _files(below, info.path)
             except OSError as e:
-                folders[info.base_name] = [File(_FOLDER, info.path, 0, _EPOCH, f"cannot be read: {e}".splitlines()[0])]
+                folders[info.base_name] = [File(FOLDER, info.path, 0, _EPOCH, f"the folder cannot be read: {e}".splitlines()[0])]
     return loose, folders
 
 

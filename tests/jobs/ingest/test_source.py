@@ -158,7 +158,7 @@ def test_unreadable_folder_costs_only_itself() -> None:
             path.chmod(0o755)
     assert files(found) == {"a": ["shut", "topics"], "b": ["."]}
     refused = "cannot be read: Permission denied"
-    assert obstacles(found) == {("a", "shut"): refused, ("b", "."): refused}
+    assert obstacles(found) == {("a", "shut"): refused, ("b", "."): f"the folder {refused}"}
 
 
 def test_other_storage_is_listed_as_a_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
