@@ -40,7 +40,8 @@ from datetime import datetime, timedelta
 
 from airflow.sdk import DAG, Param, chain
 
-from dags.tasks import SNAPSHOT_PATTERN, capture, check, ingest, publish, report, says, step
+from dags.tasks import capture, check, ingest, publish, report, says, step
+from jobs.names import SNAPSHOT_PATTERN
 
 with DAG(
     dag_id="nightly",

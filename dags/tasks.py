@@ -16,6 +16,7 @@ from airflow.sdk import Asset, Connection, Context, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException, AirflowSkipException
 
 from jobs.errors import NothingReadable
+from jobs.names import ID_PATTERN, SNAPSHOT_PATTERN
 from jobs.report_folder import SNAPSHOT_FILE, name_snapshot
 from jobs.tables import BY_NAME
 from jobs.views import ANSWERS
@@ -26,8 +27,6 @@ FAILURES = "failures"  # in it, a text for each task that failed
 PUBLISHED_FILE = "published.json"  # in it, what `publish` published
 # Not `ds`: a run that a person triggered may have no logical date.
 SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
-# What `topology-audit` takes for a snapshot's name: it becomes part of paths, and later nights must sort later.
-SNAPSHOT_PATTERN = r"^[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}$"
 # An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster.
 PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, *ANSWERS)]
 
@@ -213,6 +212,8 @@ def says(consequence: str) -> Callable[[dict[str, Any]], None]:
         log = logging.getLogger("airflow.task")
         log.info("::endgroup::")  # of Airflow's own "Post Execute", which the UI shows folded up
         log.error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, why, consequence)
+        if not re.fullmatch(ID_PATTERN, run.run_id):  # such as "..": its report would be another folder
+            return
         folder = Path(task.render_template(REPORT, context))
         if not (folder / SNAPSHOT_FILE).exists():  # a what-if or plan may have found another one
             name_snapshot(folder, task.render_template(SNAPSHOT, context))

@@ -27,6 +27,7 @@ from rich.text import Text
 
 from jobs import report as pages
 from jobs.errors import AuditError, IncompleteNight, NoSuchPlan
+from jobs.names import folder_name, new_id, snapshot_name
 from jobs.report_folder import name_snapshot
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def what_if(
     controlled_shutdown: Annotated[
         bool, typer.Option("--controlled-shutdown", help="The brokers are stopped in order, not killed.")
     ] = False,
-    id: Annotated[str | None, typer.Option(help="The answer's scenario_set.", show_default="what-if and the time")] = None,
+    id: Annotated[str | None, typer.Option(help="The answer's scenario_set.", show_default="what-if, the time and a random part")] = None,
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
     report: Report = None,
@@ -216,20 +217,25 @@ def what_if(
 
     if not broker and not rack and not log_dir:
         raise AuditError("a what-if needs at least one --broker, --rack or --log-dir that fails")
-    id = id or f"what-if-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     question = Question(
-        id, cluster, broker or (), rack or (), log_dir or (), {"yes": True, "no": False, "topic": None}[unclean], controlled_shutdown
+        new_id("what-if") if id is None else id,
+        cluster,
+        broker or (),
+        rack or (),
+        log_dir or (),
+        {"yes": True, "no": False, "topic": None}[unclean],
+        controlled_shutdown,
     )
     place = _lake(lake)
     with _telling(f"what if, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question)
-    parts = pages.what_if(DuckdbViews(place), found, id)
+    parts = pages.what_if(DuckdbViews(place), found, cluster, question.id)
     pages.show(parts)
-    if folder := _pages(place, f"{found}/{id}", report):
+    if folder := _pages(place, f"{found}/what-if/{folder_name(cluster)}/{question.id}", report):
         name_snapshot(folder, found)
         pages.write(parts, folder / "index.html", title=f"What if, on {cluster}", links={})
-        _say(f"The page lies in [bold]{folder}[/].")
-    _say(f"Next: [bold]topology-audit query --lake {lake} \"{pages.OFFENDERS} WHERE scenario_set = '{id}'\"[/]")
+        _say(f"The page is in [bold]{escape(str(folder))}[/].")
+    _say(f"Next: [bold]topology-audit query --lake {lake} \"{pages.OFFENDERS} WHERE scenario_set = '{question.id}'\"[/]")
 
 
 @app.command()
@@ -259,7 +265,7 @@ def plan(
     rules: Annotated[
         bool, typer.Option(help="Judge every rule on the night after the plan: it takes as long as a night of the cluster.")
     ] = True,
-    id: Annotated[str | None, typer.Option(help="The plan's id.", show_default="plan and the time")] = None,
+    id: Annotated[str | None, typer.Option(help="The plan's id.", show_default="plan, the time and a random part")] = None,
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Annotated[str | None, typer.Option(help="A published night.", show_default="the cluster's newest")] = None,
     limits: LimitsFile = None,
@@ -273,34 +279,44 @@ def plan(
     from jobs.plan import Question, answer, files, unfulfilled
     from jobs.views import DuckdbViews
 
-    id = id or f"plan-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     brokers = {int(number): rack or None for number, _, rack in (_broker(text).partition(":") for text in add or ())}
     factors = {name: _factor(name, count) for name, count in _pairs(replication_factor).items()}
     question = Question(
-        id, cluster, drain or (), brokers, factors, topic or (), balance, wave_gib * 2**30, moves_per_broker, network_share, disk_limit
+        new_id("plan") if id is None else id,
+        cluster,
+        drain or (),
+        brokers,
+        factors,
+        topic or (),
+        balance,
+        wave_gib * 2**30,
+        moves_per_broker,
+        network_share,
+        disk_limit,
     )
     place, allowed = _lake(lake), _limits(limits)
     with _telling(f"plan, on {cluster}"):
         found = answer(place, _snapshot_id(snapshot) if snapshot else None, question, allowed, rules=rules)
         connection = DuckdbViews(place)
-        parts = pages.plan(connection, found, id)
+        parts = pages.plan(connection, found, cluster, question.id)
         pages.show(parts)  # before the line with the time: what cannot be done comes first
     written = []
-    if folder := _pages(place, f"{found}/{id}", report):
-        pictures = pages.plan_pictures(connection, found, id)
+    if folder := _pages(place, f"{found}/plan/{folder_name(cluster)}/{question.id}", report):
+        pictures = pages.plan_pictures(connection, found, cluster, question.id)
         name_snapshot(folder, found)
         pages.write(parts, folder / "index.html", title=f"Plan, on {cluster}", links={}, pictures=pictures)
-        written = files(place, found, id, folder)
+        written = files(place, found, cluster, question.id, folder)
         if written:
             _say(
-                f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election are in [bold]{folder}[/]. There:"
+                f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election are in "
+                f"[bold]{escape(str(folder))}[/]. Run there:"
             )
             typer.echo(written[-1].read_text(), nl=False)
         else:
-            _say(f"The page is in [bold]{folder}[/]. No files for Kafka's tools are written.")
-    _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{id}'\"[/]")
+            _say(f"The page is in [bold]{escape(str(folder))}[/]. No files for Kafka's tools are written.")
+    _say(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{question.id}'\"[/]")
     if missing := unfulfilled(place, found, question):
-        raise NoSuchPlan(f"plan {id} does not do all that was asked: {missing}")
+        raise NoSuchPlan(f"plan {question.id} does not do all that was asked: {missing}")
 
 
 def _broker(text: str) -> str:
@@ -517,11 +533,8 @@ def _spark(*, long: bool = False) -> SparkSession:
 
 
 def _snapshot_id(text: str | None) -> str:
-    """A snapshot's name as given, or today: it becomes part of paths, and later nights must sort later."""
-    text = text or f"{datetime.now(UTC):%Y-%m-%d}"
-    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}", text):
-        raise AuditError(f"snapshot {text!r} is no name for one: letters, digits and _ . : - only, such as 2026-01-31")
-    return text
+    """A snapshot's name as given, or today."""
+    return snapshot_name(text or f"{datetime.now(UTC):%Y-%m-%d}")
 
 
 def _pairs(given: list[str] | None) -> dict[str, str]:
@@ -559,7 +572,7 @@ def _telling(what: str) -> Iterator[None]:
     """Say what is being done, and how long it took."""
     started = time.monotonic()
     yield
-    Console(highlight=False).print(f"[green]✓[/] {what:<28} {time.monotonic() - started:5.1f} s")
+    Console(highlight=False).print(f"[green]✓[/] {escape(f'{what:<28}')} {time.monotonic() - started:5.1f} s")
 
 
 def main() -> None:

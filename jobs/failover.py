@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from jobs.failing import Failures
 from jobs.harm import HARMS, OFFLINE
+from jobs.names import NIGHTLY
 from jobs.partition_state import heard, none_for_null, quorum_lost, ruled, rules_of
 from jobs.session import by_cluster, kept, of_arrow
 from jobs.tables import (
@@ -35,7 +36,6 @@ from jobs.tables import (
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
 
-NIGHTLY = "nightly"
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _SCENARIO = [*_CLUSTER, "scenario_set", "scenario_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]

@@ -32,11 +32,12 @@ from pyarrow.dataset import Dataset
 
 from jobs.errors import AuditError
 from jobs.session import of_arrow
+from jobs.sql_literal import spark_literal, standard_literal
 from jobs.table_file import TableFile, TableFileWriter
 from jobs.tables import INPUT_FILE, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Slice = str | Sequence[str]  # the value of a column, or its values
 FEW_BYTES = 16 << 20  # of Parquet: what one process reads in less time than Spark plans to
@@ -106,7 +107,7 @@ class Lake:
             partitioned = f"PARTITIONED BY ({', '.join(table.slice)})" if table.slice else ""
             self.spark().sql(
                 f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta {partitioned} "
-                f"COMMENT '{_quoted(table.comment)}' TBLPROPERTIES ({properties})"
+                f"COMMENT {spark_literal(table.comment)} TBLPROPERTIES ({properties})"
             )
 
     def _add_columns(self, table: Table) -> None:
@@ -154,7 +155,7 @@ class Lake:
         if rows is not None:
             return frame(self.spark(), table, rows)
         df = self.spark().read.format("delta").load(self.path(table))
-        return df.where(_predicate(slice)) if slice else df
+        return df.where(_in_spark(slice)) if slice else df
 
     def read_each(self, table: Table, snapshots: Mapping[str, str]) -> DataFrame:
         """The same for Spark, at any size."""
@@ -182,13 +183,15 @@ class Lake:
         if most_bytes is not None and _size(files) > most_bytes:
             return None
         rows = _scan(delta, self.folder / table.name, files)
-        alike = [f"{column} IN ({_listed(_values(value))})" for column, value in slice.items() if column not in table.slice]
-        return f"SELECT * FROM ({rows}) WHERE {' AND '.join(alike)}" if alike else rows
+        alike = {column: value for column, value in slice.items() if column not in table.slice}
+        return f"SELECT * FROM ({rows}) WHERE {_predicate(alike, standard_literal)}" if alike else rows
 
     def scan_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int | None = None) -> str | None:
-        """The rows of each of these clusters in its snapshot, likewise."""
+        """The rows of each of these clusters in its snapshot, as a query for DuckDB; None: as for `scan`."""
         rows = self.scan(table, most_bytes, snapshot_id=sorted(set(snapshots.values())))
-        pairs = ", ".join(f"('{_doubled(snapshot_id)}', '{_doubled(cluster_id)}')" for cluster_id, snapshot_id in snapshots.items())
+        pairs = ", ".join(
+            f"({standard_literal(snapshot_id)}, {standard_literal(cluster_id)})" for cluster_id, snapshot_id in snapshots.items()
+        )
         return rows and f"SELECT * FROM ({rows}) WHERE {f'(snapshot_id, cluster_id) IN ({pairs})' if pairs else 'false'}"
 
     def dataset(self, table: Table) -> Dataset:
@@ -235,7 +238,7 @@ class Lake:
                 self.path(table),
                 rows.cast(pa.schema([field.remove_metadata() for field in table.schema])),
                 mode="overwrite",
-                predicate=_predicate(slice),
+                predicate=_predicate(slice, standard_literal),
             )
         else:
             self._replace_by_spark(table, frame(self.spark(), table, rows), slice)
@@ -253,7 +256,7 @@ class Lake:
             return
         # Of whole Delta partitions no file is rewritten, so the path that can rewrite is not taken.
         spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not slice.keys() <= set(table.slice))
-        writer.mode("overwrite").option("replaceWhere", _predicate(slice)).save(self.path(table))
+        writer.mode("overwrite").option("replaceWhere", _predicate(slice, spark_literal)).save(self.path(table))
 
     def _is_new(self, table: Table, snapshot_id: Slice) -> bool:
         """No folder, no rows: to append costs a fifth of what it does to replace, for which Delta must work out its files first."""
@@ -276,9 +279,11 @@ class Lake:
         if not snapshots:
             return
         if self.in_process:
-            self._open(table).delete(_predicate({"snapshot_id": snapshots}))
+            self._open(table).delete(_predicate({"snapshot_id": snapshots}, standard_literal))
         else:
-            self.spark().sql(f"DELETE FROM delta.`{self.path(table)}` WHERE {_predicate({'snapshot_id': snapshots})}")
+            from delta.tables import DeltaTable as OfSpark
+
+            OfSpark.forPath(self.spark(), self.path(table)).delete(_in_spark({"snapshot_id": snapshots}))
 
     def compact(self, table: Table) -> None:
         """Make one file of the small ones that a slice was written in, and a checkpoint of the commits so far."""
@@ -365,7 +370,7 @@ def _scan(delta: DeltaTable, folder: Path, files: pa.Table) -> str:
     if not len(files):
         return f"SELECT {nulls} WHERE false"
     paths = [f"{folder}/{unquote(path)}" for path in files["path"].to_pylist()]
-    read = f"read_parquet([{_listed(paths)}], hive_partitioning = true, hive_types_autocast = false"
+    read = f"read_parquet([{', '.join(map(standard_literal, paths))}], hive_partitioning = true, hive_types_autocast = false"
     # Columns only ever come: if the oldest file has them all, so has each. To look into all costs as long as most queries.
     oldest = paths[pc.index(files["modification_time"], pc.min(files["modification_time"])).as_py()]
     if {*pq.read_schema(oldest).names, *delta.metadata().partition_columns} >= set(schema.names):
@@ -385,22 +390,13 @@ def _values(value: Slice) -> Sequence[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _predicate(slice: Mapping[str, Slice]) -> str:
-    """That each column has its value, or one of its values."""
-    terms = []
-    for column, value in slice.items():
-        literals = ", ".join(f"'{_quoted(each)}'" for each in _values(value))
-        terms.append(f"{column} IN ({literals})")
-    return " AND ".join(terms)
+def _in_spark(slice: Mapping[str, Slice]) -> Column:
+    """That each column has its value, or one of its values, for Spark."""
+    from pyspark.sql import functions as F
+
+    return reduce(and_, (F.col(column).isin(list(_values(value))) for column, value in slice.items()))
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return ", ".join(f"'{_doubled(text)}'" for text in texts)
-
-
-def _doubled(text: str) -> str:
-    return text.replace("'", "''")
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
+def _predicate(slice: Mapping[str, Slice], literal: Callable[[str], str]) -> str:
+    """The same as SQL, with the literals of a dialect."""
+    return " AND ".join(f"{column} IN ({', '.join(map(literal, _values(value)))})" for column, value in slice.items())

@@ -24,6 +24,7 @@ from jobs import planned_night
 from jobs.cluster_array import cluster_of
 from jobs.errors import AuditError, NoSuchPlan
 from jobs.lake import Lake
+from jobs.names import storable_id
 from jobs.plan_comparison import Assessment, balancedness, breaches, worse
 from jobs.plan_failover import COUNTS, Failures, Matrix, State
 from jobs.plan_resources import disks, throttle
@@ -77,6 +78,9 @@ class Question:
         """Whether it asks for brokers or replicas to come or go: the result may then be worse than the cluster is today."""
         return bool(self.drain or self.add or self.replication_factor)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", storable_id(self.id))
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
@@ -100,21 +104,17 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question, limits: Limi
     judged = planned_night.rules(night, question.cluster_id, limits, plan.brokers, plan.settled) if rules else []
     for table, found in zip(WRITES, (*plan.tables, _table(PLAN_RULE, judged)), strict=True):
         lake.create(table)
-        named = found.append_column("plan_id", pa.repeat(question.id, len(found))).append_column(
-            "cluster_id", pa.repeat(question.cluster_id, len(found))
-        )
-        lake.replace(table, named, few=True, snapshot_id=night.snapshot_id, plan_id=question.id)
+        lake.replace(table, found, few=True, snapshot_id=night.snapshot_id, plan_id=question.id, cluster_id=question.cluster_id)
     return night.snapshot_id
 
 
 def unfulfilled(lake: Lake, snapshot_id: str, question: Question) -> str | None:
     """What a stored plan leaves undone of what was asked; None: nothing."""
-    rows = lake.rows(PLAN, snapshot_id=snapshot_id, plan_id=question.id)
-    (found,) = (row["unfulfilled"] for row in rows if row["cluster_id"] == question.cluster_id)
-    return None if found is None else str(found)
+    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, cluster_id=question.cluster_id, plan_id=question.id)
+    return None if plan["unfulfilled"] is None else str(plan["unfulfilled"])
 
 
-def files(lake: Lake, snapshot_id: str, plan_id: str, folder: Path) -> list[Path]:
+def files(lake: Lake, snapshot_id: str, cluster_id: str, plan_id: str, folder: Path) -> list[Path]:
     """Write what Kafka's own tools take: a reassignment for each wave with what undoes it, and the preferred election that follows.
 
     A plan that does only a part of what was asked and makes something worse gets none. Files of an earlier plan in the folder are deleted.
@@ -123,10 +123,10 @@ def files(lake: Lake, snapshot_id: str, plan_id: str, folder: Path) -> list[Path
     for pattern in ("reassignment-*.json", "rollback-*.json", "preferred-election.json", "commands.txt"):
         for old in folder.glob(pattern):
             old.unlink()
-    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, plan_id=plan_id)
+    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id)
     if plan["unfulfilled"] is not None and plan["worse"] is not None:
         return []
-    moves = lake.rows(PLAN_MOVE, snapshot_id=snapshot_id, plan_id=plan_id)
+    moves = lake.rows(PLAN_MOVE, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id)
     written = []
     for wave in sorted({move["wave"] for move in moves}):
         of_wave = [move for move in moves if move["wave"] == wave]

@@ -309,10 +309,10 @@ def _nights(connection: DuckdbViews, snapshot_id: str) -> str:
     return f"<h2>The loss of any one broker, night by night ({len(nights)})</h2><table>{''.join(lines)}</table><p>{legend}</p>"
 
 
-def what_if(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableType]:
+def what_if(connection: DuckdbViews, snapshot_id: str, cluster_id: str, id: str) -> list[RenderableType]:
     """The outcome of a what-if: in a sentence, by partition, by survivor."""
-    ask = [snapshot_id, id]
-    where = "WHERE snapshot_id = ? AND scenario_set = ?"
+    ask = [snapshot_id, cluster_id, id]
+    where = "WHERE snapshot_id = ? AND cluster_id = ? AND scenario_set = ?"
     names = ("cluster_id", "brokers", "log_dirs", "unclean", "controlled_shutdown", "partitions", "moved_leaders", "newly_offline", "newly_refusing_acks_all",
              "at_min_isr", "unclean_leaders", "no_replica_left", "quorum_lost", "at_risk_size_bytes", "at_risk_untold", "homeless_records", "homeless_share",
              "redirected_records", "affected_groups", "stranded_members", "moved_coordinators", "lost_coordinators", "metadata_records",
@@ -375,11 +375,11 @@ def _costs(said: Mapping[str, Any]) -> Iterator[str]:
         yield f"The controller sends {said['leader_and_isr_requests']} LeaderAndIsr and {said['update_metadata_requests']} UpdateMetadata requests."
 
 
-def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableType]:
+def plan(connection: DuckdbViews, snapshot_id: str, cluster_id: str, id: str) -> list[RenderableType]:
     """What a plan moves, in waves, and each goal, rule and failure before and after it; first of all what it cannot do."""
     from jobs.plan import unchecked
 
-    ask, where = [snapshot_id, id], "WHERE snapshot_id = ? AND plan_id = ?"
+    ask, where = [snapshot_id, cluster_id, id], "WHERE snapshot_id = ? AND cluster_id = ? AND plan_id = ?"
     names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "least_moves",
              "blocked_replicas", "throttle_bytes_per_s", "harmed_before", "harmed", "throttle_broker_id", "throttle_load_source", "unfulfilled",
              "worse", "left_out", "score_before", "score", "disk_limit", "disk_unknown_brokers", "size_unknown_partitions",
@@ -471,12 +471,13 @@ def plan(connection: DuckdbViews, snapshot_id: str, id: str) -> list[RenderableT
     return [*warnings, summary, *notes, goals, *(each for each in (blocked, rules, failures) if each.row_count), waves, moves]
 
 
-def plan_pictures(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
+def plan_pictures(connection: DuckdbViews, snapshot_id: str, cluster_id: str, id: str) -> str:
     """What each broker carries before and after, as bars; HTML, for a browser."""
     names = {"replicas": "replicas", "leaders": "leaders", "size_bytes": "GiB"}
     columns = ", ".join(f"{name}{suffix}" for name in names for suffix in ("_before", ""))
     rows = connection.execute(
-        f"SELECT broker_id, {columns} FROM plan_broker WHERE snapshot_id = ? AND plan_id = ? ORDER BY 1", [snapshot_id, id]
+        f"SELECT broker_id, {columns} FROM plan_broker WHERE snapshot_id = ? AND cluster_id = ? AND plan_id = ? ORDER BY 1",
+        [snapshot_id, cluster_id, id],
     ).fetchall()
     drawn = []
     for place, (name, title) in enumerate(names.items()):
@@ -488,7 +489,7 @@ def plan_pictures(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
                 f"<tr><th>{broker}</th>{_bar(before, most, unit)}{_bar(after, most, unit)}</tr>" for broker, before, after in pairs
             )
             drawn.append(f"<h2>{title} of each broker</h2><table><tr><th>broker</th><th>now</th><th>then</th></tr>{lines}</table>")
-    return "".join([*drawn, _plan_matrix(connection, snapshot_id, id)])
+    return "".join([*drawn, _plan_matrix(connection, snapshot_id, cluster_id, id)])
 
 
 # What a failure takes, and the word for it; in this order, singles first and the worst of each kind.
@@ -498,13 +499,13 @@ _IN_ORDER = (
 )
 
 
-def _plan_matrix(connection: DuckdbViews, snapshot_id: str, id: str) -> str:
+def _plan_matrix(connection: DuckdbViews, snapshot_id: str, cluster_id: str, id: str) -> str:
     """Failures down, what each takes across, now and then: of many the worst; pairs only where they harm."""
     columns = [name for name, _ in (*_HARMS, ("at_min_isr", "at min ISR"))]
     rows = connection.execute(
-        f"SELECT scenario_id, {', '.join(f'{name}_before, {name}' for name in columns)} FROM plan_scenario WHERE snapshot_id = ? AND plan_id = ? "
+        f"SELECT scenario_id, {', '.join(f'{name}_before, {name}' for name in columns)} FROM plan_scenario WHERE snapshot_id = ? AND cluster_id = ? AND plan_id = ? "
         f"AND (kind <> 'pair' OR greatest({', '.join(f'{name}_before, {name}' for name, _ in _HARMS)}) > 0) ORDER BY {_IN_ORDER} LIMIT 120",
-        [snapshot_id, id],
+        [snapshot_id, cluster_id, id],
     ).fetchall()
     if not rows:
         return ""

@@ -1,7 +1,7 @@
 """The folders of reports. Each names its snapshot in a file, so that `maintain` can delete it with the snapshot.
 
-LAKE/reports/<snapshot>/ has a night's page and its Data Docs, and a folder in it for each what-if and plan. Airflow has a folder per DAG
-and run: <Variable topology_reports>/<dag id>/<run id>/.
+LAKE/reports/<snapshot>/ has a night's page and its Data Docs; in it, what-if/<cluster>/<id>/ and plan/<cluster>/<id>/ have the pages of each
+what-if and plan. Airflow has a folder per DAG and run: <Variable topology_reports>/<dag id>/<run id>/.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 SNAPSHOT_FILE = "snapshot.txt"
-_DEPTH = 2  # below the folder of all reports
+_DEPTH = 4  # of a what-if or plan below the folder of all reports
 
 
 def name_snapshot(folder: Path, snapshot_id: str) -> None:

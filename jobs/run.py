@@ -40,6 +40,7 @@ from jobs import (
 from jobs.check import check, judges
 from jobs.errors import AuditError, NothingReadable
 from jobs.lake import Lake, Slice
+from jobs.names import NIGHTLY, snapshot_name
 from jobs.publish import Outcome
 from jobs.session import keeping, set_for
 from jobs.table_file import TableFile
@@ -101,6 +102,9 @@ class Night:
 
     lake: Lake
     snapshot_id: str
+
+    def __post_init__(self) -> None:
+        snapshot_name(self.snapshot_id)
 
     def read(self, table: Table) -> DataFrame:
         return self.lake.read(table, snapshot_id=self.snapshot_id)
@@ -198,14 +202,14 @@ class Night:
         self.write(
             job.WRITES,
             lambda: job.transform(*frames, parameters=parameters, **asked),
-            **{"scenario_set": failover.NIGHTLY} if job is failover else {},
+            **{"scenario_set": NIGHTLY} if job is failover else {},
         )
 
     def write(self, tables: Sequence[Table], work_out: Callable[[], Sequence[DataFrame]], **slice: str) -> None:
         """Work these tables out and write them, each its slice."""
 
         def replace(table: Table, rows: DataFrame) -> None:
-            self.replace(table, rows, **{name: value for name, value in slice.items() if name in table.slice})
+            self.replace(table, rows, **{name: value for name, value in slice.items() if name in table.schema.names})
 
         def store(table: Table, rows: DataFrame) -> DataFrame:
             replace(table, rows)

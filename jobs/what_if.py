@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from jobs import failover
 from jobs.errors import AuditError
 from jobs.lake import Lake
+from jobs.names import storable_id
 from jobs.run import Night
 from jobs.tables import BROKER, LOG_DIR, REPLICA, SNAPSHOT, Table
 
@@ -30,6 +31,9 @@ class Question:
     unclean: bool | None = None  # None: as each topic's config says
     controlled_shutdown: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", storable_id(self.id))
+
 
 def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     """Work the question out on a published snapshot, by default the cluster's newest, and store the answer; returns the snapshot's id."""
@@ -44,7 +48,9 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     asked = spark.createDataFrame([row], failover.ASKED)
     for table in failover.WRITES:
         lake.create(table)  # the night may be of an older version
-    night.write(failover.WRITES, lambda: failover.outcome(asked, of, replica=replica), scenario_set=question.id)
+    night.write(
+        failover.WRITES, lambda: failover.outcome(asked, of, replica=replica), scenario_set=question.id, cluster_id=question.cluster_id
+    )
     return night.snapshot_id
 
 

@@ -57,7 +57,7 @@ def test_what_was_planned_is_what_kafka_makes_of_it(spark: SparkSession, tmp_pat
         (summary,) = lake.rows(PLAN, snapshot_id="s")
         assert summary["moved_replicas"] > 0
         assert summary["waves"] > 1
-        written = {path.name: path for path in files(lake, "s", "p", tmp_path / "files")}
+        written = {path.name: path for path in files(lake, "s", "live", "p", tmp_path / "files")}
         commands = [line.split() for line in written["commands.txt"].read_text().splitlines() if not line.startswith("#")]
         assert sum("--throttle" in words for words in commands) == summary["waves"]
         for tool, _, _, *options in commands:

@@ -278,3 +278,26 @@ def test_only_publishing_sets_off_the_dags_that_wait(bag: DagBag) -> None:
     outlets = {task.task_id: {asset.name for asset in task.outlets} for dag in bag.dags.values() for task in dag.tasks if task.outlets}
     every_night = {f"all_{table.name}" for table in EVERY_NIGHT}
     assert outlets == {"publish": {f"topology.{view}" for view in statements(lambda table: table.name).keys() - every_night}}
+
+
+def test_a_failure_is_explained_in_the_folder_of_its_run_only(bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.sdk.execution_time.context import VariableAccessor
+
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", str(tmp_path / "reports"))
+    task = bag.dags["what_if"].get_task("what_if")
+    variables = {"value": VariableAccessor(deserialize_json=False)}
+    for run_id in (RUN_ID, "..", "../../x"):
+        run = SimpleNamespace(dag_id="what_if", run_id=run_id, run_after=datetime(2026, 1, 31, 2, tzinfo=UTC))
+        context = {
+            "dag": task.dag,
+            "dag_run": run,
+            "run_id": run_id,
+            "task": task,
+            "exception": "no such broker",
+            "var": variables,
+            "params": {},
+        }
+        task.on_failure_callback[0](context)
+    folder = tmp_path / "reports" / "what_if" / RUN_ID
+    written = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {folder / "snapshot.txt", folder / "failures" / "what_if.txt"}

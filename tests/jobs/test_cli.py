@@ -54,13 +54,19 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (["what-if", "--cluster", "c"], "needs at least one --broker, --rack or --log-dir"),
         (["query", "SELECT 1"], "no audit lies in lake"),
         (["report"], "no audit lies in lake"),
-        (["nightly", "--snapshot", "../up"], "no name for one"),
+        (["nightly", "--snapshot", "../up"], "snapshot name '../up' is not valid"),
+        (["what-if", "--cluster", "c", "--broker", "1", "--id", "x') OR true --"], """id "x') OR true --" is not valid"""),
+        (["what-if", "--cluster", "c", "--broker", "1", "--id", "bob's"], 'id "bob\'s" is not valid'),
+        (["what-if", "--cluster", "c", "--broker", "1", "--id", "nightly"], "id 'nightly' is reserved"),
+        (["plan", "--cluster", "c", "--id", "../../../x"], "id '../../../x' is not valid"),
+        (["plan", "--cluster", "c", "--id", "nightly"], "id 'nightly' is reserved"),
+        (["plan", "--cluster", "c", "--id", ""], "id '' is not valid"),
         (["nightly", "--set", "start_index"], "must be NAME=VALUE"),
         (["generate", "."], "holds something already"),
         (["nightly", "no-such-folder"], "no-such-folder"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_an_error_is_one_line_and_leaves_nothing(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "there").touch()
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 1
@@ -144,7 +150,7 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     asked = run("what-if", "--cluster", "orders-eu", "--broker", "1", "--broker", "3", "--id", "both", cwd=tmp_path)
     assert asked.returncode == 0, asked.stderr
     assert "Who takes over" in asked.stdout
-    assert (tmp_path / "lake/reports/2026-01-02/both/index.html").exists()
+    assert (tmp_path / "lake/reports/2026-01-02/what-if/orders-eu/both/index.html").exists()
     refused = run("what-if", "--cluster", "orders-eu", "--broker", "9", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.strip() == "topology-audit: cluster orders-eu has no live broker 9: it has 1, 2, 3"

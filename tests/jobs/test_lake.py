@@ -9,9 +9,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from jobs.lake import Lake
+from jobs.sql_literal import spark_literal, standard_literal
 from jobs.tables import Table
 
 COLUMNS = """
@@ -136,3 +139,80 @@ def test_a_table_that_was_sliced_otherwise_is_sliced_anew_with_all_its_rows(
         "gate=__HIVE_DEFAULT_PARTITION__",
         "gate=g",
     ]
+
+
+HOSTILE = [
+    "x') OR true --",
+    "bob's",
+    "'",
+    "''",
+    "\\",
+    "\\'",
+    "\\\\",
+    "a\nb\r\tc",
+    "/* c */ -- d",
+    "100%",
+    "%41",
+    "\\%_",
+    "${spark.app.name}",
+    "${env:HOME}",
+    "{fn}",
+    "é 日本 🙂",
+    "$1 ?",
+    '"`',
+    "\\u0041\\101",
+    "..",
+    "*[a]?",
+]
+# Pieces that end, continue or comment out a literal, in any order.
+PIECES = st.lists(st.sampled_from([*HOSTILE, "a", ";", "(", ")", ",", " OR ", "=", "$", "{", "}"]), min_size=1, max_size=4).map("".join)
+
+
+def all_rows(lake: Lake, table: Table) -> list[tuple]:
+    return sorted((row["snapshot_id"], row["cluster_id"], row["suite"], row["rows"]) for row in lake.rows(table))
+
+
+@given(snapshots=st.lists(PIECES, min_size=2, max_size=2, unique=True), clusters=st.lists(PIECES, min_size=2, max_size=2, unique=True))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_replacing_a_slice_changes_no_other_slice(
+    tmp_path_factory: pytest.TempPathFactory, snapshots: list[str], clusters: list[str]
+) -> None:
+    lake, table = Lake(str(tmp_path_factory.mktemp("lake")), pytest.fail), replace(TABLE, slice=("snapshot_id",))
+    lake.create(table)
+    expected = {(snapshot, cluster): number for number, (snapshot, cluster) in enumerate((s, c) for s in snapshots for c in clusters)}
+    for (snapshot, cluster), number in expected.items():
+        lake.replace(table, pa.table({"suite": ["x"], "rows": [number]}), few=True, snapshot_id=snapshot, cluster_id=cluster)
+    for snapshot, cluster in expected:
+        expected[snapshot, cluster] += 10
+        rewritten = pa.table({"suite": ["x"], "rows": [expected[snapshot, cluster]]})
+        lake.replace(table, rewritten, few=True, snapshot_id=snapshot, cluster_id=cluster)
+        here = sorted((*key, "x", number) for key, number in expected.items())
+        assert all_rows(lake, table) == here
+        assert asked(lake.scan(table)) == here
+        assert [row[3] for row in asked(lake.scan(table, snapshot_id=snapshot, cluster_id=[cluster]))] == [expected[snapshot, cluster]]
+        assert [row[3] for row in asked(lake.scan_each(table, {cluster: snapshot}))] == [expected[snapshot, cluster]]
+    lake.expire(table, snapshots[:1])
+    assert {row[0] for row in all_rows(lake, table)} == {snapshots[1]}
+
+
+def test_spark_replaces_and_reads_the_rows_of_a_hostile_cluster_only(tmp_path: Path, spark: SparkSession) -> None:
+    folder = Lake(str(tmp_path), pytest.fail)
+    lake = Lake(f"file://{tmp_path}", lambda: spark)
+    table = replace(TABLE, slice=("snapshot_id",))
+    lake.create(table)
+    lake.replace(table, rows(*((cluster, "x", 0) for cluster in HOSTILE)), few=False, snapshot_id="s")
+    for number, cluster in enumerate(("x') OR true --", "\\'", "${env:HOME}", "a\nb\r\tc"), start=1):
+        lake.replace(table, rows((cluster, "x", number)), few=False, snapshot_id="s", cluster_id=cluster)
+    changed = {row["cluster_id"]: row["rows"] for row in folder.rows(table)}
+    assert changed == dict.fromkeys(HOSTILE, 0) | {"x') OR true --": 1, "\\'": 2, "${env:HOME}": 3, "a\nb\r\tc": 4}
+    read = lake.read(table, snapshot_id="s", cluster_id=HOSTILE[:5]).collect()
+    assert sorted(row["cluster_id"] for row in read) == sorted(HOSTILE[:5])
+
+
+def test_a_spark_literal_is_its_text(spark: SparkSession) -> None:
+    (row,) = spark.range(1).selectExpr(*(spark_literal(text) for text in HOSTILE)).collect()
+    assert list(row) == HOSTILE
+
+
+def test_a_standard_literal_is_its_text_to_duckdb() -> None:
+    assert duckdb.sql(f"SELECT {', '.join(standard_literal(text) for text in HOSTILE)}").fetchall() == [tuple(HOSTILE)]

@@ -235,6 +235,21 @@ def test_what_if_of_a_broker_is_what_the_night_says_of_it(night: Night) -> None:
     assert asked.count() > 0
 
 
+def test_what_ifs_of_two_clusters_may_share_an_id(night: Night) -> None:
+    def stored() -> list[tuple]:
+        return ask(night.lake, "SELECT cluster_id, brokers FROM scenario WHERE scenario_set = 'shared' ORDER BY ALL")
+
+    answer(night.lake, None, Question("shared", "payments-us", brokers=[12]))
+    answer(night.lake, None, Question("shared", "orders-eu", brokers=[1]))
+    assert stored() == [("orders-eu", [1]), ("payments-us", [12])]
+    answer(night.lake, None, Question("shared", "payments-us", brokers=[13]))
+    assert stored() == [("orders-eu", [1]), ("payments-us", [13])]
+    assert ask(night.lake, "SELECT DISTINCT cluster_id, leader_before FROM failover_load JOIN failover USING (cluster_id, scenario_set) "
+               "WHERE scenario_set = 'shared' AND leader_before IN (1, 12, 13) AND leader IS DISTINCT FROM leader_before ORDER BY ALL") == [("orders-eu", 1), ("payments-us", 13)]  # fmt: skip
+    nightly = "SELECT count(DISTINCT cluster_id), count(*) > 2 FROM scenario WHERE latest AND scenario_set = 'nightly'"
+    assert ask(night.lake, nightly) == [(2, True)]
+
+
 def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
     for id, question in (("halted", {"log_dirs": ["12:/var/lib/kafka/data1", "12:/var/lib/kafka/data2"]}), ("killed", {"brokers": [12]})):
         answer(night.lake, None, Question(id, "payments-us", **question))

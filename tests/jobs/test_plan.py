@@ -489,7 +489,9 @@ def test_what_cannot_be_done_is_the_first_line_and_the_exit_code(tmp_path: Path)
     assert done.returncode == 4
     first = "NOT FULFILLED: broker 3 cannot be drained: 3 replicas stay on it (3: every live broker that may take it has a replica"
     assert done.stdout.startswith(first)
-    assert re.sub("<[^>]+>", "", (tmp_path / "reports" / "s" / "p" / "index.html").read_text().partition("<pre>")[2]).startswith(first)
+    assert re.sub(
+        "<[^>]+>", "", (tmp_path / "reports" / "s" / "plan" / "c" / "p" / "index.html").read_text().partition("<pre>")[2]
+    ).startswith(first)
     (error,) = done.stderr.strip().splitlines()
     assert "plan p does not do all that was asked: broker 3 cannot be drained: 3 replicas stay on it" in error
     assert len(lake.rows(PLAN_BLOCKED, snapshot_id="s")) == 3
@@ -500,7 +502,7 @@ def test_a_part_of_what_was_asked_that_makes_something_worse_gets_no_files(tmp_p
     rest = {n: ([1 + n % 3], GIB) for n in range(1, 31)}
     told = of_racks({0: ([1, 2, 3], GIB), **rest}, capacity=None, racks={1: "a", 2: "b", 3: "c"})
     lake = published(told, tmp_path)
-    folder = tmp_path / "reports" / "s" / "p"
+    folder = tmp_path / "reports" / "s" / "plan" / "c" / "p"
     folder.mkdir(parents=True)
     (folder / "reassignment-7.json").write_text("of an earlier plan")
     done = asked_for(tmp_path, "--drain", "3", "--id", "p")
@@ -537,7 +539,7 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
     lake = published(cluster([([1, 2], 2, [1, 2]), ([3, 4], 3, [3, 4])]), tmp_path / "lake")
     question = Question("p", "c")
     assert job.answer(lake, None, question, limits(None), rules=False) == "s"
-    made_files = files(lake, "s", "p", tmp_path)
+    made_files = files(lake, "s", "c", "p", tmp_path)
     written = {path.name: json.loads(path.read_text()) for path in made_files if path.suffix == ".json"}
     assert written.keys() == {"reassignment-1.json", "rollback-1.json", "preferred-election.json"}
     assert [line for line in made_files[-1].read_text().splitlines() if not line.startswith("#")] == [
@@ -563,3 +565,29 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
         "plan_blocked",
         "plan_rule",
     ]
+
+
+def test_plans_of_two_clusters_may_share_an_id(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a few rows needs no Spark"))
+    for table in TABLES:
+        lake.create(table)
+    for table, found in cluster([([1, 2], 2, [1, 2])]).items():
+        of_both = [row | {"cluster_id": id} for id in ("a", "b's") for row in found.to_pylist()]
+        lake.replace(table, pa.Table.from_pylist(of_both, table.schema), few=True, snapshot_id="s")
+    published = rows(SNAPSHOT, {"cluster_id": "a", "published_at": 0}, {"cluster_id": "b's", "published_at": 0})
+    lake.replace(SNAPSHOT, published, few=True, snapshot_id="s")
+
+    def stored() -> dict[str, list[tuple[str, int]]]:
+        return {
+            table.name: sorted((row["cluster_id"], number) for number, row in enumerate(sorted(lake.rows(table), key=str)))
+            for table in WRITES
+        }
+
+    for id in ("a", "b's"):
+        job.answer(lake, "s", Question("p", id), limits(None), rules=False)
+    both = stored()
+    assert {cluster for cluster, _ in both["plan"]} == {cluster for cluster, _ in both["plan_scenario"]} == {"a", "b's"}
+    job.answer(lake, "s", Question("p", "a"), limits(None), rules=False)
+    assert stored() == both
+    paths = [files(lake, "s", id, "p", tmp_path / f"of {id}")[-1] for id in ("a", "b's")]
+    assert paths[0].read_text() == paths[1].read_text()
