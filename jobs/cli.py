@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 import time
 import traceback
@@ -21,13 +22,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column
-from rich.table import Table as RichTable
-from rich.text import Text
 
+from jobs import query_output
 from jobs import report as pages
 from jobs.errors import AuditError, IncompleteNight, NoSuchPlan
 from jobs.names import folder_name, new_id, snapshot_name
+from jobs.query_output import Format
 from jobs.report_folder import name_snapshot
 
 if TYPE_CHECKING:
@@ -336,17 +336,26 @@ def query(
     sql: Annotated[str, typer.Argument(help="One SELECT on the published views, such as: SELECT * FROM verdict WHERE latest")],
     lake: LakeUri = DEFAULT_LAKE,
     engine: Annotated[Engine, typer.Option(help="DuckDB answers at once; Spark reads any storage that it is set up for.")] = Engine.duckdb,
-    rows: Annotated[int, typer.Option(help="Show at most so many rows.", min=1)] = 100,
+    rows: Annotated[int, typer.Option(help="Print at most so many rows; a note on stderr says if there are more.", min=1)] = 100,
+    format: Annotated[
+        Format | None,
+        typer.Option(
+            help="How to print the rows. Rows that are wider than the terminal are printed as vertical. Numbers in csv and json are exact.",
+            show_default="table on a terminal, csv elsewhere",
+        ),
+    ] = None,
 ) -> None:
-    """Ask the published tables in SQL."""
+    """Ask the published views in SQL; a query only reads."""
     from jobs.views import ask_duckdb, ask_spark
 
-    names, found = (ask_duckdb if engine == Engine.duckdb else ask_spark)(_lake(lake), sql, rows)
-    table = RichTable(*(Column(name, overflow="fold") for name in names))
-    for row in found:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
-    Console().print(table)
-    _say(f"{len(found)} row{'' if len(found) == 1 else 's'}" + (f", the first {rows}: --rows shows more" if len(found) == rows else ""))
+    names, found = (ask_duckdb if engine == Engine.duckdb else ask_spark)(_lake(lake), sql, rows + 1)
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    _write(query_output.text(names, found[:rows], format or (Format.table if terminal else Format.csv), width))
+    if len(found) > rows:
+        print(f"only the first {rows} rows are printed: --rows prints more", file=sys.stderr)
+    elif terminal:
+        print(f"{len(found)} row{'' if len(found) == 1 else 's'}", file=sys.stderr)
 
 
 @app.command()
@@ -561,6 +570,15 @@ def _limits(path: Path | None) -> Limits:
     from expectations.limits import limits
 
     return limits(path)
+
+
+def _write(text: str) -> None:
+    """Write to stdout; a reader that closes the pipe early, such as `head`, is no error."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:

@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
 from jobs.harm import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
+from jobs.read_only import check_duckdb, check_spark
+from jobs.sql_literal import standard_literal
 from jobs.tables import ABSENT_CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 
 if TYPE_CHECKING:
     import duckdb
+    from pyspark.sql import SparkSession
 
     from jobs.lake import Lake
 
@@ -345,24 +349,56 @@ def script(lake: Lake, engine: str) -> str:
 
 
 def ask_spark(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
-    """The columns and first rows of a query on the views, by Spark."""
-    from pyspark.errors import AnalysisException, ParseException
+    """The columns and first rows of a read-only query on the views, by Spark."""
+    from pyspark.errors import PySparkException
 
     logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's own, which prints the trace of a query that cannot be answered
-    spark = lake.spark()
+    spark, sql = lake.spark(), sql.strip().removesuffix(";")
+    views = statements(lambda table: f"`_{table.name}`")
     try:
-        for statement in _in_spark(lake):
-            spark.sql(statement)
-        found = spark.sql(sql)
-        return found.columns, [tuple(row) for row in found.limit(rows).collect()]
-    except (AnalysisException, ParseException) as error:
+        with _locked(spark):
+            check_spark(spark, sql, views)
+            _create_in_spark(lake, sql, views)
+            found = spark.sql(sql)
+            columns = found.limit(rows).toArrow().columns
+        return found.columns, list(zip(*(column.to_pylist() for column in columns), strict=True))
+    except PySparkException as error:
         raise AuditError(f"Spark cannot answer it: {str(error).strip().splitlines()[0]}") from None
 
 
+@contextmanager
+def _locked(spark: SparkSession) -> Iterator[None]:
+    """Meanwhile a path is no table, and ${env:HOME} in a query is text."""
+    settings = ("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute")
+    before = {setting: spark.conf.get(setting) for setting in settings}
+    for setting in settings:
+        spark.conf.set(setting, "false")
+    try:
+        yield
+    finally:
+        for setting, value in before.items():
+            spark.conf.set(setting, value)
+
+
+def _create_in_spark(lake: Lake, sql: str, views: Mapping[str, str]) -> None:
+    """Create the views that a query may read: those whose names are words of it, and what these read."""
+    queries, wanted, texts = {f"_{table.name}": table for table in TABLES} | dict(views), set(), [sql]
+    while texts:
+        named = {word.lower() for word in re.findall(r"\w+", texts.pop())} & queries.keys() - wanted
+        wanted |= named
+        texts += [views[name] for name in named & views.keys()]
+    for name, query in queries.items():  # what a view reads comes before it
+        if name in wanted and isinstance(query, Table):
+            lake.read(query).createOrReplaceTempView(name)
+        elif name in wanted:
+            lake.spark().sql(f"CREATE OR REPLACE TEMPORARY VIEW `{name}` AS {query.strip()}")
+
+
 def ask_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
-    """The columns and first rows of a query on the views, by DuckDB."""
+    """The columns and first rows of a read-only query on the views, by DuckDB."""
     import duckdb
 
+    check_duckdb(sql, statements(lambda table: table.name))
     try:
         found = DuckdbViews(lake).execute(sql)
         return [column[0] for column in found.description or ()], found.fetchmany(rows)
@@ -383,9 +419,22 @@ class DuckdbViews:
         self._lake = lake
         self._connection = duckdb.connect()
         self._connection.execute("SET TimeZone = 'UTC'")
+        self._lock()
         self._without = self._connection.cursor()  # to which the views, temporary ones, are not there: it tells their names of a query
         self._all = {f"_{table.name}": table for table in TABLES} | statements(lambda table: f'"_{table.name}"')
         self._open: set[str] = set()
+
+    def _lock(self) -> None:
+        """Read no file but the lake's, whatever the query: no other folder, no network, no variable of this process."""
+        for setting in (
+            *([f"allowed_directories = [{standard_literal(str(self._lake.folder))}]"] if self._lake.folder else ()),
+            "enable_external_access = false",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
+            "python_enable_replacements = false",
+            "lock_configuration = true",
+        ):
+            self._connection.execute(f"SET {setting}")
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
         """A query's answer, to be fetched before the next one is asked."""

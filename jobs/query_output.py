@@ -1,0 +1,179 @@
+"""The rows of `topology-audit query` as text: for people (table, vertical, markdown) with units, for programs (csv, json) as they are."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import StrEnum
+from io import StringIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jobs.errors import AuditError
+
+Rows = Sequence[Sequence[object]]
+_IDENTIFIER = re.compile(r"(^|_)(id|partition|leader|survivor)(_before)?$")  # numbers that name something
+_BYTES = re.compile(r"(^|_)bytes(?P<rate>_per_s)?(_before|_change)?$")
+
+
+class Format(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+    markdown = "markdown"
+    vertical = "vertical"
+
+
+# What Markdown would take for markup: of underscores those at a word's edge, of brackets those of a link.
+_MARKDOWN = re.compile(r"[\\|`*<]|(?<![^\W_])_|_(?![^\W_])|\](?=\()")
+
+
+def text(names: Sequence[str], rows: Rows, format: Format, width: int | None = None) -> str:
+    """The rows in this format. A table that is wider than `width` columns is given as `vertical` instead; None: any width."""
+    if format == Format.table:
+        found = _table(names, rows, width)
+        return _vertical(names, rows) if found is None else found
+    return _WRITERS[format](names, rows)
+
+
+def _table(names: Sequence[str], rows: Rows, width: int | None) -> str | None:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, name in enumerate(names):
+        table.add_column(Text(name), justify="right" if _is_numeric(row[number] for row in rows) else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(_readable(name, value)) for name, value in zip(names, row)))
+    console = Console(file=StringIO(), width=1_000_000, color_system=None)
+    natural = console.measure(table).maximum
+    if width is not None and natural > width:
+        return None
+    with console.capture() as shown:
+        console.print(table, width=natural)
+    return "".join(f"{line.rstrip()}\n" for line in shown.get().splitlines())
+
+
+def _vertical(names: Sequence[str], rows: Rows) -> str:
+    widest = max(map(len, names), default=0)
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        lines.append(f"── row {number} ──")
+        lines += [f"{name:<{widest}}  {_readable(name, value)}".rstrip() for name, value in zip(names, row)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _markdown(names: Sequence[str], rows: Rows) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(_MARKDOWN.sub(r"\\\g<0>", cell) for cell in cells) + " |\n"
+
+    rules = ["---:" if _is_numeric(row[number] for row in rows) else "---" for number in range(len(names))]
+    body = (line([_readable(name, value) for name, value in zip(names, row)]) for row in rows)
+    return "".join([line(names), f"| {' | '.join(rules)} |\n", *body])
+
+
+def _csv(names: Sequence[str], rows: Rows) -> str:
+    """RFC 4180, but for lines that end in a newline alone. A null is an empty field and an empty string is quoted."""
+
+    def field(value: object) -> str:
+        value = value if isinstance(value, Decimal) else _plain(value)
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        written = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+        quoted = not written or re.search('[",\r\n]', written) or written != written.strip()
+        return '"' + written.replace('"', '""') + '"' if quoted else written
+
+    return "".join(f"{','.join(map(field, row))}\n" for row in (names, *rows))
+
+
+def _json(names: Sequence[str], rows: Rows) -> str:
+    """An array with an object for each row, one a line."""
+    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise AuditError(f"two columns are named {twice[0]}: name one otherwise with AS, since a JSON object has each name once")
+    lines = [json.dumps(dict(zip(names, map(_plain, row))), ensure_ascii=False) for row in rows]
+    return "[" + ",".join(f"\n{line}" for line in lines) + "\n]\n"
+
+
+_WRITERS: dict[Format, Callable[[Sequence[str], Rows], str]] = {
+    Format.csv: _csv, Format.json: _json, Format.markdown: _markdown, Format.vertical: _vertical
+}  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    """A value of JSON: exact, with times in ISO 8601 and bytes in hexadecimal; what JSON has no number for is null."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, dict):
+        return {str(_plain(key)): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value)
+
+
+def _readable(name: str | None, value: object) -> str:
+    """A value for a person, by the name of its column: bytes with their unit, numbers with thousands separators. A null is empty.
+
+    In a list or a map, which has no name, numbers are mostly ids.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | Decimal):
+        return _number(name, value)
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="seconds")
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _of_bytes(bytes(value))
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_readable('id', key)}: {_readable('id', each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_readable(None, each) for each in value) + "]"
+    # A topic or group may be named with control characters, which a terminal would obey.
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), str(value))
+
+
+def _number(name: str | None, value: int | float | Decimal) -> str:
+    if name is None or not math.isfinite(value) or _IDENTIFIER.search(name):
+        return str(value)
+    if sized := _BYTES.search(name):
+        number, unit = float(value), "B"
+        for larger in ("KiB", "MiB", "GiB", "TiB"):
+            if abs(number) < 1024:
+                break
+            number, unit = number / 1024, larger
+        return f"{_rounded(number)} {unit}{'/s' if sized['rate'] else ''}"
+    return f"{value:,}" if isinstance(value, int) else _rounded(float(value))
+
+
+def _rounded(number: float) -> str:
+    """Four significant digits, or all of a greater whole number."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+
+
+def _of_bytes(value: bytes) -> str:
+    """A record's key: text where it is printable."""
+    try:
+        written = value.decode()
+    except UnicodeDecodeError:
+        return f"0x{value.hex()}"
+    return written if written.isprintable() else f"0x{value.hex()}"
+
+
+def _is_numeric(values: Iterable[object]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in present)
