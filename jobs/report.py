@@ -540,7 +540,8 @@ def write(parts: Sequence[RenderableType], page: Path, *, title: str, links: dic
         console.print(part)
     joined = " · ".join('<a href="' + href + '">' + text + "</a>" for text, href in links.items())
     anchors = f"<p>{joined}</p>"
-    frame = _PAGE.replace("{title}", title).replace("{links}", anchors)
+    shown = escape(title).replace("{", "{{").replace("}", "}}")  # export_html formats the frame
+    frame = _PAGE.replace("{title}", shown).replace("{links}", anchors)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(console.export_html(code_format=frame).replace("<!--pictures-->", pictures), encoding="utf-8")
 

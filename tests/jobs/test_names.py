@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import names
+from jobs import names, report
 from jobs.errors import AuditError
 from jobs.plan import Question as PlanQuestion
 from jobs.what_if import Question as WhatIfQuestion
@@ -99,3 +99,8 @@ def test_any_name_of_a_cluster_becomes_one_folder_of_its_own(tmp_path: Path, tex
 
 def test_the_folder_of_a_plain_name_is_the_name() -> None:
     assert names.folder_name("payments-us") == "payments-us"
+
+
+def test_a_page_shows_any_name_of_a_cluster_as_text(tmp_path: Path) -> None:
+    report.write([], tmp_path / "index.html", title="Plan, on <script>{x}", links={})
+    assert "<h1>Plan, on &lt;script&gt;{x}</h1>" in (tmp_path / "index.html").read_text()
