@@ -88,14 +88,12 @@ def _check_tables(tables: Collection[list[str]], ctes: Collection[str], views: C
         raise AuditError(f"the name {odd[0]!r} after WITH is refused: use letters, digits and _")
     known = {name.lower() for name in (*ctes, *views)}
     if unknown := [names for names in tables if len(names) != 1 or names[0].lower() not in known]:
-        raise AuditError(f"{'.'.join(unknown[0])} is not a view of the lake: query reads the published views, which the README lists")
+        raise AuditError(f"{'.'.join(unknown[0])} is not a view of the lake: `topology-audit views` prints those that query reads")
 
 
 def _check_function(name: str, allowed: Collection[str]) -> None:
     if name.lower() not in allowed:
-        raise AuditError(
-            f"table function {name} is refused: query reads the published views, and of table functions {', '.join(sorted(allowed))}"
-        )
+        raise AuditError(f"table function {name} is refused: of table functions query takes {', '.join(sorted(allowed))}")
 
 
 def _dicts(part: object) -> Iterator[dict[str, Any]]:

@@ -344,7 +344,7 @@ def script(lake: Lake, engine: str) -> str:
     """A script that makes the views in any session of the engine: spark-sql with Delta, or DuckDB with its delta extension."""
     if engine == "spark":
         return "".join(f"{statement};\n" for statement in _in_spark(lake))
-    views = statements(lambda table: f"delta_scan('{lake.path(table)}')")
+    views = statements(lambda table: f"delta_scan({standard_literal(lake.path(table))})")
     return "".join(f'CREATE OR REPLACE VIEW "{name}" AS {query.strip()};\n' for name, query in views.items())
 
 
@@ -470,5 +470,5 @@ class DuckdbViews:
 
 
 def _in_spark(lake: Lake) -> list[str]:
-    views = statements(lambda table: f"delta.`{lake.path(table)}`")
+    views = statements(lambda table: f"delta.`{lake.path(table).replace('`', '``')}`")
     return [f"CREATE OR REPLACE TEMPORARY VIEW `{name}` AS {query.strip()}" for name, query in views.items()]

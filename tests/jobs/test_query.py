@@ -27,7 +27,7 @@ from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.query_output import Format
 from jobs.tables import BROKER, CLUSTER, HOT_KEY, SNAPSHOT, TABLES, Table
-from jobs.views import DuckdbViews, ask_duckdb, ask_spark
+from jobs.views import DuckdbViews, ask_duckdb, ask_spark, script
 from tests.jobs.rows import rows
 
 Ask = Callable[..., tuple[list[str], list[tuple[object, ...]]]]
@@ -207,6 +207,14 @@ def test_a_session_reads_paths_again_after_a_query(ask_in_spark: Ask, folder: Pa
         with suppress(AuditError):
             ask_in_spark(sql)
         assert spark.sql(read).collect() == [(1,)]
+
+
+def test_the_printed_views_are_statements_for_a_lake_with_any_path() -> None:
+    lake = Lake("/a/lake's `own`", pytest.fail)
+    printed = duckdb.extract_statements(script(lake, "duckdb"))
+    assert len(printed) == len(script(lake, "spark").split(";\n")) - 1 > len(TABLES)
+    assert {statement.type for statement in printed} == {duckdb.StatementType.CREATE}
+    assert "delta.`/a/lake's ``own``/broker`" in script(lake, "spark")
 
 
 NAMES = ["topic", "partition", "size_bytes", "records", "share", "replicas"]
