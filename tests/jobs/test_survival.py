@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -202,3 +203,17 @@ def test_the_first_screen_shows_a_quorum_that_is_unknown_or_does_not_survive(vot
     given = by_hand({"brokers": [1], "quorum_lost": lost}) | {CLUSTER: rows(CLUSTER, {"controller": controller, "voters": voters})}
     lines = [line for line in first_screen(given, 80) if line.startswith("quorum")]
     assert lines == ([mark] if mark else [])
+
+
+@pytest.mark.parametrize(
+    ("harm", "square"),
+    [
+        ({}, "survives"),
+        ({"newly_refusing_acks_all": 2}, "refuses acks=all"),
+        ({"newly_offline": 1, "newly_refusing_acks_all": 2}, "goes offline"),
+        ({"newly_offline": 1, "newly_lost": 1}, "loses data"),
+    ],
+)
+def test_the_page_shows_the_gravest_harm_of_each_night(harm: dict[str, int], square: str) -> None:
+    page = report.pictures(published(by_hand({"brokers": [1], **harm})), "s")
+    assert re.findall(r'class=night [^>]*title="([^"]*)"', page) == [f"s: {square}"]
