@@ -245,16 +245,24 @@ def test_publish_lists_the_absent_and_writes_the_outcome(lake: Lake, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "data", [{"east/topics.txt": b"garbage"}, {"east/.DS_Store": b"\0"}, {"east/x/empty": b"", "README": b"read me"}, {}]
+    ("data", "cause"),
+    [
+        ({"east/topics.txt": b"garbage"}, "topics.txt: no known format"),
+        ({"east/.DS_Store": b"\0"}, "its files are empty or hidden"),
+        ({"east/x/empty": b"", "README": b"read me"}, "its files are empty or hidden"),
+        ({}, "the folder holds no file"),
+    ],
 )
-def test_a_source_without_a_readable_dump_fails_and_its_reasons_stay(lake: Lake, tmp_path: Path, data: dict[str, bytes]) -> None:
+def test_a_source_without_a_readable_dump_fails_and_its_reasons_stay(
+    lake: Lake, tmp_path: Path, data: dict[str, bytes], cause: str
+) -> None:
     source = tmp_path / "source"
     (source / "east").mkdir(parents=True)
     for name, text in data.items():
         (source / name).parent.mkdir(exist_ok=True)
         (source / name).write_bytes(text)
     night(lake, FIRST, "east").publish(limits())
-    with pytest.raises(NothingReadable, match="has no readable dump, such as in cluster east: ") as refused:
+    with pytest.raises(NothingReadable, match=f"has no readable dump, such as in cluster east: {cause}; ") as refused:
         Night(lake, SECOND).ingest(str(source), {})
     assert refused.value.exit_code == 5
     assert len(ask(lake, f"SELECT * FROM all_input_file WHERE snapshot_id = '{SECOND}' AND cluster_id = 'east'")) == 1
