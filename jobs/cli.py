@@ -106,7 +106,7 @@ def nightly(
     absent = _conclude(place, night.snapshot_id, folder)
     where = place.folder or lake
     _say(
-        f"\n{time.monotonic() - started:.1f} s. The tables lie in [bold]{where}[/]"
+        f"\n{time.monotonic() - started:.1f} s. The tables are in [bold]{where}[/]"
         + (f", the pages in [bold]{folder}[/]." if folder else ".")
     )
     _say(f'Next: [bold]topology-audit query --lake {lake} "{pages.OFFENDERS} WHERE latest"[/]')

@@ -321,7 +321,7 @@ class Lake:
             return DeltaTable(self.path(table))
         except TableNotFoundError:
             raise AuditError(
-                f"no audit lies in {self.uri} (table {table.name} is missing): run `topology-audit nightly --lake {self.uri}` first"
+                f"there is no audit in {self.uri} (table {table.name} is missing): run `topology-audit nightly --lake {self.uri}` first"
             ) from None
 
     def _dataset(self, delta: DeltaTable, table: Table, wanted: list[tuple[str, str, list[str]]] | None = None) -> Dataset:

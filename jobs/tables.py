@@ -121,7 +121,7 @@ REJECTED_INPUT = Table(
     reason STRING NOT NULL
 """,
 )
-BESIDE = "."  # the cluster id, in these two tables, of what lies beside the folders of the clusters
+BESIDE = "."  # the cluster id, in these two tables, of what is beside the folders of the clusters
 FOLDER = "."  # the file, in these two tables, that stands for a cluster's folder itself
 BROKER = Table(
     "broker",

@@ -75,7 +75,7 @@ def clusters(source: str) -> list[Cluster]:
     beside = [File(_shown(name), "", 0, _EPOCH, why) for name in folders if (why := _no_cluster_id(name))]
     named = {name: files for name, files in folders.items() if not _no_cluster_id(name)}
     if named:
-        beside += [replace(file, obstacle="lies beside the folders of the clusters: move it into one") for file in loose]
+        beside += [replace(file, obstacle="is beside the folders of the clusters: move it into one") for file in loose]
     else:
         named = {_shown(PurePosixPath(root).name) or "source": loose}
     for name, files in named.items():

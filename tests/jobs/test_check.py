@@ -187,7 +187,7 @@ def test_a_snapshot_without_a_cluster_is_an_error_and_no_verdict(lake: Lake) -> 
 def test_files_of_no_cluster_are_not_judged_and_fail_nothing() -> None:
     """Beside the folders of the clusters, and in one without a readable file: they have no row of `cluster`."""
     unread = [drop("cluster"), edit("input_file", format=None, entries=1, accepted=0, rejected=1)]
-    unread.append(add("rejected_input", "topics.txt", 1, 0, "", "lies beside the folders of the clusters"))
+    unread.append(add("rejected_input", "topics.txt", 1, 0, "", "is beside the folders of the clusters"))
     tables = InDuckdb(arrow({".": night(*unread), "well": night()}))
     rules = {suite: rules_of(suite, limits()) for suite in ("input_file", "rejected_input")}
     judged = judge(tables, rules, "s", docs=None).to_pylist()

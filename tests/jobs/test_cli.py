@@ -50,10 +50,10 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (["check", "everything"], "no gate everything: there are ingest, computed"),
         (["plan", "--cluster", "c", "--add", "x"], "--add 'x' must be ID or ID:RACK"),
         (["plan", "--cluster", "c", "--replication-factor", "t=0"], "--replication-factor t=0: it must be a whole number, 1 or more"),
-        (["plan", "--cluster", "c"], "no audit lies in lake"),
+        (["plan", "--cluster", "c"], "there is no audit in lake"),
         (["what-if", "--cluster", "c"], "needs at least one --broker, --rack or --log-dir"),
-        (["query", "SELECT 1"], "no audit lies in lake"),
-        (["report"], "no audit lies in lake"),
+        (["query", "SELECT 1"], "there is no audit in lake"),
+        (["report"], "there is no audit in lake"),
         (["nightly", "--snapshot", "../up"], "snapshot name '../up' is not valid"),
         (["what-if", "--cluster", "c", "--broker", "1", "--id", "x') OR true --"], """id "x') OR true --" is not valid"""),
         (["what-if", "--cluster", "c", "--broker", "1", "--id", "bob's"], 'id "bob\'s" is not valid'),
@@ -137,7 +137,7 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     assert done.returncode == 3, done.stderr
     assert done.stderr.startswith("topology-audit: absent from snapshot 2026-01-02 (view absent_cluster): payments-us (no folder: ")
     assert done.stdout.index("Absent from 2026-01-02: 1 cluster") < done.stdout.index("Verdicts of 2026-01-02")
-    assert "README.md: lies beside the folders of the clusters: move it into one" in done.stdout
+    assert "README.md: is beside the folders of the clusters: move it into one" in done.stdout
     assert "newest is 2026-01-02" in run(*newest, cwd=tmp_path).stdout
 
     by_spark = run("query", "--engine", "spark", "SELECT DISTINCT 'of ' || cluster_id AS told FROM verdict WHERE latest", cwd=tmp_path)

@@ -67,7 +67,7 @@ def night(
     write(
         made, INPUT_FILE, [{**file, "accepted": int(file["format"] is not None), "rejected": int(file["format"] is None)} for file in files]
     )
-    rejected = {id: "no known format" for id in (*broken, *unreadable)} | {".": "lies beside the folders of the clusters"}
+    rejected = {id: "no known format" for id in (*broken, *unreadable)} | {".": "is beside the folders of the clusters"}
     write(
         made,
         REJECTED_INPUT,
@@ -215,7 +215,7 @@ def test_absent_clusters_come_with_their_last_night_and_the_way_out(vanished: La
 def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None:
     night(lake, FIRST, "east", unreadable=("blank",)).publish(limits())
     assert report.unread_files(DuckdbViews(lake), FIRST) == [
-        ("README", "lies beside the folders of the clusters"),
+        ("README", "is beside the folders of the clusters"),
         ("blank/topics.txt", "no known format"),
     ]
 

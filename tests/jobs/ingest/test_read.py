@@ -163,7 +163,7 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
     ]
     assert [(row.file, row.reason.split(":")[0]) for row in frames[REJECTED_INPUT.name].orderBy("file").collect()] == [
         (".git", "a folder whose name starts with a dot is no cluster"),
-        ("LICENSE", "lies beside the folders of the clusters"),
+        ("LICENSE", "is beside the folders of the clusters"),
         ("garbage", "no known format"),
         ("torn.gz", "cannot be read"),
     ]

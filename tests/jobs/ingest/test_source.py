@@ -75,7 +75,7 @@ def test_what_lies_beside_the_clusters_has_the_reason(tmp_path: Path) -> None:
     found = clusters(str(tmp_path))
     assert files(found) == {".": ["..x", ".DS_Store", ".git", "README.md", "b\\nc", "gone"], "a": ["topics"]}
     dot = "a folder whose name starts with a dot is no cluster: rename it if it holds dumps"
-    beside = "lies beside the folders of the clusters: move it into one"
+    beside = "is beside the folders of the clusters: move it into one"
     assert obstacles(found) == {
         (".", "..x"): dot,
         (".", ".DS_Store"): beside,
