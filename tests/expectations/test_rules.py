@@ -24,7 +24,7 @@ PLANS = {
     "plan_blocked",
     "plan_rule",
 }  # written when asked for
-NOT_JUDGED = {"parameter", "validation", "snapshot", *PLANS}  # of no cluster, and what comes after the gates
+NOT_JUDGED = {"parameter", "validation", "snapshot", "absent_cluster", *PLANS}  # of no cluster, and what comes after the gates
 JUDGED_ANYHOW = {"cluster", "goal_verdict", "cluster_balance"}  # rows of every cluster, whatever is told of it
 SUITES = sorted(BY_NAME.keys() - NOT_JUDGED)
 
