@@ -1,7 +1,7 @@
 """broker_restart: in which order brokers can be restarted, and what the return of each brings back and costs.
 
-The order is found by kafka_model.rolling_restart. A return follows the broker's death (a dead broker's follows what the snapshot shows):
-partitions without a leader may find one by it, as kafka_model.failover.come_back has it, and all that it left in sync it must catch up with
+The order is found by kafka_model.failover.rolling_restart. A return follows the broker's death (a dead broker's follows what the snapshot shows):
+partitions without a leader may find one by it, as kafka_model.failover.broker_failure.come_back has it, and all that it left in sync it must catch up with
 before the preferred election gives its leaders back.
 """
 
@@ -20,7 +20,7 @@ from jobs.failing import UNTOLD, at_risk
 from jobs.partition_pattern import RETURN, Deaths, Partitions
 from jobs.partition_state import ruled, rules_of, silencers, size_on
 from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
-from kafka_model.rolling_restart import Tight, plan
+from kafka_model.failover.rolling_restart import Tight, plan
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
 WRITES = (BROKER_RESTART,)

@@ -16,7 +16,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.session import kept
 from jobs.tables import CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_ASSIGNMENT, GROUP_MEMBER, OBSERVED_ASSIGNMENT, TOPIC
-from kafka_model.assignor import Member, range, round_robin
+from kafka_model.assignor import range, round_robin
+from kafka_model.assignor.group import Member
 
 READS = (TOPIC, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
 WRITES = (CONSUMER_ASSIGNMENT, GROUP_ASSIGNMENT)

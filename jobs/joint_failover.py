@@ -2,7 +2,7 @@
 
 A pair differs from its two brokers alone only in the partitions that both hold: those are played (as jobs/failover.py does), so that all
 pairs cost partitions x replicas^2 at most, and brokers without a shared partition cost nothing. How many sets of more brokers are fatal is
-counted by kafka_model.joint_failure from the distinct replica sets.
+counted by kafka_model.failover.joint_failure from the distinct replica sets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jobs.partition_pattern import HARM, Deaths, Partitions
 from jobs.partition_state import heard, quorum_lost, ruled, rules_of
 from jobs.session import kept
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
-from kafka_model.joint_failure import fatal_to_writes, sets_that_fail
+from kafka_model.failover.joint_failure import fatal_to_writes, sets_that_fail
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO)
 WRITES = (BROKER_PAIR, JOINT_LOSS)

@@ -1,6 +1,6 @@
 """log_storage: the segments, indexes and retention of each replica, and the bytes on each log dir.
 
-The columnar twin of kafka_model.log's closed forms: from a replica's size alone, the least number of segments, and the most index.
+The columnar twin of kafka_model.log.segments's closed forms: from a replica's size alone, the least number of segments, and the most index.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of partitions when brokers die, and when one comes back: kafka_model.failover, asked once for each pattern of a batch.
+"""What becomes of partitions when brokers die, and when one comes back: kafka_model.failover.broker_failure, asked once for each pattern of a batch.
 
 What happens does not depend on which brokers these are, only on their places: who is the first replica, who is in sync, who lives, who dies
 and in which order. Millions of partitions have some hundreds of such patterns. So a batch's partitions are written as patterns, in which
@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from jobs.arrow_array import NOBODY, Ints, Matrix, by_place, numbers, spread
 from jobs.harm import HARMS
 from jobs.tables import FAILOVER
-from kafka_model.failover import Election as Held
-from kafka_model.failover import Partition, come_back, outcome
-from kafka_model.partition_state import PartitionState
+from kafka_model.election.state_machines import PartitionState
+from kafka_model.failover.broker_failure import Election as Held
+from kafka_model.failover.broker_failure import Partition, come_back, outcome
 
 Places = tuple[int, ...]
 Asked = tuple[tuple[Places, ...], Places, Places]  # of a pattern: what the partition has, the rules, and who dies

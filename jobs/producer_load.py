@@ -2,7 +2,7 @@
 
 As DefaultPartitioner (2.0) has it: an explicit partition wins; a key goes to toPositive(murmur2(key)) mod all partitions; a record
 without a key to the next of the available ones, those with a leader, by a counter. The counter's closed form stands here for
-columns; kafka_model.partitioner has it for values. Where keys were found tells which client put them there: kafka_model.attribution.
+columns; kafka_model.partitioner.java_client has it for values. Where keys were found tells which client put them there: kafka_model.partitioner.key_attribution.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jobs.sampled_keys import HOT_KEYS, KEYED, SAID
 from jobs.session import by_cluster, in_order, kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.variation import variation
-from kafka_model.attribution import Found, attribute
+from kafka_model.partitioner.key_attribution import Found, attribute
 
 READS = (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE)
 READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
@@ -140,7 +140,7 @@ def _numbered(topic: DataFrame, partition: DataFrame, previous_topic: DataFrame)
 
 def _said(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
     """What is said of runs of keys."""
-    # kafka_model.foreign_partitioner's consistent_random
+    # kafka_model.partitioner.other_clients's consistent_random
     other = F.expr("if(length(key) > 0, cast(crc32(key) % told_partitions AS int), NULL)").alias("librdkafka_partition")
     return (
         key_sample.join(F.broadcast(topics.select(*_TOPIC, "number", "told_partitions")), on=_TOPIC, how="inner")

@@ -2,7 +2,7 @@
 
 AdminUtils' placement of partition p depends on two numbers only: the index of its first broker, (p + start) mod n, and the shift
 of its followers, (shift + p div n) mod (n - 1). So each cluster and replication factor has a small table of patterns, n x (n - 1)
-rows made by kafka_model.placement: joined one way it places a partition, joined the other way it tells which start and shift
+rows made by kafka_model.placement.zookeeper: joined one way it places a partition, joined the other way it tells which start and shift
 would have put an observed partition where it is. The start that most partitions of a topic tell is the one that explains it best.
 """
 
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from jobs.session import by_cluster, kept
 from jobs.tables import BROKER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
-from kafka_model.placement import alternate_racks, replicas_rack_aware, replicas_rack_unaware
+from kafka_model.placement.zookeeper import alternate_racks, replicas_rack_aware, replicas_rack_unaware
 
 READS = (BROKER, TOPIC, PARTITION)
 WRITES = (REPLICA_ASSIGNMENT, TOPIC_PLACEMENT)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kafka_model.java_hash import hash_map_order
+from kafka_model.java.hash_map import hash_map_order
 
 DISK, NETWORK_IN, NETWORK_OUT, CPU = RESOURCES = ("disk", "network_inbound", "network_outbound", "cpu")
 UNITS = {DISK: "MiB", NETWORK_IN: "KiB/s", NETWORK_OUT: "KiB/s", CPU: "% of a core"}

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from jobs.errors import AuditError
 from jobs.generate import FACTORS, Fleet, racks_of
-from kafka_model.assignor import Member, round_robin
 from kafka_model.assignor import range as range_assignor
-from kafka_model.placement import place_rack_aware, place_rack_unaware
+from kafka_model.assignor import round_robin
+from kafka_model.assignor.group import Member
+from kafka_model.placement.zookeeper import place_rack_aware, place_rack_unaware
 
 
 @dataclass(frozen=True, slots=True)

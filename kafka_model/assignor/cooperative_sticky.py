@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kafka_model.assignor import Assignment, Member, Racks, TopicPartition
+from kafka_model.assignor.group import Assignment, Member, Racks, TopicPartition
 from kafka_model.assignor.sticky import assign_and_transfer
 from kafka_model.release import LATEST
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kafka_model.assignor import (
+from kafka_model.assignor.group import (
     Assignment,
     Member,
     Racks,
@@ -26,7 +26,7 @@ from kafka_model.assignor import (
     subscribers,
     topics_as_met,
 )
-from kafka_model.java_hash import string_order
+from kafka_model.java.hash_map import string_order
 from kafka_model.release import LATEST, release
 
 

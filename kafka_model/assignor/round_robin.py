@@ -11,14 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from kafka_model.assignor import (
-    Assignment,
-    EmptyGroup,
-    Member,
-    hash_map_of,
-    in_order_of_ids,
-)
-from kafka_model.java_hash import string_order
+from kafka_model.assignor.group import Assignment, EmptyGroup, Member, hash_map_of, in_order_of_ids
+from kafka_model.java.hash_map import string_order
 from kafka_model.release import LATEST
 
 

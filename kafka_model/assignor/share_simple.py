@@ -18,14 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 
-from kafka_model.assignor import (
-    Assignment,
-    Member,
-    NobodyToShare,
-    TopicPartition,
-    hash_map_of,
-    subscribers,
-)
+from kafka_model.assignor.group import Assignment, Member, NobodyToShare, TopicPartition, hash_map_of, subscribers
 from kafka_model.assignor.uniform import (
     by_topic,
     homogeneous,
@@ -34,7 +27,7 @@ from kafka_model.assignor.uniform import (
     subscribed_order,
     topic_id_order,
 )
-from kafka_model.java_hash import computed_order, hash_map_order, spread, table_size_for, uuid_hash
+from kafka_model.java.hash_map import computed_order, hash_map_order, spread, table_size_for, uuid_hash
 from kafka_model.release import LATEST, UnknownVersion, release
 
 

@@ -24,7 +24,7 @@ from heapq import heapify, heapreplace
 from itertools import chain, groupby
 from operator import itemgetter
 
-from kafka_model.assignor import (
+from kafka_model.assignor.group import (
     Assignment,
     BrokenClaims,
     EmptyGroup,
@@ -35,7 +35,7 @@ from kafka_model.assignor import (
     metadata_order,
     rack_aware,
 )
-from kafka_model.java_hash import HashTable, string_hash, string_order
+from kafka_model.java.hash_map import HashTable, string_hash, string_order
 from kafka_model.release import LATEST, UnknownVersion, release
 
 NO_GENERATION = -1

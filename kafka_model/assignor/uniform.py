@@ -16,15 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 
-from kafka_model.assignor import (
-    Assignment,
-    BrokenClaims,
-    Member,
-    TopicPartition,
-    UnknownTopic,
-    hash_map_of,
-)
-from kafka_model.java_hash import (
+from kafka_model.assignor.group import Assignment, BrokenClaims, Member, TopicPartition, UnknownTopic, hash_map_of
+from kafka_model.java.hash_map import (
     DEFAULT_CAPACITY,
     copied_capacity,
     filled_capacity,

@@ -18,15 +18,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kafka_model.assignor import (
-    Assignment,
-    cooperative_sticky,
-    round_robin,
-    share_simple,
-    sticky,
-    uniform,
-)
+from kafka_model.assignor import cooperative_sticky, round_robin, share_simple, sticky, uniform
 from kafka_model.assignor import range as range_
+from kafka_model.assignor.group import Assignment
 from tests.oracle import java
 from tests.oracle.groups import as_members, counts
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_model.key_hash import _loop_loaded, murmur2, murmur2_batch
-from kafka_model.placement import patterns, place, place_batch
+from kafka_model.partitioner.key_hash import _loop_loaded, murmur2, murmur2_batch
+from kafka_model.placement.zookeeper import patterns, place, place_batch
 from tests.oracle import java
 
 KEYS, BROKERS, TOPICS, PARTITIONS = 200_000, 30, 2_000, 50

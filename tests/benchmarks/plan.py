@@ -22,7 +22,7 @@ from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REP
 from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.goal_array import Cluster, judged
 from kafka_model.load_balance import REASONS
-from kafka_model.placement import place_rack_aware
+from kafka_model.placement.zookeeper import place_rack_aware
 from kafka_model.reassignment import STEPS, Bounds, Plan, net_imbalance, plan, waves
 
 FACTOR, PARTITIONS = 3, 50  # of each topic

@@ -1,4 +1,4 @@
-"""The columnar failover is kafka_model.failover on rows: held equal on generated partitions, scenarios and rules."""
+"""The columnar failover is kafka_model.failover.broker_failure on rows: held equal on generated partitions, scenarios and rules."""
 
 import random
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ from jobs.tables import (
     TOPIC,
     Table,
 )
-from kafka_model import zookeeper_controller
-from kafka_model.failover import Outcome, Partition, fail, outcome
-from kafka_model.java_hash import string_hash
-from kafka_model.partition_state import PartitionState
+from kafka_model.election import zookeeper_controller
+from kafka_model.election.state_machines import PartitionState
+from kafka_model.failover.broker_failure import Outcome, Partition, fail, outcome
+from kafka_model.java.hash_map import string_hash
 from tests.jobs.rows import table, told
 
 NAMES = {PartitionState.ONLINE: "OnlinePartition", PartitionState.OFFLINE: "OfflinePartition"}

@@ -1,4 +1,4 @@
-"""Segments, indexes and what retention would delete, from a replica's size and its topic's configs: the twin of kafka_model.log."""
+"""Segments, indexes and what retention would delete, from a replica's size and its topic's configs: the twin of kafka_model.log.segments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs import log_storage
 from jobs.tables import BROKER, LOG_DIR, REPLICA, TOPIC
-from kafka_model.log import deletable_bytes, index_entries, segments
+from kafka_model.log.segments import deletable_bytes, index_entries, segments
 from tests.jobs.rows import table, told
 
 

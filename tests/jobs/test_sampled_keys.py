@@ -11,7 +11,7 @@ import pytest
 
 from jobs import sampled_keys
 from jobs.sampled_keys import HOT_KEYS, KEYED
-from kafka_model.key_hash import murmur2
+from kafka_model.partitioner.key_hash import murmur2
 
 COLUMNS = pa.schema(
     [("number", pa.int32()), ("told_partitions", pa.int32()), ("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()),

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from kafka_model.assignor import Assignment, Member
+from kafka_model.assignor.group import Assignment, Member
 
 # Names with one String.hashCode (Aa and BB), beyond the BMP, and between: what an order by hash, or by Python's characters, may get wrong.
 _SYLLABLES = ("Aa", "BB", "C#")

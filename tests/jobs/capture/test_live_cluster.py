@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from jobs import ingest
 from jobs.capture import FILE, capture_clusters
 from jobs.capture.connection import from_airflow
-from kafka_model.attribution import Found, attribute
+from kafka_model.partitioner.key_attribution import Found, attribute
 from tests.cluster import Cluster, cluster, command
 from tests.cluster.record import DUMPS, KRAFT_DUMPS
 from tests.cluster.security import PASSWORD, STORE_PASSWORD, USER, Security, security

@@ -9,8 +9,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_model.assignor import Assignment, Member, cooperative_sticky, range, round_robin, share_simple, sticky, uniform
-from kafka_model.java_hash import string_hash, string_hashes
+from kafka_model.assignor import cooperative_sticky, range, round_robin, share_simple, sticky, uniform
+from kafka_model.assignor.group import Assignment, Member
+from kafka_model.java.hash_map import string_hash, string_hashes
 
 TOPICS = st.dictionaries(st.text("abcAB\U0001f600\uffee", min_size=1, max_size=3), st.integers(1, 12), min_size=1, max_size=5)
 IDS = st.sets(st.text("mnAaBC#\U0001f600\uffee", min_size=1, max_size=4), min_size=1, max_size=9).map(sorted)

@@ -1,4 +1,4 @@
-from kafka_model.assignor import Member
+from kafka_model.assignor.group import Member
 from kafka_model.assignor.range import assign
 
 

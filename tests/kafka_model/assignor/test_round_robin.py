@@ -1,6 +1,6 @@
 import pytest
 
-from kafka_model.assignor import EmptyGroup, Member
+from kafka_model.assignor.group import EmptyGroup, Member
 from kafka_model.assignor.round_robin import assign
 
 

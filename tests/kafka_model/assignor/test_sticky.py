@@ -1,6 +1,7 @@
 import pytest
 
-from kafka_model.assignor import BrokenClaims, EmptyGroup, Member, cooperative_sticky, sticky
+from kafka_model.assignor import cooperative_sticky, sticky
+from kafka_model.assignor.group import BrokenClaims, EmptyGroup, Member
 from kafka_model.release import UnknownVersion
 
 

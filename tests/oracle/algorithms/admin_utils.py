@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.java_random import JavaRandom
-from kafka_model.placement import place
+from kafka_model.java.random_numbers import JavaRandom
+from kafka_model.placement.zookeeper import place
 
 PROGRAMS = {"2.0.0": "AdminUtilsAssignment200", "3.9.2": "AdminUtilsAssignment"}
 RECORDED = 1_000

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from kafka_model.partitioner import BuiltIn, appended, load_stats, load_stats_in_rack, next_built_in
+from kafka_model.partitioner.java_client import BuiltIn, appended, load_stats, load_stats_in_rack, next_built_in
 from kafka_model.release import release
 from tests.oracle import partitioners
 

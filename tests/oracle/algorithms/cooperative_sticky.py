@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.assignor import Assignment
 from kafka_model.assignor.cooperative_sticky import assign
+from kafka_model.assignor.group import Assignment
 from tests.oracle.groups import as_members, contested_group, counts, group, racks_of
 
 PROGRAMS = {"3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.partitioner import default_partition, next_sticky, partition_for_key
+from kafka_model.partitioner.java_client import default_partition, next_sticky, partition_for_key
 from kafka_model.release import release
 from tests.oracle import partitioners
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.replication import Follower
+from kafka_model.log.replication import Follower
 
 PROGRAMS = {"3.9.2": "FollowerState"}
 RECORDED = 600

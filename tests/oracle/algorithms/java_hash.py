@@ -8,7 +8,16 @@ import base64
 import random
 from typing import Any
 
-from kafka_model.java_hash import HashTable, hash_map_order, string_hash, string_hashes, string_order, table_size_for, uuid_hash, uuid_order
+from kafka_model.java.hash_map import (
+    HashTable,
+    hash_map_order,
+    string_hash,
+    string_hashes,
+    string_order,
+    table_size_for,
+    uuid_hash,
+    uuid_order,
+)
 from tests.oracle.groups import names
 
 PROGRAMS = {"4.3.1": "HashOrder"}

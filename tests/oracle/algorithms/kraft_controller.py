@@ -6,9 +6,9 @@ import random
 from dataclasses import asdict
 from typing import Any
 
-from kafka_model.failover import come_back, fail
-from kafka_model.leader_balance import balance_leaders
-from kafka_model.partition import Partition
+from kafka_model.election.partition import Partition
+from kafka_model.election.preferred_leaders import balance_leaders
+from kafka_model.failover.broker_failure import come_back, fail
 
 PROGRAMS = {"4.3.1": "KRaftController"}
 RECORDED = 600

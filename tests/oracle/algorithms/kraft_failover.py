@@ -6,8 +6,8 @@ import random
 from dataclasses import asdict
 from typing import Any
 
-from kafka_model.failover import fail
-from kafka_model.partition import Partition
+from kafka_model.election.partition import Partition
+from kafka_model.failover.broker_failure import fail
 
 PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
 RECORDED = 1_000

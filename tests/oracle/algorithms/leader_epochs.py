@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.log_files import read_epoch_checkpoint
-from kafka_model.replication import EpochEntry, end_offset_for
+from kafka_model.log.file_formats import read_epoch_checkpoint
+from kafka_model.log.replication import EpochEntry, end_offset_for
 
 PROGRAMS = {"4.3.1": "LeaderEpochs"}
 RECORDED = 500

@@ -8,7 +8,7 @@ import subprocess
 from typing import Any
 
 from jobs import jars
-from kafka_model.foreign_partitioner import librdkafka_partition
+from kafka_model.partitioner.other_clients import librdkafka_partition
 
 PROGRAMS = {"confluent-kafka 2.16.1": "rd_kafka_msg_partitioner"}
 RECORDED = 1_000

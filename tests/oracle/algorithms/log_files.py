@@ -6,7 +6,7 @@ import random
 import struct
 from typing import Any
 
-from kafka_model.log_files import read_batches, read_offset_checkpoint, read_offset_index, read_time_index
+from kafka_model.log.file_formats import read_batches, read_offset_checkpoint, read_offset_index, read_time_index
 
 PROGRAMS = {"4.3.1": "LogFiles"}
 RECORDED = 500

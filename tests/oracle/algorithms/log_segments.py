@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.log import Batch, LogConfig, Segment, append, deletable_by_size, deletable_by_time, lookup, lookup_time
+from kafka_model.log.segments import Batch, LogConfig, Segment, append, deletable_by_size, deletable_by_time, lookup, lookup_time
 
 PROGRAMS = {"4.3.1": "LogOfSegments"}
 RECORDED = 500

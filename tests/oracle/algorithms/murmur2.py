@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.partitioner import murmur2, to_positive
+from kafka_model.partitioner.java_client import murmur2, to_positive
 
 PROGRAMS = {"2.0.0": "Murmur2", "3.9.2": "Murmur2", "4.3.1": "Murmur2"}
 RECORDED = 5_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.replication import Leader
+from kafka_model.log.replication import Leader
 
 PROGRAMS = {"3.9.2": "PartitionLeader"}
 RECORDED = 500

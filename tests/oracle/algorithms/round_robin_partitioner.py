@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.partitioner import round_robin_partition
+from kafka_model.partitioner.java_client import round_robin_partition
 from tests.oracle import partitioners
 
 PROGRAMS = {"2.8.2": "Partitioners", "3.9.2": "Partitioners", "4.3.1": "Partitioners"}

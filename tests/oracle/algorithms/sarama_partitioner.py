@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs import jars
-from kafka_model.foreign_partitioner import sarama_partition
+from kafka_model.partitioner.other_clients import sarama_partition
 
 PROGRAMS = {"sarama 1.45.1": "sarama"}
 RECORDED = 1_000

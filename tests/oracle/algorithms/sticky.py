@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.assignor import Assignment
+from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.sticky import assign
 from tests.oracle.groups import as_members, contested_group, counts, group, racks_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.assignor import Assignment
+from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.uniform import assign
-from kafka_model.java_hash import string_order
+from kafka_model.java.hash_map import string_order
 from tests.oracle.groups import as_members, in_order, modern_group
 
 PROGRAMS = {"4.3.1": "CoordinatorAssignor"}

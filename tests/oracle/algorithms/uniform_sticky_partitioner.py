@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.partitioner import next_sticky
+from kafka_model.partitioner.java_client import next_sticky
 from tests.oracle import partitioners
 
 PROGRAMS = {"2.8.2": "Partitioners", "3.9.2": "Partitioners"}

@@ -8,9 +8,9 @@ import json
 import random
 from typing import Any
 
-from kafka_model import zookeeper_controller as controller
-from kafka_model.partition import Partition
-from kafka_model.zookeeper_controller import Changed, Context
+from kafka_model.election import zookeeper_controller as controller
+from kafka_model.election.partition import Partition
+from kafka_model.election.zookeeper_controller import Changed, Context
 
 PROGRAMS = {"3.9.2": "ZkController"}
 RECORDED = 600

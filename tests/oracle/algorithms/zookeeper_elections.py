@@ -7,13 +7,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kafka_model.election import (
+from kafka_model.election.leader_election import (
     elect_controlled_shutdown,
     elect_offline,
     elect_preferred,
     elect_reassign,
 )
-from kafka_model.partition_state import (
+from kafka_model.election.state_machines import (
     ENTERED_FROM,
     REPLICA_ENTERED_FROM,
     REPLICA_ENTERED_FROM_2_0,
