@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from kafka_model.java.random_numbers import JavaRandom
-from kafka_model.placement.zookeeper import UsableBroker, place_striped
+from kafka_model.placement.kraft import UsableBroker, place_striped
 from tests.oracle.algorithms.admin_utils import RACKS
 
 PROGRAMS = {"3.9.2": "StripedPlacement", "4.3.1": "StripedPlacement"}
