@@ -1,8 +1,8 @@
 """broker_restart: in which order brokers can be restarted, and what the return of each brings back and costs.
 
-The order is found by kafka_model.failover.rolling_restart. A return follows the broker's death (a dead broker's follows what the snapshot shows):
-partitions without a leader may find one by it, as kafka_model.failover.broker_failure.come_back has it, and all that it left in sync it must catch up with
-before the preferred election gives its leaders back.
+kafka_model.failover.rolling_restart computes the order. A return follows the broker's death, or, for a broker that is already dead, the
+state in the snapshot. Partitions without a leader may elect one then (kafka_model.failover.broker_failure.return_broker). The broker must
+catch up with the partitions that it left in sync before the preferred election gives its leaders back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jobs.failing import UNTOLD, at_risk
 from jobs.partition_pattern import RETURN, Deaths, Partitions
 from jobs.partition_state import ruled, rules_of, silencers, size_on
 from jobs.tables import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
-from kafka_model.failover.rolling_restart import Tight, plan
+from kafka_model.failover.rolling_restart import RestartConstraint, restart_order
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
 WRITES = (BROKER_RESTART,)
@@ -76,8 +76,10 @@ def _plans(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = []
         for cluster in batch.to_pylist():
-            tight = [Tight(frozenset(each["live"]), frozenset(each["in_sync"]), each["least"]) for each in cluster["tight"] or ()]
-            turn = {broker: turn for turn, broker in enumerate(plan(cluster["brokers"], tight).order, start=1)}
+            tight = [
+                RestartConstraint(frozenset(each["live"]), frozenset(each["in_sync"]), each["least"]) for each in cluster["tight"] or ()
+            ]
+            turn = {broker: turn for turn, broker in enumerate(restart_order(cluster["brokers"], tight).order, start=1)}
             of = (cluster["snapshot_id"], cluster["cluster_id"])
             rows += [dict(zip(schema.names, (*of, broker, turn.get(broker)), strict=True)) for broker in cluster["brokers"]]
         yield from pa.Table.from_pylist(rows, schema).to_batches()

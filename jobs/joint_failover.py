@@ -23,7 +23,7 @@ from jobs.partition_pattern import HARM, Deaths, Partitions
 from jobs.partition_state import heard, quorum_lost, ruled, rules_of
 from jobs.session import kept
 from jobs.tables import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
-from kafka_model.failover.joint_failure import fatal_to_writes, sets_that_fail
+from kafka_model.failover.joint_failure import count_fatal_sets, fatal_to_writes
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO)
 WRITES = (BROKER_PAIR, JOINT_LOSS)
@@ -152,7 +152,7 @@ def _losses(cluster: dict) -> Iterator[dict[str, object]]:
     factors = {each["replication_factor"] for each in sets} | {2}
     for deaths in sorted(factor for factor in factors if 2 <= factor <= min(len(brokers), MOST_DEATHS)):
         all_sets = comb(len(brokers), deaths)
-        data, writes = (sets_that_fail(fatal, brokers=brokers, deaths=deaths) for fatal in (to_data, to_writes))
+        data, writes = (count_fatal_sets(fatal, brokers=brokers, deaths=deaths) for fatal in (to_data, to_writes))
         yield {
             "snapshot_id": cluster["snapshot_id"],
             "cluster_id": cluster["cluster_id"],

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from jobs.arrow_array import NOBODY, Ints, Matrix, by_place, numbers, spread
 from jobs.harm import HARMS
 from jobs.tables import FAILOVER
+from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
-from kafka_model.failover.broker_failure import Election as Held
-from kafka_model.failover.broker_failure import Partition, come_back, outcome
+from kafka_model.failover.broker_failure import ElectionKind, fail_brokers, return_broker
 
 Places = tuple[int, ...]
 Asked = tuple[tuple[Places, ...], Places, Places]  # of a pattern: what the partition has, the rules, and who dies
@@ -175,12 +175,12 @@ def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[
     was, live, gone, elections = _read(found, rules, dying)
     heard, quorum_lost, _, in_order = rules
     least, kraft, elr_kept = was.min_insync_replicas, elections["controller"] == "kraft", elections["elr"]
-    now, left, election, transitions, lossy = was, set(live), Held.NONE, [], False
+    now, left, election, transitions, lossy = was, set(live), ElectionKind.NONE, [], False
     for broker in gone[:heard]:
         left.discard(broker)
-        step = outcome(now, [broker], left | {broker}, controlled_shutdown=bool(in_order), **elections)
-        now, lossy = step.partition, lossy or step.election is Held.UNCLEAN
-        election = election if step.election is Held.NONE else step.election
+        step = fail_brokers(now, [broker], left | {broker}, controlled_shutdown=bool(in_order), **elections)
+        now, lossy = step.partition, lossy or step.election is ElectionKind.UNCLEAN
+        election = election if step.election is ElectionKind.NONE else step.election
         transitions += [f"{before.value} -> {then.value}" for before, then in step.transitions]
     survivors = [place for place in live if place not in gone]
     leads = now.leader if now.leader in survivors else None
@@ -218,13 +218,13 @@ def return_of(found: tuple[Places, ...], rules: Places, dying: Places) -> tuple[
     _, quorum_lost, _, in_order = rules
     now, left = was, {*live} - {back}
     if back in live:
-        now = outcome(was, [back], live, controlled_shutdown=bool(in_order), **elections).partition
+        now = fail_brokers(was, [back], live, controlled_shutdown=bool(in_order), **elections).partition
     # A quorum that was lost comes back with its voter, and hears only then of the death.
     leader = was.leader if quorum_lost else now.leader
     leads = leader if leader in left else None
-    came = come_back(now, back, left | {back}, clean_stop=bool(in_order), **elections)
+    came = return_broker(now, back, left | {back}, clean_stop=bool(in_order), **elections)
     revived = leads is None and came.partition.leader is not None
-    uncleanly = revived and came.election in (Held.UNCLEAN, Held.LAST_KNOWN_LEADER)
+    uncleanly = revived and came.election in (ElectionKind.UNCLEAN, ElectionKind.LAST_KNOWN_LEADER)
     return back not in live or back in was.isr, was.leader or 0, leads or 0, came.partition.leader or 0, revived, uncleanly
 
 

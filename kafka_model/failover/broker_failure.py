@@ -1,35 +1,37 @@
-"""What a broker's death does to a partition: the state machine, the elections and the ISR rules, composed for one broker after the other.
+"""What the death or return of brokers does to a partition: elections, ISR and ELR, one broker after the other.
 
-**ZooKeeper's controller** (KafkaController.onBrokerFailure, Kafka 2.0.0 to 3.9.2), for a broker b that dies, `live_after` without it:
+**The ZooKeeper controller** (KafkaController.onBrokerFailure, Kafka 2.0.0 to 3.9.2), when broker b dies:
 
-1. If the leader is not live: OfflinePartition, and the offline election: the first replica of the assignment that is live and in the ISR.
-   If there is one it leads, the ISR keeps its live members, OnlinePartition. If there is none and unclean election is on, the first live
-   replica leads, and is the ISR alone. If there is none at all, leader and ISR stay as they are for the moment.
-2. OfflineReplica, if b is in the ISR still: b is leader no more (there is none then), and leaves the ISR, unless it is the last member,
-   which stays.
+1. If the leader is not live, the partition becomes OfflinePartition and the offline election takes place. The first replica of the
+   assignment that is live and in the ISR becomes leader, the ISR keeps its live members, and the partition becomes OnlinePartition. If
+   there is none and unclean election is on, the first live replica becomes leader and the only member of the ISR. If there is none
+   either, leader and ISR stay unchanged at this step.
+2. The replica of b becomes OfflineReplica if b is still in the ISR: if b is leader, the partition has no leader; b leaves the ISR unless
+   it is the last member.
 
-**KRaft's controller** (ReplicationControlManager, Kafka 4.1 to 4.3), for a broker b that is fenced: if b is in
-the ISR, it leaves, by the rules of `partition_change`. In short, for one death:
+**The KRaft controller** (ReplicationControlManager, Kafka 4.1 to 4.3), when broker b is fenced: if b is in the ISR, it leaves by the
+rules of `election.partition_change`. In short, for one death:
 
-1. isr' = isr without b. With ELR: if isr' has min(min.insync.replicas, replicas) members or more, the ELR is cleared, else b joins it.
-   Without ELR: if isr' is empty, the ISR stays as it is.
-2. The leader stays if it is not b. Else the first replica of the assignment that is live and in isr'. Else, with an empty isr' (ELR on),
-   the first that is live and in the ELR: it becomes the ISR. Else, if unclean election is on, the first live replica: it becomes the ISR,
-   the ELR and the last known leader are cleared. Else none.
-3. With ELR, a leader lost without another is noted as the last known leader, if none is noted yet; a new leader clears the note.
+1. isr' is the ISR without b. With ELR: if isr' has at least min(min.insync.replicas, replicas) members, the ELR is cleared; otherwise b
+   joins the ELR. Without ELR: if isr' is empty, the ISR stays unchanged.
+2. The leader stays if it is not b. Otherwise the next leader is the first replica of the assignment that is live and in isr'. If isr' is
+   empty (with ELR), it is the first that is live and in the ELR, and becomes the ISR. If unclean election is on, it is the first live
+   replica, which becomes the ISR; ELR and last known leader are cleared. Otherwise there is no leader.
+3. With ELR, a leader lost without a successor is recorded as the last known leader if none is recorded. A new leader clears the record.
 
-A controlled shutdown is to KRaft what a death is. ZooKeeper's controller first holds the controlled-shutdown election for partitions of
-two or more replicas that b leads (the first replica that is live, in the ISR and not b; the ISR loses b), or takes b out of the ISR where
-it follows; then b is gone, as above.
+In KRaft a controlled shutdown has the same result as a death. The ZooKeeper controller first tries a controlled-shutdown election for
+partitions with two or more replicas that b leads: the first replica that is live, in the ISR and not b becomes leader, and b leaves the
+ISR. Where b is a follower, it leaves the ISR. Then b is gone, as above.
 
-Brokers that die together are taken one by one in the order given: the later ones still count as live until their turn, as they do to the
+Brokers that die together are handled one by one in the given order. Later ones count as live until their turn, as they do for the
 controller.
 
     >>> orders = Partition(replicas=(1, 2, 3), leader=1, isr=(1, 2, 3))
-    >>> fail(orders, 1, {2, 3}, controller="zookeeper", elr=False, unclean=False).leader
-    2
-    >>> both = outcome(orders, [1, 2], {1, 2, 3}, controller="zookeeper", elr=False, unclean=False)
-    >>> both.partition.leader, both.partition.isr, both.election.value
+    >>> one = fail_brokers(orders, [1], {1, 2, 3}, controller="zookeeper", elr=False, unclean=False)
+    >>> one.partition.leader, one.partition.isr
+    (2, (2, 3))
+    >>> two = fail_brokers(orders, [1, 2], {1, 2, 3}, controller="zookeeper", elr=False, unclean=False)
+    >>> two.partition.leader, two.partition.isr, two.election.value
     (3, (3,), 'offline')
 """
 
@@ -45,55 +47,29 @@ from kafka_model.election.leader_and_isr import controlled_shutdown_election, le
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState, Transition
 
-__all__ = ["Controller", "Election", "Outcome", "Partition", "come_back", "fail", "fail_in_order", "outcome", "shut_down", "state"]
-
 Controller = Literal["zookeeper", "kraft"]
 
 
-class Election(Enum):
-    """The election that was held."""
+class ElectionKind(Enum):
+    """The kind of the last election of a partition."""
 
     NONE = "none"
     OFFLINE = "offline"
-    UNCLEAN = "unclean"  # the leader was not in sync: records may be lost
+    UNCLEAN = "unclean"  # the new leader was not in sync: records may be lost
     CONTROLLED_SHUTDOWN = "controlled-shutdown"
     LAST_KNOWN_LEADER = "last-known-leader"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a partition, by which election (the last, if several) and which transitions of its state, in order."""
+    """A partition after an event, its last election, and the transitions of its state in order."""
 
     partition: Partition
-    election: Election = Election.NONE
+    election: ElectionKind = ElectionKind.NONE
     transitions: tuple[Transition, ...] = ()
 
 
-def state(partition: Partition, live: Collection[int]) -> PartitionState:
-    """Online if the leader is live: a dump may still name one that is not."""
-    return PartitionState.ONLINE if partition.leader in live else PartitionState.OFFLINE
-
-
-def fail(partition: Partition, broker: int, live_after: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Partition:
-    """The partition after one broker was killed."""
-    return _killed(partition, broker, live_after, controller=controller, elr=elr, unclean=unclean).partition
-
-
-def shut_down(
-    partition: Partition, broker: int, live_after: Collection[int], *, controller: Controller, elr: bool, unclean: bool
-) -> Partition:
-    """The partition after one broker was stopped in order."""
-    return _stopped(partition, broker, live_after, controller=controller, elr=elr, unclean=unclean).partition
-
-
-def fail_in_order(
-    partition: Partition, brokers: Iterable[int], live: Collection[int], *, controller: Controller, elr: bool, unclean: bool
-) -> Partition:
-    """The partition after these brokers were killed, in this order; `live` are those that live before."""
-    return outcome(partition, brokers, live, controller=controller, elr=elr, unclean=unclean).partition
-
-
-def outcome(
+def fail_brokers(
     partition: Partition,
     brokers: Iterable[int],
     live: Collection[int],
@@ -103,84 +79,85 @@ def outcome(
     unclean: bool,
     controlled_shutdown: bool = False,
 ) -> Outcome:
-    """What becomes of a partition when these brokers are killed (or stopped in order), one after the other; `live` are those that live
-    before.
+    """Compute what happens to a partition when brokers are killed, or shut down in order, one after the other.
+
+    `live` are the brokers that are live before the first one fails.
     """
-    lost = _stopped if controlled_shutdown else _killed
-    came = Outcome(partition)
-    left = set(live)
+    fail_one = _shut_down if controlled_shutdown else _kill
+    outcome = Outcome(partition)
+    still_live = set(live)
     for broker in brokers:
-        left.discard(broker)
-        step = lost(came.partition, broker, left, controller=controller, elr=elr, unclean=unclean)
-        election = came.election if step.election is Election.NONE else step.election
-        came = Outcome(step.partition, election, came.transitions + step.transitions)
-    return came
+        still_live.discard(broker)
+        step = fail_one(outcome.partition, broker, still_live, controller=controller, elr=elr, unclean=unclean)
+        election = outcome.election if step.election is ElectionKind.NONE else step.election
+        outcome = Outcome(step.partition, election, outcome.transitions + step.transitions)
+    return outcome
 
 
-def come_back(
+def return_broker(
     partition: Partition, broker: int, live_after: Collection[int], *, controller: Controller, elr: bool, unclean: bool, clean_stop: bool
 ) -> Outcome:
-    """What the return of a broker does: without a leader, an election is held anew. Who joins the ISR is the leader's to say, later.
+    """Compute what happens to a partition when a broker returns: without a leader, another election takes place.
 
-    With ELR, a broker that was not stopped in order first leaves ISR and ELR, since it may have lost what it had. The last known leader
-    leads only once both are empty: that may be the moment at which another comes back.
+    The leader decides later which replicas join the ISR. With ELR, a broker without a clean shutdown first leaves ISR and ELR, because it
+    may have lost records. The last known leader becomes leader only when ISR and ELR are empty, which may be when another broker returns.
     """
     if controller == "zookeeper":
-        return Outcome(partition) if partition.leader in live_after else _offline_elected(partition, live_after, unclean=unclean)
+        return Outcome(partition) if partition.leader in live_after else _offline_election(partition, live_after, unclean=unclean)
     election = partition_change.Election.UNCLEAN if unclean else partition_change.Election.ONLINE
     after = partition
-    trusted = {*partition.isr, *partition.elr}
-    if elr and not clean_stop and broker in trusted:
-        trusted.remove(broker)
-        kept = [replica for replica in partition.isr if replica != broker]
+    has_all_committed = {*partition.isr, *partition.elr}
+    if elr and not clean_stop and broker in has_all_committed:
+        has_all_committed.remove(broker)
+        isr = [replica for replica in partition.isr if replica != broker]
         others = [replica for replica in live_after if replica != broker]
-        after = partition_change.change(after, isr=kept, acceptable=others, elr=elr, election=election, unclean_shutdown=[broker])
+        after = partition_change.change(after, isr=isr, acceptable=others, elr=elr, election=election, unclean_shutdown=[broker])
     if after.leader is None:
         after = partition_change.change(after, isr=after.isr, acceptable=live_after, elr=elr, election=election)
     if partition.leader is not None:
         return Outcome(after)
     if after.leader is None:
-        return Outcome(after, Election.OFFLINE, ((PartitionState.OFFLINE, PartitionState.OFFLINE),))
-    if after.leader in trusted:
-        held = Election.OFFLINE
+        return Outcome(after, ElectionKind.OFFLINE, ((PartitionState.OFFLINE, PartitionState.OFFLINE),))
+    if after.leader in has_all_committed:
+        kind = ElectionKind.OFFLINE
     else:
-        held = Election.LAST_KNOWN_LEADER if (after.leader,) == partition.last_known_elr else Election.UNCLEAN
-    return Outcome(after, held, ((PartitionState.OFFLINE, PartitionState.ONLINE),))
+        kind = ElectionKind.LAST_KNOWN_LEADER if (after.leader,) == partition.last_known_elr else ElectionKind.UNCLEAN
+    return Outcome(after, kind, ((PartitionState.OFFLINE, PartitionState.ONLINE),))
 
 
-def _killed(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
+def _kill(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
     if controller == "kraft":
-        return _fenced(partition, broker, live, elr=elr, unclean=unclean)
-    led = Outcome(partition) if partition.leader in live else _offline_elected(partition, live, unclean=unclean)
-    return Outcome(leave_isr(led.partition, broker), led.election, led.transitions)
+        return _fence(partition, broker, live, elr=elr, unclean=unclean)
+    elected = Outcome(partition) if partition.leader in live else _offline_election(partition, live, unclean=unclean)
+    return Outcome(leave_isr(elected.partition, broker), elected.election, elected.transitions)
 
 
-def _offline_elected(partition: Partition, live: Collection[int], *, unclean: bool) -> Outcome:
-    """Without a live leader, the partition goes offline, and online again if the offline election finds one."""
-    offline = (PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE, PartitionState.OFFLINE)
-    led = offline_election(partition, live, unclean=unclean)
-    if led is None:
-        return Outcome(partition, Election.OFFLINE, (offline,))
-    election = Election.OFFLINE if led.leader in partition.isr else Election.UNCLEAN
-    return Outcome(led, election, (offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
+def _offline_election(partition: Partition, live: Collection[int], *, unclean: bool) -> Outcome:
+    """Take a partition without a live leader offline, and online again if the offline election finds a leader."""
+    to_offline = (PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE, PartitionState.OFFLINE)
+    elected = offline_election(partition, live, unclean=unclean)
+    if elected is None:
+        return Outcome(partition, ElectionKind.OFFLINE, (to_offline,))
+    kind = ElectionKind.OFFLINE if elected.leader in partition.isr else ElectionKind.UNCLEAN
+    return Outcome(elected, kind, (to_offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
 
 
-def _stopped(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
+def _shut_down(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
     if controller == "kraft":
-        return _fenced(partition, broker, live, elr=elr, unclean=unclean)
-    handed = Outcome(partition)
+        return _fence(partition, broker, live, elr=elr, unclean=unclean)
+    before = Outcome(partition)
     if len(partition.replicas) > 1 and partition.leader == broker:
-        led = controlled_shutdown_election(partition, {*live, broker}, {broker})
-        if led is not None:
-            handed = Outcome(led, Election.CONTROLLED_SHUTDOWN, ((PartitionState.ONLINE, PartitionState.ONLINE),))
+        elected = controlled_shutdown_election(partition, {*live, broker}, {broker})
+        if elected is not None:
+            before = Outcome(elected, ElectionKind.CONTROLLED_SHUTDOWN, ((PartitionState.ONLINE, PartitionState.ONLINE),))
     elif len(partition.replicas) > 1:
-        handed = Outcome(leave_isr(partition, broker))
-    gone = _killed(handed.partition, broker, live, controller=controller, elr=elr, unclean=unclean)
-    election = handed.election if gone.election is Election.NONE else gone.election
-    return Outcome(gone.partition, election, handed.transitions + gone.transitions)
+        before = Outcome(leave_isr(partition, broker))
+    after = _kill(before.partition, broker, live, controller=controller, elr=elr, unclean=unclean)
+    kind = before.election if after.election is ElectionKind.NONE else after.election
+    return Outcome(after.partition, kind, before.transitions + after.transitions)
 
 
-def _fenced(partition: Partition, broker: int, live: Collection[int], *, elr: bool, unclean: bool) -> Outcome:
+def _fence(partition: Partition, broker: int, live: Collection[int], *, elr: bool, unclean: bool) -> Outcome:
     if broker not in partition.isr:
         return Outcome(partition)
     after = partition_change.change(
@@ -192,9 +169,8 @@ def _fenced(partition: Partition, broker: int, live: Collection[int], *, elr: bo
     )
     if partition.leader is not None and after.leader == partition.leader:
         return Outcome(after)
-    before = PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE
-    offline = (before, PartitionState.OFFLINE)
+    to_offline = (PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE, PartitionState.OFFLINE)
     if after.leader is None:
-        return Outcome(after, Election.OFFLINE, (offline,))
-    clean = after.leader in {*partition.isr, *partition.elr}
-    return Outcome(after, Election.OFFLINE if clean else Election.UNCLEAN, (offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
+        return Outcome(after, ElectionKind.OFFLINE, (to_offline,))
+    kind = ElectionKind.OFFLINE if after.leader in {*partition.isr, *partition.elr} else ElectionKind.UNCLEAN
+    return Outcome(after, kind, (to_offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))

@@ -19,7 +19,8 @@ from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake import frame
 from jobs.tables import BROKER, BROKER_BALANCE, BROKER_PAIR, CLUSTER, PARTITION, SCENARIO, SNAPSHOT, TOPIC, VALIDATION, Table
-from kafka_model.failover import Partition, fail
+from kafka_model.election.partition import Partition
+from kafka_model.failover.broker_failure import fail_brokers
 from tests.jobs.published import check_survival_and_verdict, published, rows_of
 from tests.jobs.rows import rows
 
@@ -44,7 +45,7 @@ def degraded(night: dict[Table, list[dict[str, Any]]], cluster_id: str, dead: in
             lists = (tuple(row[name]) for name in ("replicas", "isr", "elr", "last_known_elr"))
             replicas, isr, elr, last_known_elr = lists
             was = Partition(replicas, row["leader"], isr, elr, last_known_elr, least[row["topic"]])
-            now = fail(was, dead, live, controller="kraft", elr=True, unclean=False)
+            now = fail_brokers(was, [dead], live, controller="kraft", elr=True, unclean=False).partition
             row |= {"leader": now.leader, "isr": sorted(now.isr), "elr": sorted(now.elr), "last_known_elr": list(now.last_known_elr)}
     return {table: [row | {"cluster_id": f"{cluster_id} without {dead}"} for row in given] for table, given in of.items()}
 

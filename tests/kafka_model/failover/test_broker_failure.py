@@ -1,119 +1,119 @@
-"""What real clusters did when brokers died (kafka-facts 10), and the ZooKeeper controller's rules; more cases are golden."""
+"""Broker deaths and returns, compared with recordings of real clusters (kafka-facts 10) and with the model of the ZooKeeper controller.
+
+The golden files contain more cases.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_model.election import zookeeper_controller
+from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import ENTERED_FROM, PartitionState
-from kafka_model.failover.broker_failure import (
-    Controller,
-    Election,
-    Outcome,
-    Partition,
-    come_back,
-    fail,
-    fail_in_order,
-    outcome,
-    shut_down,
-    state,
-)
+from kafka_model.failover.broker_failure import Controller, ElectionKind, Outcome, fail_brokers, return_broker
 
 ONLINE, OFFLINE = PartitionState.ONLINE, PartitionState.OFFLINE
 LIVE = {11, 21, 31}
 
 
-def led(min_insync_replicas: int = 1, *replicas: int) -> Partition:
-    held = replicas or (11, 21, 31)
-    return Partition(replicas=held, leader=held[0], isr=held, min_insync_replicas=min_insync_replicas)
+def all_in_sync(min_insync_replicas: int = 1, *brokers: int) -> Partition:
+    replicas = brokers or (11, 21, 31)
+    return Partition(replicas=replicas, leader=replicas[0], isr=replicas, min_insync_replicas=min_insync_replicas)
+
+
+def after_deaths(partition: Partition, brokers: Iterable[int], *, elr: bool = True, unclean: bool = False) -> Partition:
+    """Kill the brokers of a KRaft cluster."""
+    return fail_brokers(partition, brokers, LIVE, controller="kraft", elr=elr, unclean=unclean).partition
 
 
 @pytest.mark.parametrize(("min_insync_replicas", "elr"), [(1, ()), (2, (21,)), (3, (21, 11))])
-def test_killing_11_then_21_leaves_31_and_in_the_elr_who_left_below_min(min_insync_replicas: int, elr: tuple[int, ...]) -> None:
-    after = fail_in_order(led(min_insync_replicas), [11, 21], LIVE, controller="kraft", elr=True, unclean=False)
+def test_brokers_that_leave_the_isr_below_min_isr_join_the_elr(min_insync_replicas: int, elr: tuple[int, ...]) -> None:
+    after = after_deaths(all_in_sync(min_insync_replicas), [11, 21])
     assert (after.leader, after.isr, after.elr) == (31, (31,), elr)
 
 
-def test_in_kraft_with_elr_the_last_member_moves_to_the_elr_at_replication_factor_1_too() -> None:
-    after = fail(led(1, 11), 11, set(), controller="kraft", elr=True, unclean=False)
+def test_kraft_with_elr_moves_the_only_replica_to_the_elr() -> None:
+    after = after_deaths(all_in_sync(1, 11), [11])
     assert (after.leader, after.isr, after.elr, after.last_known_elr) == (None, (), (11,), (11,))
 
 
-def test_in_kraft_without_elr_the_last_member_stays_in_the_isr() -> None:
-    after = fail(led(1, 11), 11, set(), controller="kraft", elr=False, unclean=False)
+def test_kraft_without_elr_leaves_the_last_member_in_the_isr() -> None:
+    after = after_deaths(all_in_sync(1, 11), [11], elr=False)
     assert (after.leader, after.isr, after.elr, after.last_known_elr) == (None, (11,), (), ())
 
 
-def test_zookeepers_last_member_stays_in_the_isr() -> None:
-    after = fail(led(1, 11), 11, set(), controller="zookeeper", elr=False, unclean=False)
+def test_zookeeper_leaves_the_last_member_in_the_isr() -> None:
+    after = fail_brokers(all_in_sync(1, 11), [11], {11}, controller="zookeeper", elr=False, unclean=False).partition
     assert (after.leader, after.isr) == (None, (11,))
 
 
-def test_a_live_member_of_the_elr_leads_once_the_isr_is_empty_and_the_others_stay_in_it() -> None:
+def test_with_an_empty_isr_a_live_elr_member_leads_and_the_others_stay_in_the_elr() -> None:
     partition = Partition(replicas=(11, 21, 31), leader=31, isr=(31,), elr=(11, 21), min_insync_replicas=3)
-    after = fail(partition, 31, {11, 21}, controller="kraft", elr=True, unclean=True)
+    after = after_deaths(partition, [31], unclean=True)
     assert (after.leader, after.isr, after.elr, after.last_known_elr) == (11, (11,), (21, 31), ())
 
 
-def test_an_unclean_election_empties_the_elr_in_kraft() -> None:
+def test_kraft_unclean_election_empties_the_elr() -> None:
     partition = Partition(replicas=(11, 21, 31), leader=31, isr=(31,), min_insync_replicas=2)
-    came = outcome(partition, [31], LIVE, controller="kraft", elr=True, unclean=True)
-    assert (came.partition.leader, came.partition.isr, came.partition.elr, came.partition.last_known_elr) == (11, (11,), (), ())
-    assert came.partition.recovering
-    assert came.election is Election.UNCLEAN
-    assert came.transitions == ((ONLINE, OFFLINE), (OFFLINE, ONLINE))
+    outcome = fail_brokers(partition, [31], LIVE, controller="kraft", elr=True, unclean=True)
+    after = outcome.partition
+    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (11, (11,), (), ())
+    assert after.recovering
+    assert outcome.election is ElectionKind.UNCLEAN
+    assert outcome.transitions == ((ONLINE, OFFLINE), (OFFLINE, ONLINE))
 
 
 @pytest.mark.parametrize("controller", ["zookeeper", "kraft"])
-def test_a_follower_that_dies_leaves_the_isr_and_nothing_is_elected(controller: Controller) -> None:
-    came = outcome(led(2), [21], LIVE, controller=controller, elr=False, unclean=False)
-    assert (came.partition.leader, came.partition.isr) == (11, (11, 31))
-    assert (came.election, came.transitions) == (Election.NONE, ())
+def test_death_of_a_follower_shrinks_the_isr_without_election(controller: Controller) -> None:
+    outcome = fail_brokers(all_in_sync(2), [21], LIVE, controller=controller, elr=False, unclean=False)
+    assert (outcome.partition.leader, outcome.partition.isr) == (11, (11, 31))
+    assert (outcome.election, outcome.transitions) == (ElectionKind.NONE, ())
 
 
 @pytest.mark.parametrize("controller", ["zookeeper", "kraft"])
-def test_a_leader_that_dies_is_followed_by_the_next_in_the_order_of_the_assignment(controller: Controller) -> None:
+def test_after_the_leaders_death_the_next_in_the_assignment_leads(controller: Controller) -> None:
     partition = Partition(replicas=(11, 21, 31), leader=11, isr=(31, 21, 11))
-    came = outcome(partition, [11], LIVE, controller=controller, elr=False, unclean=False)
-    assert (came.partition.leader, came.partition.isr) == (21, (31, 21))
-    assert (came.election, came.transitions) == (Election.OFFLINE, ((ONLINE, OFFLINE), (OFFLINE, ONLINE)))
+    outcome = fail_brokers(partition, [11], LIVE, controller=controller, elr=False, unclean=False)
+    assert (outcome.partition.leader, outcome.partition.isr) == (21, (31, 21))
+    assert (outcome.election, outcome.transitions) == (ElectionKind.OFFLINE, ((ONLINE, OFFLINE), (OFFLINE, ONLINE)))
 
 
-def test_zookeepers_controlled_shutdown_hands_leadership_over_without_going_offline() -> None:
-    came = outcome(led(2), [11], LIVE, controller="zookeeper", elr=False, unclean=False, controlled_shutdown=True)
-    assert (came.partition.leader, came.partition.isr) == (21, (21, 31))
-    assert (came.election, came.transitions) == (Election.CONTROLLED_SHUTDOWN, ((ONLINE, ONLINE),))
+def test_zookeeper_controlled_shutdown_transfers_leadership_without_going_offline() -> None:
+    outcome = fail_brokers(all_in_sync(2), [11], LIVE, controller="zookeeper", elr=False, unclean=False, controlled_shutdown=True)
+    assert (outcome.partition.leader, outcome.partition.isr) == (21, (21, 31))
+    assert (outcome.election, outcome.transitions) == (ElectionKind.CONTROLLED_SHUTDOWN, ((ONLINE, ONLINE),))
 
 
-def test_zookeepers_controlled_shutdown_of_the_only_member_ends_as_its_death_does() -> None:
+def test_zookeeper_controlled_shutdown_of_the_only_isr_member_ends_like_its_death() -> None:
     partition = Partition(replicas=(11, 21), leader=11, isr=(11,))
-    came = outcome(partition, [11], LIVE, controller="zookeeper", elr=False, unclean=True, controlled_shutdown=True)
-    assert (came.partition.leader, came.partition.isr, came.election) == (21, (21,), Election.UNCLEAN)
+    outcome = fail_brokers(partition, [11], LIVE, controller="zookeeper", elr=False, unclean=True, controlled_shutdown=True)
+    assert (outcome.partition.leader, outcome.partition.isr, outcome.election) == (21, (21,), ElectionKind.UNCLEAN)
 
 
-def test_in_kraft_a_controlled_shutdown_ends_in_the_same_picture_as_a_kill() -> None:
-    for partition in (led(1), led(2), led(3), led(1, 11)):
-        stopped = shut_down(partition, 11, {21, 31}, controller="kraft", elr=True, unclean=False)
-        assert stopped == fail(partition, 11, {21, 31}, controller="kraft", elr=True, unclean=False)
+def test_kraft_controlled_shutdown_ends_like_a_death() -> None:
+    for partition in (all_in_sync(1), all_in_sync(2), all_in_sync(3), all_in_sync(1, 11)):
+        stopped = fail_brokers(partition, [11], LIVE, controller="kraft", elr=True, unclean=False, controlled_shutdown=True).partition
+        assert stopped == after_deaths(partition, [11])
 
 
 def test_a_partition_without_a_leader_stays_offline_when_another_replica_dies() -> None:
     partition = Partition(replicas=(11, 21), leader=None, isr=(11,))
-    came = outcome(partition, [21], {21, 31}, controller="zookeeper", elr=False, unclean=False)
-    assert came.partition == partition
-    assert came.transitions == ((OFFLINE, OFFLINE),)
+    outcome = fail_brokers(partition, [21], {21, 31}, controller="zookeeper", elr=False, unclean=False)
+    assert outcome.partition == partition
+    assert outcome.transitions == ((OFFLINE, OFFLINE),)
 
 
 PARTITIONS = st.builds(
-    lambda held, in_sync, leads, least: Partition(
-        replicas=tuple(held),
-        isr=tuple(sorted(in_sync & set(held))) or (held[0],),
-        leader=(sorted(in_sync & set(held)) or [held[0]])[leads % len(in_sync & set(held) or {0})],
-        min_insync_replicas=least,
+    lambda replicas, in_sync, nth_leader, min_insync_replicas: Partition(
+        replicas=tuple(replicas),
+        isr=tuple(sorted(in_sync & set(replicas))) or (replicas[0],),
+        leader=(sorted(in_sync & set(replicas)) or [replicas[0]])[nth_leader % len(in_sync & set(replicas) or {0})],
+        min_insync_replicas=min_insync_replicas,
     ),
     st.lists(st.integers(1, 6), min_size=1, max_size=4, unique=True),
     st.sets(st.integers(1, 6)),
@@ -128,68 +128,70 @@ def test_a_leader_is_live_and_in_the_isr_and_was_in_sync_unless_unclean(
 ) -> None:
     for controller, failing in itertools.product(("zookeeper", "kraft"), range(7)):
         brokers = order[:failing]
-        came = outcome(partition, brokers, range(1, 7), controller=controller, elr=elr, unclean=unclean, controlled_shutdown=controlled)
-        after = came.partition
+        outcome = fail_brokers(
+            partition, brokers, range(1, 7), controller=controller, elr=elr, unclean=unclean, controlled_shutdown=controlled
+        )
+        after = outcome.partition
         assert after.leader not in brokers
         if after.leader is not None:
             assert after.leader in after.isr
             assert not set(after.isr) & set(brokers)
-            if came.election is not Election.UNCLEAN and not unclean:
+            if outcome.election is not ElectionKind.UNCLEAN and not unclean:
                 assert after.leader in {*partition.isr, *partition.elr}
-        assert all(state in ENTERED_FROM[target] for state, target in came.transitions)
+        assert all(state in ENTERED_FROM[target] for state, target in outcome.transitions)
 
 
 @given(PARTITIONS, st.permutations(range(1, 7)), st.booleans(), st.booleans())
-def test_zookeepers_failover_is_what_its_controller_does(partition: Partition, order: list[int], unclean: bool, controlled: bool) -> None:
+def test_zookeeper_failures_equal_those_of_its_controller(partition: Partition, order: list[int], unclean: bool, controlled: bool) -> None:
     name = ("topic", 0)
     unclean_topics = frozenset({"topic"} if unclean else ())
-    whole = frozenset(range(1, 7))
-    context = zookeeper_controller.start_up(zookeeper_controller.Context({name: partition}, whole, unclean_topics=unclean_topics)).context
-    left = set(whole)
-    came = partition
+    brokers = frozenset(range(1, 7))
+    context = zookeeper_controller.start_up(zookeeper_controller.Context({name: partition}, brokers, unclean_topics=unclean_topics)).context
+    live = set(brokers)
+    after = partition
     for broker in order:
-        left.remove(broker)
         if controlled:
             context = zookeeper_controller.on_controlled_shutdown(context, broker).context
         context = zookeeper_controller.on_broker_failure(context, [broker]).context
-        came = outcome(
-            came, [broker], left | {broker}, controller="zookeeper", elr=False, unclean=unclean, controlled_shutdown=controlled
+        after = fail_brokers(
+            after, [broker], live, controller="zookeeper", elr=False, unclean=unclean, controlled_shutdown=controlled
         ).partition
-        assert came == context.partitions[name]
-        assert state(came, left) is context.partition_states[name]
+        live.remove(broker)
+        assert after == context.partitions[name]
+        assert (ONLINE if after.leader in live else OFFLINE) is context.partition_states[name]
 
 
-def returned(partition: Partition, broker: int, live_after: set[int], *, clean_stop: bool, unclean: bool = False) -> Outcome:
-    return come_back(partition, broker, live_after, controller="kraft", elr=True, unclean=unclean, clean_stop=clean_stop)
+def return_in_kraft(partition: Partition, broker: int, live_after: set[int], *, clean_stop: bool, unclean: bool = False) -> Outcome:
+    return return_broker(partition, broker, live_after, controller="kraft", elr=True, unclean=unclean, clean_stop=clean_stop)
 
 
-def test_a_killed_member_of_the_elr_never_leads_by_it_and_the_last_known_leader_waits_until_it_is_empty() -> None:
-    # min 2, all three killed: 31 is in the ELR with 21, and was the last leader
-    down = fail_in_order(led(2), [11, 21, 31], LIVE, controller="kraft", elr=True, unclean=False)
+def test_a_killed_elr_member_leaves_the_elr_and_the_last_known_leader_waits_until_it_is_empty() -> None:
+    # min.insync.replicas is 2 and all three brokers were killed: 31 is in the ELR with 21, and was the last leader.
+    down = after_deaths(all_in_sync(2), [11, 21, 31])
     assert (down.leader, down.isr, set(down.elr), down.last_known_elr) == (None, (), {21, 31}, (31,))
-    alone = returned(down, 31, {31}, clean_stop=False).partition
+    alone = return_in_kraft(down, 31, {31}, clean_stop=False).partition
     assert (alone.leader, alone.elr) == (None, (21,))
-    both = returned(alone, 21, {21, 31}, clean_stop=False)
+    both = return_in_kraft(alone, 21, {21, 31}, clean_stop=False)
     assert (both.partition.leader, both.partition.isr, both.partition.recovering) == (31, (31,), True)
-    assert both.election is Election.LAST_KNOWN_LEADER
+    assert both.election is ElectionKind.LAST_KNOWN_LEADER
 
 
-def test_after_a_stop_in_order_the_first_of_the_elr_to_come_back_leads_and_the_others_stay_in_it() -> None:
-    down = fail_in_order(led(2), [11, 21, 31], LIVE, controller="kraft", elr=True, unclean=False)
-    back = returned(down, 21, {21}, clean_stop=True)
+def test_after_clean_stops_the_first_elr_member_to_return_leads_and_the_others_stay_in_the_elr() -> None:
+    down = after_deaths(all_in_sync(2), [11, 21, 31])
+    back = return_in_kraft(down, 21, {21}, clean_stop=True)
     assert (back.partition.leader, back.partition.isr, back.partition.elr) == (21, (21,), (31,))
-    assert (back.election, back.partition.recovering) == (Election.OFFLINE, False)
+    assert (back.election, back.partition.recovering) == (ElectionKind.OFFLINE, False)
 
 
-def test_with_unclean_election_any_replica_leads_the_moment_it_is_back() -> None:
-    down = fail_in_order(led(2), [11, 21, 31], LIVE, controller="kraft", elr=True, unclean=True)
-    back = returned(down, 11, {11}, clean_stop=False, unclean=True)
+def test_with_unclean_election_any_returning_replica_leads_at_once() -> None:
+    down = after_deaths(all_in_sync(2), [11, 21, 31], unclean=True)
+    back = return_in_kraft(down, 11, {11}, clean_stop=False, unclean=True)
     assert (back.partition.leader, back.partition.isr, back.partition.elr, back.partition.last_known_elr) == (11, (11,), (), ())
-    assert back.election is Election.UNCLEAN
+    assert back.election is ElectionKind.UNCLEAN
 
 
-def test_in_zookeeper_the_last_member_of_the_isr_leads_again_once_it_is_back() -> None:
-    down = fail(led(1, 11), 11, set(), controller="zookeeper", elr=False, unclean=False)
-    back = come_back(down, 11, {11}, controller="zookeeper", elr=False, unclean=False, clean_stop=False)
+def test_zookeeper_last_isr_member_leads_again_after_its_return() -> None:
+    down = fail_brokers(all_in_sync(1, 11), [11], {11}, controller="zookeeper", elr=False, unclean=False).partition
+    back = return_broker(down, 11, {11}, controller="zookeeper", elr=False, unclean=False, clean_stop=False)
     assert (back.partition.leader, back.partition.isr) == (11, (11,))
     assert back.transitions == ((OFFLINE, OFFLINE), (OFFLINE, ONLINE))

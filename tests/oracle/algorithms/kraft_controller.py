@@ -1,4 +1,4 @@
-"""ReplicationControlManager as brokers are fenced and come back, and leaders are balanced."""
+"""ReplicationControlManager while brokers are fenced and return, and leaders are balanced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_model.election.partition import Partition
 from kafka_model.election.preferred_leaders import balance_leaders
-from kafka_model.failover.broker_failure import come_back, fail
+from kafka_model.failover.broker_failure import fail_brokers, return_broker
 
 PROGRAMS = {"4.3.1": "KRaftController"}
 RECORDED = 600
@@ -16,7 +16,7 @@ KAFKAS = ("4.3", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Up to 4 partitions of a topic on up to 7 brokers, and up to 10 deaths, returns after a kill or a stop, and balances."""
+    """Draw up to 4 partitions of a topic on up to 7 brokers, and up to 10 deaths, returns after a kill or a stop, and balances."""
     brokers = rng.sample(range(1, 40), rng.randint(1, 7))
     factor = rng.choice([1, 2, 3, 3, len(brokers)])
     partitions = []
@@ -45,37 +45,39 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:
-    """The registrations after each step."""
+    """List the registrations after each step."""
     partitions = [
         Partition(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()},
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()},
             min_insync_replicas=case["min_isr"],
             topic_replication_factor=len(case["partitions"][0]["replicas"]),
         )
-        for told in case["partitions"]
+        for fields in case["partitions"]
     ]
     live = set(case["brokers"]) - set(case["dead"])
     elr, unclean = case["elr"], case["unclean"]
     answers = []
     for kind, *about in case["steps"]:
         if kind == "fence":
+            partitions = [
+                fail_brokers(partition, about, live, controller="kraft", elr=elr, unclean=unclean).partition for partition in partitions
+            ]
             live = live - {about[0]}
-            partitions = [fail(partition, about[0], live, controller="kraft", elr=elr, unclean=unclean) for partition in partitions]
         elif kind == "return":
             live = live | {about[0]}
             partitions = [
-                come_back(partition, about[0], live, controller="kraft", elr=elr, unclean=unclean, clean_stop=about[1]).partition
+                return_broker(partition, about[0], live, controller="kraft", elr=elr, unclean=unclean, clean_stop=about[1]).partition
                 for partition in partitions
             ]
         else:
             changed = balance_leaders(dict(enumerate(partitions)), acceptable=live, elr=elr)
             partitions = [changed.get(number, partition) for number, partition in enumerate(partitions)]
-        answers.append([_told(partition) for partition in partitions])
+        answers.append([_registration(partition) for partition in partitions])
     return answers
 
 
-def _told(partition: Partition) -> dict[str, Any]:
-    told = asdict(partition)
-    for unseen in ("min_insync_replicas", "topic_replication_factor", "adding_replicas", "removing_replicas"):
-        del told[unseen]
-    return told
+def _registration(partition: Partition) -> dict[str, Any]:
+    registration = asdict(partition)
+    for name in ("min_insync_replicas", "topic_replication_factor", "adding_replicas", "removing_replicas"):
+        del registration[name]
+    return registration

@@ -1,4 +1,4 @@
-"""failover.fail_in_order on KRaft: each death is one PartitionChangeBuilder change of the partitions that have the broker in their ISR."""
+"""PartitionChangeBuilder while brokers die: each death is one change of the partitions with the broker in their ISR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kafka_model.election.partition import Partition
-from kafka_model.failover.broker_failure import fail
+from kafka_model.failover.broker_failure import fail_brokers
 
 PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
 RECORDED = 1_000
@@ -15,7 +15,7 @@ KAFKAS = ("3.7", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A led partition of 1 to 5 replicas, in sync or not, whose brokers die one after the other, some more than once over."""
+    """Draw a partition of 1 to 5 replicas with a leader, and brokers that die one after the other."""
     replicas = rng.sample(range(1, 40), rng.choice([1, 2, 3, 3, 4, 5]))
     in_sync = rng.sample(replicas, rng.choice([len(replicas), len(replicas), rng.randint(1, len(replicas))]))
     min_isr = min(rng.choice([1, 2, 2, 3]), len(replicas))
@@ -36,15 +36,17 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
-    """The registration after each death, null where nothing is recorded."""
-    told = {name: tuple(value) if isinstance(value, list) else value for name, value in case["partition"].items()}
-    partition = Partition(**told, min_insync_replicas=case["min_isr"])
+    """List the registration after each death, null where nothing changes."""
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in case["partition"].items()}
+    partition = Partition(**fields, min_insync_replicas=case["min_isr"])
     answers: list[dict[str, Any] | None] = []
     for step in case["steps"]:
         unclean = step["election"] == "unclean"
-        after = fail(partition, step["leaving"][0], step["acceptable"], controller="kraft", elr=case["elr"], unclean=unclean)
-        stated = asdict(after)
-        del stated["min_insync_replicas"], stated["topic_replication_factor"]
-        answers.append(None if after is partition else stated)
+        [broker] = step["leaving"]
+        live = [*step["acceptable"], broker]
+        after = fail_brokers(partition, [broker], live, controller="kraft", elr=case["elr"], unclean=unclean).partition
+        registration = asdict(after)
+        del registration["min_insync_replicas"], registration["topic_replication_factor"]
+        answers.append(None if after is partition else registration)
         partition = after
     return answers
