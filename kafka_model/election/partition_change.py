@@ -1,21 +1,22 @@
-"""What KRaft's controller makes of a partition: PartitionChangeBuilder and PartitionRegistration.merge (Kafka 3.8 to 4.3).
+"""A change of a partition by the KRaft controller: PartitionChangeBuilder and PartitionRegistration.merge (Kafka 3.8 to 4.3).
 
-A change states the ISR to be; the rest follows. With eligible leader replicas (KIP-966), in this order:
+A change starts from the new ISR; everything else follows. With eligible leader replicas (KIP-966), in this order:
 
-1. An ISR of min.insync.replicas or more clears the ELR. A smaller one adds to the ELR all that leave the ISR (but who shut down
-   uncleanly).
-2. The leader stays if it is in the ISR and acceptable. Else the first replica, in the order of the assignment, that is; the ELR stands in
-   for the ISR when that is empty. Else, with ISR and ELR both empty, the last known leader, if acceptable. Else, if the election is
-   unclean, the first acceptable replica. Else none. A preferred election looks at the first replica before the leader.
-3. A leader from the ELR becomes the ISR, and the others stay in the ELR. An unclean leader becomes the ISR, empties the ELR, and
-   recovers.
-4. A leader lost is noted as the last known one, if none is noted yet; a new leader clears the note.
-5. A new leader, a leader lost, and (until metadata version 3.6) an ISR that shrinks raise the leader epoch; every change raises the
-   partition's.
+1. An ISR with at least min.insync.replicas members clears the ELR. With a smaller ISR, all replicas that leave it join the ELR, except
+   after an unclean shutdown.
+2. The leader stays if it is in the ISR and acceptable. Otherwise the next leader is the first replica of the assignment that is both. If
+   the ISR is empty, the ELR takes its role. If both are empty, the last known leader is elected if it is acceptable. Otherwise an
+   unclean election elects the first acceptable replica. Otherwise there is no leader. A preferred election tries the first replica
+   before the current leader.
+3. A leader from the ELR becomes the only member of the ISR, and the others stay in the ELR. An unclean leader becomes the only member of
+   the ISR, the ELR becomes empty, and the partition is recovering.
+4. A lost leader is recorded as the last known leader if none is recorded. A new leader clears the record.
+5. A new leader, a lost leader, and (until metadata version 3.6) a smaller ISR raise the leader epoch. Every change raises the partition
+   epoch.
 
-Without ELR the ISR never becomes empty: its last member stays recorded. Before version 4.1, where ELR was a preview, the last known
-leader is elected dead or alive, is noted when the ISR becomes empty, and is cleared by any change that leaves a leader; 3.7 kept another
-account, and is refused.
+Without ELR the ISR never becomes empty: its last member stays. Before version 4.1, when ELR was a preview, the last known leader is
+elected whether it is live or not, is recorded when the ISR becomes empty, and is cleared by any change that leaves a leader. Version 3.7
+has other rules and is refused.
 
     >>> led = Partition(replicas=(11, 21, 31), leader=11, isr=(11, 21, 31), min_insync_replicas=2)
     >>> two = change(led, isr=(21, 31), acceptable={21, 31}, elr=True)
@@ -34,12 +35,12 @@ from kafka_model.election.partition import Partition
 from kafka_model.java.hash_map import hash_map_order
 from kafka_model.release import LATEST, UnknownVersion, release
 
-_NO_LEADER = -1  # Kafka notes it as the last known leader where there was none
+_NO_LEADER = -1  # Kafka records it as the last known leader if there was none
 
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """The replicas that a partition has while it moves: those that stay, those that come, those that will go."""
+    """All replicas of a partition during a reassignment, and which of them are being added and removed."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -47,7 +48,7 @@ class Reassignment:
 
 
 class Election(Enum):
-    """How far the controller goes to have a leader."""
+    """The elections that the controller may hold (PartitionChangeBuilder.Election)."""
 
     PREFERRED = "preferred"
     ONLINE = "online"
@@ -67,70 +68,72 @@ def change(
     bump_on_isr_shrink: bool = False,
     version: str = LATEST,
 ) -> Partition:
-    """The partition with that ISR, led by whom it must be; the very same value if nothing is to be recorded.
+    """Compute the partition with this ISR and its leader. Return the same object if nothing changes.
 
-    A reassignment (the one under way, if none is given) ends once the ISR has all the replicas that come (before 4.3, or where fewer come
-    than go: all that stay). `recovering` overrides what follows from the election.
+    A reassignment (the current one if none is given) completes when all added replicas are in the ISR. Before 4.3, or if fewer are added
+    than removed, all replicas that stay must be in the ISR. `recovering` overrides the state that follows from the election.
     """
     if release(version) < (3, 8):
-        raise UnknownVersion(f"the ELR of Kafka {version} is not modelled: the first is that of 3.8")
-    moving = reassignment or Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
-    moving, isr = _completed(moving, tuple(isr), version=version)
-    eligible = _eligible(partition, isr, unclean_shutdown) if elr else partition.elr
-    leader, lossy = _elect(partition, moving.replicas, isr, eligible, acceptable, elr=elr, election=election, version=version)
-    changed = leader != partition.leader
-    if changed and leader is not None and leader in eligible:
+        raise UnknownVersion(f"the ELR of Kafka {version} is not modelled: use 3.8 or later")
+    current = reassignment or Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
+    current, isr = _complete(current, tuple(isr), version=version)
+    eligible = _eligible_leader_replicas(partition, isr, unclean_shutdown) if elr else partition.elr
+    leader, may_lose_records = _elect(partition, current.replicas, isr, eligible, acceptable, elr=elr, election=election, version=version)
+    leader_changed = leader != partition.leader
+    if leader_changed and leader is not None and leader in eligible:
         isr, eligible = (leader,), tuple(replica for replica in eligible if replica != leader)
-    unclean = changed and lossy
+    unclean = leader_changed and may_lose_records
     if unclean and leader is not None:
         isr, eligible = (leader,), ()
     if not elr:
         eligible = ()
         isr = isr or partition.isr
     shrunk = bump_on_isr_shrink and not set(partition.isr) <= set(isr)
-    bumped = changed or shrunk or not set(partition.replicas) <= set(moving.replicas)
+    new_epoch = leader_changed or shrunk or not set(partition.replicas) <= set(current.replicas)
     after = replace(
         partition,
-        replicas=moving.replicas,
+        replicas=current.replicas,
         leader=leader,
         isr=isr,
         elr=eligible,
-        last_known_elr=_last_known_leader(partition, leader, isr, bumped=bumped, version=version) if elr else partition.last_known_elr,
+        last_known_elr=_last_known_leader(partition, leader, isr, new_epoch=new_epoch, version=version)
+        if elr
+        else partition.last_known_elr,
         recovering=partition.recovering or unclean if recovering in (None, partition.recovering) else bool(recovering),
-        adding_replicas=moving.adding,
-        removing_replicas=moving.removing,
+        adding_replicas=current.adding,
+        removing_replicas=current.removing,
     )
     if after == partition:
         return partition
-    return replace(after, leader_epoch=partition.leader_epoch + bumped, partition_epoch=partition.partition_epoch + 1)
+    return replace(after, leader_epoch=partition.leader_epoch + new_epoch, partition_epoch=partition.partition_epoch + 1)
 
 
-def _preview(version: str) -> bool:
-    """Whether the ELR is that of 3.8 to 4.0."""
+def _is_preview(version: str) -> bool:
+    """Whether the version has the preview of ELR (3.8 to 4.0)."""
     return release(version) < (4, 1)
 
 
-def _completed(moving: Reassignment, isr: tuple[int, ...], *, version: str) -> tuple[Reassignment, tuple[int, ...]]:
-    """The reassignment, ended if it can be, and the ISR without those who then go."""
-    staying = tuple(replica for replica in moving.replicas if replica not in moving.removing)
-    in_sync = tuple(replica for replica in isr if replica not in moving.removing)
-    enough = (
-        set(moving.adding) <= set(in_sync)
-        if release(version) >= (4, 3) and len(moving.adding) >= len(moving.removing)
+def _complete(current: Reassignment, isr: tuple[int, ...], *, version: str) -> tuple[Reassignment, tuple[int, ...]]:
+    """Complete the reassignment if possible, and remove the removed replicas from the ISR in that case."""
+    staying = tuple(replica for replica in current.replicas if replica not in current.removing)
+    in_sync = tuple(replica for replica in isr if replica not in current.removing)
+    caught_up = (
+        set(current.adding) <= set(in_sync)
+        if release(version) >= (4, 3) and len(current.adding) >= len(current.removing)
         else set(staying) <= set(in_sync)
     )
-    possible = not moving.removing or (staying and in_sync)
-    if (moving.adding or moving.removing) and enough and possible:
+    leaves_replicas = not current.removing or (staying and in_sync)
+    if (current.adding or current.removing) and caught_up and leaves_replicas:
         return Reassignment(staying), in_sync
-    return moving, isr
+    return current, isr
 
 
-def _eligible(partition: Partition, isr: tuple[int, ...], unclean_shutdown: Collection[int]) -> tuple[int, ...]:
+def _eligible_leader_replicas(partition: Partition, isr: tuple[int, ...], unclean_shutdown: Collection[int]) -> tuple[int, ...]:
     if len(isr) >= partition.effective_min_isr:
         return ()
     candidates = dict.fromkeys((*partition.elr, *partition.isr))
-    walked = hash_map_order(candidates, list)  # the order is recorded: another one is a change
-    return tuple(replica for replica in walked if replica not in isr and replica not in unclean_shutdown)
+    ordered = hash_map_order(candidates, list)  # Kafka records this order, and another order counts as a change
+    return tuple(replica for replica in ordered if replica not in isr and replica not in unclean_shutdown)
 
 
 def _elect(
@@ -144,7 +147,7 @@ def _elect(
     election: Election,
     version: str,
 ) -> tuple[int | None, bool]:
-    """The leader to be, and whether records may be lost with it."""
+    """Elect the next leader, and report whether records may be lost with it."""
     valid = [replica for replica in isr or eligible if replica in acceptable]
     incumbent = () if partition.leader is None else (partition.leader,)
     preferred = replicas[:1] if election is Election.PREFERRED else ()
@@ -153,19 +156,19 @@ def _elect(
             return candidate, False
     if elr and not isr and not eligible and len(partition.last_known_elr) == 1:
         last_known = partition.last_known_elr[0]
-        if last_known in acceptable or _preview(version):
+        if last_known in acceptable or _is_preview(version):
             return None if last_known == _NO_LEADER else last_known, True
     if election is Election.UNCLEAN:
         return next(((replica, True) for replica in replicas if replica in acceptable), (None, False))
     return None, False
 
 
-def _last_known_leader(partition: Partition, leader: int | None, isr: tuple[int, ...], *, bumped: bool, version: str) -> tuple[int, ...]:
-    noted = (_NO_LEADER if partition.leader is None else partition.leader,)
-    if _preview(version):
-        if partition.isr and not isr and partition.last_known_elr != noted:
-            return noted
+def _last_known_leader(partition: Partition, leader: int | None, isr: tuple[int, ...], *, new_epoch: bool, version: str) -> tuple[int, ...]:
+    previous = (_NO_LEADER if partition.leader is None else partition.leader,)
+    if _is_preview(version):
+        if partition.isr and not isr and partition.last_known_elr != previous:
+            return previous
         return () if leader is not None else partition.last_known_elr
-    if not bumped:
+    if not new_epoch:
         return partition.last_known_elr
-    return partition.last_known_elr or noted if leader is None else ()
+    return partition.last_known_elr or previous if leader is None else ()

@@ -1,9 +1,8 @@
-"""How leadership goes back to the preferred replicas by itself in KRaft: ReplicationControlManager.maybeBalancePartitionLeaders (4.3.1,
-asked of the real one).
+"""Automatic return of leadership to preferred replicas in KRaft: ReplicationControlManager.maybeBalancePartitionLeaders (Kafka 4.3.1).
 
-Every leader.imbalance.check.interval.seconds, if auto.leader.rebalance.enable is on (as it is by default), each partition that its first
-replica does not lead has a preferred election, up to 1,000 at a time. There is no threshold a broker:
-leader.imbalance.per.broker.percentage is the ZooKeeper controller's alone (`zookeeper_controller.balance_leaders`).
+Every leader.imbalance.check.interval.seconds, if auto.leader.rebalance.enable is on (the default), each partition whose first replica
+does not lead has a preferred election, at most 1,000 per round. There is no threshold per broker: only the ZooKeeper controller uses
+leader.imbalance.per.broker.percentage (`zookeeper_controller.balance_leaders`).
 
     >>> led_by_2 = Partition(replicas=(1, 2), leader=2, isr=(1, 2))
     >>> balance_leaders({"orders-0": led_by_2}, acceptable={1, 2}, elr=True)["orders-0"].leader
@@ -28,8 +27,9 @@ Name = TypeVar("Name", bound=Hashable)
 def balance_leaders(
     partitions: Mapping[Name, Partition], *, acceptable: Collection[int], elr: bool, max_elections: int = MAX_ELECTIONS
 ) -> dict[Name, Partition]:
-    """The partitions that change in one round. Which come first, where more could, is the order of a hash set in Kafka, and here the
-    order given.
+    """Compute the partitions that change in one round.
+
+    If more could change, Kafka takes them in the order of a hash set; here it is the given order.
     """
     changed: dict[Name, Partition] = {}
     for name, partition in partitions.items():

@@ -1,12 +1,12 @@
-"""The life of a partition and of a replica, as the ZooKeeper controller's state machines allow it (Kafka 2.0.0 to 3.9.2).
+"""States of partitions and replicas: PartitionState and ReplicaState of the ZooKeeper controller (Kafka 2.0.0 to 3.9.2).
 
-A partition is created (New), led (Online), without a leader (Offline), and gone (NonExistent). Online may follow Online: a new leader is
-elected.
+A partition is created (New), has a leader (Online), has no leader (Offline), or is deleted (NonExistent). Online may follow Online when
+a new leader is elected.
 
     >>> may_enter(PartitionState.ONLINE, PartitionState.ONLINE), may_enter(PartitionState.ONLINE, PartitionState.NON_EXISTENT)
     (True, False)
 
-KRaft's controller keeps no such machine; of its partitions, a led one is Online and one without a leader is Offline.
+The KRaft controller has no state machine. For its partitions, Online means with a leader and Offline without one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from enum import Enum
 
 
 class IllegalTransition(ValueError):
-    """The state may not be entered from where the partition or replica is; Kafka logs it and changes nothing."""
+    """The current state does not allow this transition. Kafka logs it and changes nothing."""
 
 
 class PartitionState(Enum):
-    """Kafka's name of each state of a partition."""
+    """States of a partition, with Kafka's names."""
 
     NEW = "NewPartition"
     ONLINE = "OnlinePartition"
@@ -28,7 +28,7 @@ class PartitionState(Enum):
 
 
 class ReplicaState(Enum):
-    """Kafka's name of each state of a replica."""
+    """States of a replica, with Kafka's names."""
 
     NEW = "NewReplica"
     ONLINE = "OnlineReplica"
@@ -39,7 +39,7 @@ class ReplicaState(Enum):
     NON_EXISTENT = "NonExistentReplica"
 
 
-# The whole machine: each state, and the states that it may be entered from.
+# The valid previous states of each state.
 ENTERED_FROM: dict[PartitionState, frozenset[PartitionState]] = {
     PartitionState.NEW: frozenset({PartitionState.NON_EXISTENT}),
     PartitionState.ONLINE: frozenset({PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE}),
@@ -56,7 +56,7 @@ REPLICA_ENTERED_FROM: dict[ReplicaState, frozenset[ReplicaState]] = {
     ReplicaState.DELETION_INELIGIBLE: frozenset({ReplicaState.OFFLINE, ReplicaState.DELETION_STARTED}),
     ReplicaState.NON_EXISTENT: frozenset({ReplicaState.DELETION_SUCCESSFUL}),
 }
-# Until 2.2, only a deletion under way could prove ineligible.
+# Until 2.2, DeletionIneligible could follow only DeletionStarted.
 REPLICA_ENTERED_FROM_2_0: dict[ReplicaState, frozenset[ReplicaState]] = {
     **REPLICA_ENTERED_FROM,
     ReplicaState.DELETION_INELIGIBLE: frozenset({ReplicaState.DELETION_STARTED}),
@@ -66,24 +66,24 @@ Transition = tuple[PartitionState, PartitionState]
 
 
 def may_enter(state: PartitionState, target: PartitionState) -> bool:
-    """Whether a partition in `state` may go to `target`."""
+    """Whether a partition may change from `state` to `target`."""
     return state in ENTERED_FROM[target]
 
 
 def enter(state: PartitionState, target: PartitionState) -> PartitionState:
-    """The target, if it may be entered."""
+    """Return the target state of a partition if the transition is allowed."""
     if not may_enter(state, target):
         raise IllegalTransition(f"{target.value} may not follow {state.value}")
     return target
 
 
 def replica_may_enter(state: ReplicaState, target: ReplicaState, *, since_2_3: bool = True) -> bool:
-    """Whether a replica in `state` may go to `target`, by the table of Kafka 2.3 and later, or of 2.0 to 2.2."""
+    """Whether a replica may change from `state` to `target`, by the table of Kafka 2.3 and later, or of 2.0 to 2.2."""
     return state in (REPLICA_ENTERED_FROM if since_2_3 else REPLICA_ENTERED_FROM_2_0)[target]
 
 
 def enter_replica(state: ReplicaState, target: ReplicaState, *, since_2_3: bool = True) -> ReplicaState:
-    """The target, if a replica may enter it."""
+    """Return the target state of a replica if the transition is allowed."""
     if not replica_may_enter(state, target, since_2_3=since_2_3):
         raise IllegalTransition(f"{target.value} may not follow {state.value}")
     return target

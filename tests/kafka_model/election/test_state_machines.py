@@ -13,26 +13,26 @@ from kafka_model.election.state_machines import (
     may_enter,
 )
 
-NEW, ONLINE, OFFLINE, GONE = PartitionState
-LEGAL = {
-    (GONE, NEW),
+NEW, ONLINE, OFFLINE, NON_EXISTENT = PartitionState
+ALLOWED = {
+    (NON_EXISTENT, NEW),
     (NEW, ONLINE), (ONLINE, ONLINE), (OFFLINE, ONLINE),
     (NEW, OFFLINE), (ONLINE, OFFLINE), (OFFLINE, OFFLINE),
-    (OFFLINE, GONE),
+    (OFFLINE, NON_EXISTENT),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("state", "target"), list(itertools.product(PartitionState, PartitionState)))
-def test_seed_002_each_pair_of_states_is_legal_or_refused(state: PartitionState, target: PartitionState) -> None:
-    assert may_enter(state, target) is ((state, target) in LEGAL)
-    if (state, target) in LEGAL:
+def test_seed_002_each_transition_is_allowed_or_refused(state: PartitionState, target: PartitionState) -> None:
+    assert may_enter(state, target) is ((state, target) in ALLOWED)
+    if (state, target) in ALLOWED:
         assert enter(state, target) is target
     else:
         with pytest.raises(IllegalTransition, match=f"{target.value} may not follow {state.value}"):
             enter(state, target)
 
 
-def test_a_replica_offline_proves_ineligible_for_deletion_since_2_3_only() -> None:
+def test_an_offline_replica_may_become_deletion_ineligible_only_since_2_3() -> None:
     target = ReplicaState.DELETION_INELIGIBLE
     assert enter_replica(ReplicaState.OFFLINE, target) is target
     with pytest.raises(IllegalTransition):
