@@ -1,4 +1,4 @@
-"""Versions of Kafka, which the functions take as text where its answers differ between them.
+"""Kafka versions. Functions whose answers differ between versions take the version as text.
 
 >>> release("3.10") > release("3.9.2") >= (3, 9)
 True
@@ -10,9 +10,9 @@ LATEST = "4.3"
 
 
 class UnknownVersion(ValueError):
-    """A Kafka version whose algorithm is not modelled."""
+    """The model does not reproduce the algorithm of this Kafka version."""
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The numbers of a version, which compare as versions do."""
+    """Parse a version into numbers that compare in the order of versions."""
     return tuple(map(int, version.split(".")))

@@ -22,7 +22,7 @@ from kafka_model.java.hash_map import (
     copied_capacity,
     filled_capacity,
     hash_map_order,
-    may_treeify,
+    may_have_tree,
     spread,
     string_hashes,
     string_order,
@@ -99,7 +99,7 @@ def one_each(owned: Sequence[TopicPartition], spreads: Mapping[str, int]) -> lis
     """
     mask = filled_capacity(len(owned)) - 1
     bins = [spreads[topic] & mask for topic, _ in owned]
-    if len({topic for topic, _ in owned}) < len(owned) or may_treeify(bins):
+    if len({topic for topic, _ in owned}) < len(owned) or may_have_tree(bins):
         return None
     return [owned[at] for at in sorted(range(len(owned)), key=bins.__getitem__)]
 
@@ -156,7 +156,7 @@ def _first(
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The partitions that a member keeps within its quota, going through its maps as Kafka does, and those that it gives up."""
     mask = filled_capacity(len(held)) - 1
-    if may_treeify([spreads[topic] & mask for topic in numbers]):
+    if may_have_tree([spreads[topic] & mask for topic in numbers]):
         topics = [topic for topic in topic_id_order(held, topic_ids) if topic in numbers]
     else:
         topics = sorted(numbers, key=lambda topic: spreads[topic] & mask)

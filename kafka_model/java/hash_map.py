@@ -1,16 +1,16 @@
-"""The order in which java.util.HashMap and HashSet give back their keys, where Kafka's answers depend on it (OpenJDK 17).
+"""Hash codes, and the iteration order of java.util.HashMap and HashSet (OpenJDK 17), on which several of Kafka's answers depend.
 
-A key lies in bin `(hash ^ hash >>> 16) & (capacity - 1)`. Iteration goes bin by bin; within a bin keys stand by age, until a bin of nine
-or more in a table of 64 or more becomes a red-black tree, whose insertions shift the order. The capacity doubles when more than three
-quarters are full:
+A key is in bin `(hash ^ hash >>> 16) & (capacity - 1)`. Iteration goes bin by bin, and within a bin by insertion. A bin with nine or more
+keys, in a table with a capacity of 64 or more, becomes a red-black tree, whose insertions change the order. The capacity doubles when
+more than three quarters are full:
 
     >>> string_hash("orders"), string_hash("refunds")
     (-1008770331, 1085542395)
     >>> hash_map_order(["refunds", "orders", "audit"], string_hashes)
     ['audit', 'orders', 'refunds']
 
-Keys of one hash that no comparison tells apart (Kafka's TopicPartition and TopicIdPartition) go by their addresses in a tree: there
-Kafka's own answer is chance, and the model puts the later key to the right.
+Keys with equal hashes that are not comparable (Kafka's TopicPartition and TopicIdPartition) are ordered by their memory addresses in a
+tree. There Kafka's own answer is random, and the model puts the later key to the right.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MIN_TREEIFY_CAPACITY = 64
 
 
 def string_hash(text: str) -> int:
-    """String.hashCode: of the UTF-16 code units, a signed 32-bit number."""
+    """Compute String.hashCode of the UTF-16 code units: a signed 32-bit number."""
     units: Iterable[int] = text.encode("ascii") if text.isascii() else memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     code = 0
     for unit in units:
@@ -42,7 +42,7 @@ def string_hash(text: str) -> int:
 
 
 def string_hashes(texts: Sequence[str]) -> list[int]:
-    """String.hashCode of each text: what string_hash says, a thousand member ids at a time."""
+    """Compute `string_hash` of many texts at once."""
     by_length: dict[int, list[int]] = {}
     units = [text.encode("utf-16-le", "surrogatepass") for text in texts]
     for position, encoded in enumerate(units):
@@ -58,35 +58,38 @@ def string_hashes(texts: Sequence[str]) -> list[int]:
 
 @lru_cache(maxsize=1 << 16)
 def uuid_hash(topic_id: str) -> int:
-    """Uuid.hashCode of org.apache.kafka.common.Uuid, of a topic id as Kafka prints it (URL-safe base64)."""
+    """Compute hashCode of org.apache.kafka.common.Uuid for a topic id as Kafka prints it (URL-safe base64)."""
     most, least = uuid_order(topic_id)
     xor = most ^ least
     return _signed((xor >> 32 ^ xor) & 0xFFFFFFFF)
 
 
 def uuid_order(topic_id: str) -> tuple[int, int]:
-    """What Uuid.compareTo goes by: the two halves as signed 64-bit numbers."""
+    """Return the sort key of Uuid.compareTo: the two halves as signed 64-bit numbers."""
     raw = base64.urlsafe_b64decode(topic_id + "==")
     return int.from_bytes(raw[:8], signed=True), int.from_bytes(raw[8:], signed=True)
 
 
 def string_order(text: str) -> bytes:
-    """What String.compareTo goes by: UTF-16 code units, so that astral characters come before U+E000 to U+FFFF, unlike in Python."""
+    """Return the sort key of String.compareTo: UTF-16 code units.
+
+    Unlike in Python, characters beyond U+FFFF come before U+E000 to U+FFFF.
+    """
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def table_size_for(entries: int) -> int:
-    """The capacity of `new HashMap<>(entries)`."""
+    """Compute the capacity of `new HashMap<>(entries)`."""
     return 1 << max(entries - 1, 0).bit_length()
 
 
 def copied_capacity(keys: int) -> int:
-    """The capacity of `new HashSet<>(collection)` for that many keys."""
+    """Compute the capacity of `new HashSet<>(collection)` for this number of keys."""
     return table_size_for(max(keys * 4 // 3 + 1, DEFAULT_CAPACITY))
 
 
 def filled_capacity(keys: int, initial: int = DEFAULT_CAPACITY) -> int:
-    """The capacity of a map that grew from `initial` by one put after another."""
+    """Compute the capacity of a map that started with `initial` and grew by one put per key."""
     capacity = initial
     while keys > capacity * 3 // 4:
         capacity *= 2
@@ -100,8 +103,9 @@ def hash_map_order(
     initial: int = DEFAULT_CAPACITY,
     tie: Callable[[Key], Any] | None = None,
 ) -> list[Key]:
-    """The distinct keys, put one by one into a map of that initial capacity, in the order of iteration; `hashes` gives the hash codes of
-    them all.
+    """Order the distinct keys as iteration does after they are put one by one into a map with this initial capacity.
+
+    `hashes` computes the hash codes of all keys. `tie` is the sort key of compareTo, for keys with equal hashes.
     """
     distinct = list(dict.fromkeys(keys))
     if len(distinct) < 2:
@@ -109,7 +113,7 @@ def hash_map_order(
     codes = hashes(distinct)
     mask = filled_capacity(len(distinct), initial) - 1
     bins = [(code ^ (code & 0xFFFFFFFF) >> 16) & mask for code in codes]
-    if may_treeify(bins) and max(Counter(bins).values()) > _TREEIFY_THRESHOLD:
+    if may_have_tree(bins) and max(Counter(bins).values()) > _TREEIFY_THRESHOLD:
         table = HashTable(dict(zip(distinct, codes, strict=True)).__getitem__, initial=initial, tie=tie)
         for key in distinct:
             table.put(key)
@@ -118,28 +122,28 @@ def hash_map_order(
 
 
 def computed_order(calls: Iterable[Key], hashes: Callable[[Sequence[Key]], Sequence[int]], *, initial: int) -> list[Key]:
-    """The keys of these calls of computeIfAbsent on a map of that initial capacity, in the order of iteration."""
+    """Order the keys as iteration does after these calls of computeIfAbsent on a map with this initial capacity."""
     calls = list(calls)
     keys = list(dict.fromkeys(calls))
     codes = np.array(hashes(keys), dtype=np.int64)
     bins = (codes ^ (codes & 0xFFFFFFFF) >> 16) & initial - 1
     if len(keys) > initial * 3 // 4 or (keys and np.bincount(bins).max() >= _TREEIFY_THRESHOLD):
         table = HashTable(dict(zip(keys, codes.tolist(), strict=True)).__getitem__, initial=initial)
-        for key in calls:  # a call for a key that is there can make the table grow, too
+        for key in calls:  # a call for an existing key can also make the table grow
             table.compute_if_absent(key)
         return list(table)
-    last_first = np.argsort(bins[::-1], kind="stable")  # a new key comes first in its bin
-    return [keys[position] for position in (len(keys) - 1 - last_first).tolist()]
+    newest_first = np.argsort(bins[::-1], kind="stable")  # a new key comes first in its bin
+    return [keys[position] for position in (len(keys) - 1 - newest_first).tolist()]
 
 
 def spread(code: int) -> int:
-    """The hash that HashMap goes by: its last bits are the bin."""
+    """Compute the hash that HashMap uses (HashMap.hash). Its last bits are the bin."""
     code &= 0xFFFFFFFF
     return _signed(code ^ code >> 16)
 
 
-def may_treeify(bins: Sequence[int]) -> bool:
-    """False if the keys in these bins surely come bin by bin, by age within a bin: no bin has more than eight."""
+def may_have_tree(bins: Sequence[int]) -> bool:
+    """Whether some bin may have more than eight keys, and so may be a tree. `bins` are those of the keys."""
     return len(bins) - len(set(bins)) >= _TREEIFY_THRESHOLD
 
 
@@ -149,7 +153,7 @@ def _signed(code: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class _Node(Generic[Key]):
-    """A key of a table; the links and the colour are those of a tree bin."""
+    """A key of a table. Links and colour are used in tree bins only."""
 
     key: Key
     spread: int
@@ -160,7 +164,7 @@ class _Node(Generic[Key]):
 
 
 class HashTable(Generic[Key]):
-    """The keys of a HashMap (or a HashSet), put and removed as Java does it."""
+    """The keys of a HashMap or HashSet, with Java's insertion and removal."""
 
     __slots__ = ("_bins", "_hash_of", "_nodes", "_tie", "_trees", "capacity")
 
@@ -176,17 +180,17 @@ class HashTable(Generic[Key]):
         return len(self._nodes)
 
     def __iter__(self) -> Iterator[Key]:
-        """The keys as they stand now, so that the loop may remove them."""
+        """Iterate over a copy of the keys, so that the loop may remove them."""
         return iter([node.key for index in sorted(self._bins) for node in self._bins[index]])
 
     def put(self, key: Key) -> None:
-        """HashMap.put, HashSet.add: a new key comes last in its bin."""
+        """Add a key as HashMap.put and HashSet.add do: a new key comes last in its bin."""
         if key in self._nodes:
             return
         node, index = self._new(key)
         nodes = self._bins.setdefault(index, [])
         if index in self._trees:
-            self._grow(index, node)
+            self._insert_into_tree(index, node)
         else:
             nodes.append(node)
             if len(nodes) > _TREEIFY_THRESHOLD:
@@ -195,7 +199,10 @@ class HashTable(Generic[Key]):
             self._resize()
 
     def compute_if_absent(self, key: Key) -> None:
-        """HashMap.computeIfAbsent: a new key comes first in its bin, and the table grows before it, one key later than by put."""
+        """Add a key as HashMap.computeIfAbsent does: a new key comes first in its bin.
+
+        The table grows before the insertion, one key later than with put.
+        """
         if len(self._nodes) > self.capacity * 3 // 4:
             self._resize()
         if key in self._nodes:
@@ -203,15 +210,16 @@ class HashTable(Generic[Key]):
         node, index = self._new(key)
         nodes = self._bins.setdefault(index, [])
         if index in self._trees:
-            self._grow(index, node)
+            self._insert_into_tree(index, node)
         else:
             nodes.insert(0, node)
             if len(nodes) >= _TREEIFY_THRESHOLD:
                 self._treeify_bin(index)
 
     def discard(self, key: Key) -> None:
-        """HashMap.remove: the table never shrinks. (Removal from a tree, which may bring another key to its
-        front, is not modelled.)
+        """Remove a key as HashMap.remove does. The table never shrinks.
+
+        Removal from a tree, which may move another key to the front of its bin, is not modelled.
         """
         node = self._nodes.pop(key, None)
         if node is None:
@@ -256,15 +264,15 @@ class HashTable(Generic[Key]):
             node.red = node is not root
         for node in nodes[1:]:
             self._attach(root, node)
-            root = _rebalanced(root, node)
+            root = _rebalance(root, node)
         self._root_to_front(index, root)
 
-    def _grow(self, index: int, node: _Node[Key]) -> None:
-        """TreeNode.putTreeVal: in the order of iteration the key comes after its parent in the tree, and the root comes first."""
+    def _insert_into_tree(self, index: int, node: _Node[Key]) -> None:
+        """Insert a key as TreeNode.putTreeVal does: iteration yields it after its parent in the tree, and the root first."""
         parent = self._attach(self._trees[index], node)
         self._bins[index].insert(self._bins[index].index(parent) + 1, node)
         node.red = True
-        self._root_to_front(index, _rebalanced(self._trees[index], node))
+        self._root_to_front(index, _rebalance(self._trees[index], node))
 
     def _attach(self, root: _Node[Key], node: _Node[Key]) -> _Node[Key]:
         parent, below = root, root
@@ -293,8 +301,8 @@ class HashTable(Generic[Key]):
         nodes.insert(0, root)
 
 
-def _rebalanced(root: _Node[Key], node: _Node[Key]) -> _Node[Key]:
-    """The root after the red-black tree took in the red node (TreeNode.balanceInsertion)."""
+def _rebalance(root: _Node[Key], node: _Node[Key]) -> _Node[Key]:
+    """Rebalance the red-black tree after the insertion of a red node, and return its root (TreeNode.balanceInsertion)."""
     while (parent := node.parent) is not None and parent.red and (grandparent := parent.parent) is not None:
         uncle = grandparent.right if parent is grandparent.left else grandparent.left
         if uncle is not None and uncle.red:
@@ -304,33 +312,33 @@ def _rebalanced(root: _Node[Key], node: _Node[Key]) -> _Node[Key]:
             continue
         inner = parent.right if parent is grandparent.left else parent.left
         if node is inner:
-            root = _rotated(root, parent, leftwards=parent is grandparent.left)
+            root = _rotate(root, parent, leftwards=parent is grandparent.left)
             node, parent = parent, node
         parent.red = False
         grandparent.red = True
-        root = _rotated(root, grandparent, leftwards=parent is grandparent.right)
+        root = _rotate(root, grandparent, leftwards=parent is grandparent.right)
     root.red = False
     return root
 
 
-def _rotated(root: _Node[Key], node: _Node[Key], *, leftwards: bool) -> _Node[Key]:
-    """The root after the node sank to the left (or right) and its other child took its place."""
-    risen = node.right if leftwards else node.left
-    if risen is None:
+def _rotate(root: _Node[Key], node: _Node[Key], *, leftwards: bool) -> _Node[Key]:
+    """Rotate the node to the left or right, so that its other child takes its place, and return the root of the tree."""
+    child = node.right if leftwards else node.left
+    if child is None:
         return root
-    moved = risen.left if leftwards else risen.right
+    moved = child.left if leftwards else child.right
     if leftwards:
-        node.right, risen.left = moved, node
+        node.right, child.left = moved, node
     else:
-        node.left, risen.right = moved, node
+        node.left, child.right = moved, node
     if moved is not None:
         moved.parent = node
-    risen.parent = node.parent
+    child.parent = node.parent
     if node.parent is None:
-        root = risen
+        root = child
     elif node.parent.left is node:
-        node.parent.left = risen
+        node.parent.left = child
     else:
-        node.parent.right = risen
-    node.parent = risen
+        node.parent.right = child
+    node.parent = child
     return root

@@ -1,6 +1,6 @@
-"""The draws of java.util.Random: the same seed gives the same numbers as in Kafka's JVM.
+"""Random numbers of java.util.Random (OpenJDK 8 to 21): the same seed gives the same numbers as in Kafka's JVM.
 
-A linear congruential generator of 48 bits; `nextInt(bound)` draws again where a plain remainder would favour small numbers.
+It is a linear congruential generator of 48 bits. `nextInt(bound)` draws again where a plain remainder would favour small numbers.
 
     >>> random = JavaRandom(42)
     >>> [random.next_int(10) for _ in range(5)]
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class JavaRandom:
-    """A source of numbers that is started by a seed, as `new java.util.Random(seed)` is."""
+    """A random source with a seed, as `new java.util.Random(seed)`."""
 
     __slots__ = ("_state",)
 
@@ -32,7 +32,7 @@ class JavaRandom:
         return drawn - (1 << bits) if drawn >> (bits - 1) else drawn
 
     def next_int(self, bound: int | None = None) -> int:
-        """A number of [0, bound); without a bound, any signed 32-bit number."""
+        """Draw a number in [0, bound), or any signed 32-bit number without a bound."""
         if bound is None:
             return self._next(32)
         if bound <= 0:
@@ -49,7 +49,7 @@ class JavaRandom:
         return self._state >> 17
 
     def shuffle(self, items: MutableSequence[T]) -> None:
-        """Put the items in the order of `Collections.shuffle(items, random)`."""
+        """Shuffle the items in place as `Collections.shuffle(items, random)`."""
         for size in range(len(items), 1, -1):
             other = self.next_int(size)
             items[size - 1], items[other] = items[other], items[size - 1]

@@ -1,0 +1,1 @@
+"""A partition's log: segments and their files, and replication between leader and followers."""

@@ -1,8 +1,8 @@
-"""The files of a partition's folder, as they lie on disk: record batches, indexes, checkpoints (Kafka 0.11 to 4.3, record batch version
-2).
+"""Formats of the files of a partition: FileRecords, OffsetIndex, TimeIndex and CheckpointFile (Kafka 0.11 to 4.3, record batches v2).
 
-A `.log` is record batches end to end, a `.index` pairs of 4-byte numbers, a `.timeindex` pairs of an 8-byte and a 4-byte one; those of
-the active segment are allocated ahead and end in zeros. Checkpoints are text: a version, a count, and that many lines.
+A `.log` file is a sequence of record batches. A `.index` file contains pairs of 4-byte numbers, a `.timeindex` file pairs of an 8-byte
+and a 4-byte number. Index files of the active segment are preallocated and end in zeros. Checkpoints are text: a version, a count, and
+that number of lines.
 
     >>> read_offset_index(bytes.fromhex("00000003 0000015c 00000000 00000000"))
     (IndexEntry(relative_offset=3, position=348),)
@@ -20,21 +20,21 @@ from kafka_model.log.replication import EpochEntry
 from kafka_model.log.segments import OFFSET_INDEX_ENTRY_BYTES, TIME_INDEX_ENTRY_BYTES, IndexEntry, TimeIndexEntry
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_LOG_OVERHEAD = 12  # base offset and length, which the length does not count
+_LOG_OVERHEAD = 12  # base offset and length; the length field does not include them
 _COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class UnknownMagic(ValueError):
-    """A batch is not of version 2: it was written before Kafka 0.11, or the bytes are no log."""
+    """A batch does not have version 2: it was written before Kafka 0.11, or the bytes are not a log."""
 
 
 class MalformedCheckpoint(ValueError):
-    """A checkpoint file does not say what its version and count promise."""
+    """The content of a checkpoint file does not match its version and count."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """The header of a record batch, and where it lies in its file."""
+    """The header of a record batch and its position in the file."""
 
     position: int
     size_bytes: int
@@ -52,27 +52,27 @@ class RecordBatch:
 
     @property
     def compression(self) -> str:
-        """How the records are compressed."""
+        """The compression of the records."""
         return _COMPRESSIONS[self.attributes & 7]
 
     @property
     def log_append_time(self) -> bool:
-        """The timestamp is the broker's, not the producer's."""
+        """Whether the timestamp is the broker's, not the producer's."""
         return bool(self.attributes & 8)
 
     @property
     def transactional(self) -> bool:
-        """It is part of a transaction."""
+        """Whether the batch is part of a transaction."""
         return bool(self.attributes & 16)
 
     @property
     def control(self) -> bool:
-        """It is a marker, not data."""
+        """Whether the batch is a control record, such as a transaction marker, and not data."""
         return bool(self.attributes & 32)
 
 
 def read_batches(log: bytes) -> Iterator[RecordBatch]:
-    """The batches of a `.log`, up to the end or to the first that is not whole: a crash may leave such a one."""
+    """Parse the batches of a `.log` file, up to its end or to the first incomplete batch, which a crash may leave."""
     position = 0
     while position + _LOG_OVERHEAD <= len(log):
         length = int.from_bytes(log[position + 8 : position + 12], "big", signed=True)
@@ -87,17 +87,17 @@ def read_batches(log: bytes) -> Iterator[RecordBatch]:
 
 
 def read_offset_index(index: bytes) -> tuple[IndexEntry, ...]:
-    """The entries of a `.index`, without the zeros that an active segment's ends in."""
+    """Parse the entries of a `.index` file, without the zeros at the end of an active segment's."""
     entries = []
     for relative_offset, position in struct.iter_unpack(">ii", index[: len(index) - len(index) % OFFSET_INDEX_ENTRY_BYTES]):
-        if position == 0:  # no entry points at the first batch
+        if position == 0:  # no entry points to the first batch
             break
         entries.append(IndexEntry(relative_offset, position))
     return tuple(entries)
 
 
 def read_time_index(index: bytes) -> tuple[TimeIndexEntry, ...]:
-    """The entries of a `.timeindex`, without the zeros that an active segment's ends in."""
+    """Parse the entries of a `.timeindex` file, without the zeros at the end of an active segment's."""
     entries: list[TimeIndexEntry] = []
     for timestamp_ms, relative_offset in struct.iter_unpack(">qi", index[: len(index) - len(index) % TIME_INDEX_ENTRY_BYTES]):
         if timestamp_ms == relative_offset == 0 or (entries and timestamp_ms <= entries[-1].timestamp_ms):
@@ -107,8 +107,9 @@ def read_time_index(index: bytes) -> tuple[TimeIndexEntry, ...]:
 
 
 def read_offset_checkpoint(text: str) -> dict[tuple[str, int], int]:
-    """An offset of each partition: `replication-offset-checkpoint` (high watermarks), `recovery-point-...`, `log-start-...`,
-    `cleaner-...`.
+    """Parse a checkpoint with one offset per partition.
+
+    Such files are `replication-offset-checkpoint` (high watermarks), `recovery-point-...`, `log-start-...` and `cleaner-...`.
     """
     offsets: dict[tuple[str, int], int] = {}
     for topic, partition, offset in _lines(text, fields=3):
@@ -117,7 +118,7 @@ def read_offset_checkpoint(text: str) -> dict[tuple[str, int], int]:
 
 
 def read_epoch_checkpoint(text: str) -> tuple[EpochEntry, ...]:
-    """Where each leader's records begin: `leader-epoch-checkpoint`."""
+    """Parse a `leader-epoch-checkpoint`: the start offset of each leader epoch."""
     return tuple(EpochEntry(_number(epoch), _number(offset)) for epoch, offset in _lines(text, fields=2))
 
 
@@ -128,7 +129,7 @@ def _lines(text: str, *, fields: int) -> list[list[str]]:
     count, *lines = rest or [""]
     split = [line.split() for line in lines]
     if _number(count) != len(lines) or any(len(line) != fields for line in split):
-        raise MalformedCheckpoint(f"{count} lines of {fields} words are promised, {len(lines)} lines follow")
+        raise MalformedCheckpoint(f"the count is {count} lines of {fields} words, but {len(lines)} lines follow")
     return split
 
 
@@ -136,4 +137,4 @@ def _number(word: str) -> int:
     try:
         return int(word)
     except ValueError:
-        raise MalformedCheckpoint(f"{word!r} is no number") from None
+        raise MalformedCheckpoint(f"{word!r} is not a number") from None
