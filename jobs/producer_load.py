@@ -20,7 +20,7 @@ from jobs.sampled_keys import HOT_KEYS, KEYED, SAID
 from jobs.session import by_cluster, in_order, kept
 from jobs.tables import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.variation import variation
-from kafka_model.partitioner.key_attribution import Found, attribute
+from kafka_model.partitioner.key_attribution import KeyLocation, attribute
 
 READS = (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE)
 READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
@@ -140,7 +140,7 @@ def _numbered(topic: DataFrame, partition: DataFrame, previous_topic: DataFrame)
 
 def _said(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
     """What is said of runs of keys."""
-    # kafka_model.partitioner.other_clients's consistent_random
+    # consistent_random of kafka_model.partitioner.other_clients
     other = F.expr("if(length(key) > 0, cast(crc32(key) % told_partitions AS int), NULL)").alias("librdkafka_partition")
     return (
         key_sample.join(F.broadcast(topics.select(*_TOPIC, "number", "told_partitions")), on=_TOPIC, how="inner")
@@ -174,7 +174,7 @@ def _attributed(group: tuple[pa.Scalar, ...], found: pa.Table) -> pa.Table:
     *topic, partitions = (value.as_py() for value in group)
     told = attribute(
         [
-            Found(row["key"], partition, records)
+            KeyLocation(row["key"], partition, records)
             for row in found.select(["key", "observed_partitions", "observed_records"]).to_pylist()
             for partition, records in zip(row["observed_partitions"], row["observed_records"], strict=True)
         ],

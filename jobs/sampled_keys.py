@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.arrow_array import Ints, numbers, spread
-from kafka_model.partitioner.java_client import murmur2_batch
+from kafka_model.partitioner.key_hash import murmur2_batch
 
 HOT_KEYS = 10
 KEYED = ("explicit_records", "keyed_records", "keyed_bytes", "keys", "keys_elsewhere", "records_elsewhere")

@@ -1,0 +1,1 @@
+"""The partition that a producer chooses for a record, by client and version."""

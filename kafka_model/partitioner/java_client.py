@@ -1,17 +1,17 @@
-"""Which partition a record goes to: the Java producer's partitioners, by version. (Other clients' are in `foreign_partitioner`.)
+"""Partitioners of the Java producer: DefaultPartitioner, StickyPartitionCache, RoundRobinPartitioner and BuiltInPartitioner (2.0 to 4.4).
 
-An explicit partition always wins. A record with a key goes to toPositive(murmur2(key)) modulo *all* partitions, in every version. Without
-one:
+Other clients are in `other_clients`. A partition that the record names always wins. A record with a key goes to
+toPositive(murmur2(key)) modulo *all* partitions, in every version. A record without a key:
 
-* DefaultPartitioner, 2.0 to 2.3: the next number of the topic's counter (which starts anywhere) modulo the *available* partitions, those
-  with a leader.
-* DefaultPartitioner, 2.4 to 3.2 (KIP-480), and UniformStickyPartitioner, which ignores keys: one partition until a batch is full, then
-  another, at random.
-* BuiltInPartitioner, 3.3 and later (KIP-794): one partition until so many bytes are in, then one at random, the emptier queues more
-  often; since 4.4 (KIP-1123) in the producer's rack, if leaders are there.
-* RoundRobinPartitioner, 2.4 and later: as the counter of 2.0, from 0, and for records with a key too.
+* DefaultPartitioner, 2.0 to 2.3: the next value of a counter per topic, which starts at random, modulo the *available* partitions (those
+  with a leader).
+* DefaultPartitioner, 2.4 to 3.2 (KIP-480): one partition until a batch is full, then another one at random. UniformStickyPartitioner does
+  the same and ignores keys.
+* BuiltInPartitioner, 3.3 and later (KIP-794): one partition until a number of bytes is appended, then another one at random, weighted
+  towards short queues. Since 4.4 (KIP-1123) only leaders in the producer's rack, if there are any.
+* RoundRobinPartitioner, 2.4 and later: as the counter of 2.0, but from 0, and also for records with a key.
 
-Chance is an argument: `draw` gives what ThreadLocalRandom.nextInt() would, any signed 32-bit number.
+Random numbers are an argument: `draw` returns what ThreadLocalRandom.nextInt() would, any signed 32-bit number.
 
     >>> partition_for_key(b"user-1", 6)
     2
@@ -28,96 +28,83 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from kafka_model.partitioner.key_hash import murmur2, murmur2_batch, to_positive
-
-__all__ = [
-    "BuiltIn",
-    "LoadStats",
-    "appended",
-    "default_partition",
-    "load_stats",
-    "load_stats_in_rack",
-    "murmur2",
-    "murmur2_batch",
-    "next_built_in",
-    "next_sticky",
-    "null_key_counts",
-    "partition_for_key",
-    "round_robin_partition",
-    "to_positive",
-]
+from kafka_model.partitioner.key_hash import murmur2, to_positive
 
 Draw = Callable[[], int]
 
-_POSITIVE = 1 << 31  # as many numbers have no sign bit
+_COUNTER_VALUES = 1 << 31  # values of a counter without its sign bit
 
 
 def partition_for_key(key: bytes, partitions: int) -> int:
-    """The partition of a key, available or not; the empty key is a key."""
+    """Compute the partition of a key, available or not. The empty key counts as a key."""
     return to_positive(murmur2(key)) % partitions
 
 
 # ---------------------------------------------------------------- DefaultPartitioner, Kafka 2.0.0 to 2.3
 def default_partition(key: bytes | None, counter: int, *, partitions: int, available: Sequence[int]) -> tuple[int, int]:
-    """The partition of a record and the topic's counter after it, which a key leaves alone; `available` in the order of the metadata."""
+    """Compute the partition of a record, and the topic's counter after it. A record with a key does not change the counter.
+
+    `available` is in the order of the metadata.
+    """
     if key is not None:
         return partition_for_key(key, partitions), counter
     return round_robin_partition(counter, partitions=partitions, available=available)
 
 
 def round_robin_partition(counter: int, *, partitions: int, available: Sequence[int]) -> tuple[int, int]:
-    """RoundRobinPartitioner (2.4 and later): the partition whose turn it is, and the topic's counter after it; it starts at 0."""
-    return _at(counter, partitions, available), _signed(counter + 1)
+    """Compute the next partition of RoundRobinPartitioner (2.4 and later), and the topic's counter after it, which starts at 0."""
+    return _partition_at(counter, partitions, available), _signed(counter + 1)
 
 
 def null_key_counts(records: int, *, counter: int, partitions: int, available: Sequence[int]) -> dict[int, int]:
-    """How many of so many records without a key go to each partition in turn, from a counter on: what as many steps would give."""
+    """Count the records without a key per partition: the closed form of that number of calls of `default_partition`."""
     ring = list(available) or list(range(partitions))
-    laps, rest = divmod(records, _POSITIVE)  # the counter loses its sign, so that it comes round after 2^31 records
+    laps, rest = divmod(records, _COUNTER_VALUES)  # the sign bit is dropped, so the counter repeats after 2^31 records
     start = to_positive(counter)
     end = start + rest
     counts = []
     for turn in range(len(ring)):
-        count = _turns(min(end, _POSITIVE), turn, len(ring)) - _turns(start, turn, len(ring))
-        count += _turns(max(0, end - _POSITIVE), turn, len(ring)) + laps * _turns(_POSITIVE, turn, len(ring))
+        count = _count_below(min(end, _COUNTER_VALUES), turn, len(ring)) - _count_below(start, turn, len(ring))
+        count += _count_below(max(0, end - _COUNTER_VALUES), turn, len(ring)) + laps * _count_below(_COUNTER_VALUES, turn, len(ring))
         counts.append(count)
     return dict(zip(ring, counts, strict=True))
 
 
-def _turns(below: int, turn: int, ring: int) -> int:
-    """How many numbers from 0 up to, and not including, `below` give `turn` modulo the ring."""
-    return (below - turn + ring - 1) // ring
+def _count_below(limit: int, remainder: int, divisor: int) -> int:
+    """Count the numbers in [0, limit) that have this remainder."""
+    return (limit - remainder + divisor - 1) // divisor
 
 
 def _signed(number: int) -> int:
-    return (number + _POSITIVE & 0xFFFFFFFF) - _POSITIVE
+    return (number + _COUNTER_VALUES & 0xFFFFFFFF) - _COUNTER_VALUES
 
 
-def _at(number: int, partitions: int, available: Sequence[int]) -> int:
-    """The available partition that a number points at; if none is available, any."""
+def _partition_at(number: int, partitions: int, available: Sequence[int]) -> int:
+    """Select the available partition at this number modulo their count, or any partition if none is available."""
     turn = to_positive(number)
     return available[turn % len(available)] if available else turn % partitions
 
 
 # ---------------------------------------------------------------- StickyPartitionCache, Kafka 2.4 to 3.9
 def next_sticky(sticky: int | None, previous: int | None, *, partitions: int, available: Sequence[int], draw: Draw) -> int:
-    """The topic's sticky partition once there is none yet, or a batch for `previous` was full: another one than before, if others are
-    available.
+    """Choose a topic's next sticky partition: at the first record, or when a batch for `previous` is full.
+
+    It differs from the current one if other partitions are available.
     """
     if sticky is not None and sticky != previous:
-        return sticky  # another thread has moved on already
+        return sticky  # another thread has already switched
     if len(available) == 1:
         return available[0]
-    drawn = _at(draw(), partitions, available)
+    drawn = _partition_at(draw(), partitions, available)
     while available and drawn == sticky:
-        drawn = _at(draw(), partitions, available)
+        drawn = _partition_at(draw(), partitions, available)
     return drawn
 
 
 # ---------------------------------------------------------------- BuiltInPartitioner, Kafka 3.3 to 4.4
 @dataclass(frozen=True, slots=True)
 class LoadStats:
-    """The partitions that may be drawn, and the running sum of their weights: the emptier a queue, the heavier."""
+    """Candidate partitions with the running sum of their weights. A shorter queue has a larger weight."""
 
     cumulative: tuple[int, ...]
     partitions: tuple[int, ...]
@@ -125,8 +112,9 @@ class LoadStats:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A topic's partitioner: the sticky partition and the bytes that it got; what is known of the queues, of all racks and of the
-    producer's.
+    """The state of a topic's BuiltInPartitioner.
+
+    It holds the sticky partition, the bytes appended to it, and the weights of all partitions and of those led in the producer's rack.
     """
 
     sticky_batch_size: int
@@ -137,8 +125,9 @@ class BuiltIn:
 
 
 def load_stats(queue_sizes: Sequence[int], partitions: Sequence[int], length: int | None = None) -> LoadStats | None:
-    """The weights of the first `length` partitions, those that answer in time; None: uniform, since there is nothing to choose or all
-    queues are equal.
+    """Compute the weights of the first `length` partitions, those whose brokers are ready (partitioner.availability.timeout.ms).
+
+    None means uniform: no partition is ready, there is only one, or all queues are equally long.
     """
     length = len(queue_sizes) if length is None else length
     if length < 1 or len(queue_sizes) < 2:
@@ -146,17 +135,22 @@ def load_stats(queue_sizes: Sequence[int], partitions: Sequence[int], length: in
     ready = queue_sizes[:length]
     if length == len(queue_sizes) and len(set(ready)) == 1:
         return None
-    return _weighed(ready, partitions[:length])
+    return _weights(ready, partitions[:length])
 
 
 def load_stats_in_rack(
     queue_sizes: Sequence[int], partitions: Sequence[int], leader_racks: Sequence[str | None], rack: str, length: int | None = None
 ) -> LoadStats | None:
-    """The weights of those led in the producer's rack (partitioner.rack.aware, 4.4); None: none is, or load_stats has nothing to choose."""
+    """Compute the weights of the partitions led in the producer's rack (partitioner.rack.aware, 4.4).
+
+    None means that no leader is in the rack, or that `load_stats` is uniform.
+    """
     if load_stats(queue_sizes, partitions, length) is None:
         return None
-    inside = [at for at in range(len(queue_sizes) if length is None else length) if leader_racks[at] == rack]
-    return _weighed([queue_sizes[at] for at in inside], [partitions[at] for at in inside]) if inside else None
+    in_rack = [position for position in range(len(queue_sizes) if length is None else length) if leader_racks[position] == rack]
+    if not in_rack:
+        return None
+    return _weights([queue_sizes[position] for position in in_rack], [partitions[position] for position in in_rack])
 
 
 def next_built_in(
@@ -169,24 +163,27 @@ def next_built_in(
     load: LoadStats | None = None,
     load_in_rack: LoadStats | None = None,
 ) -> int:
-    """The partition to stick to next; with a rack (4.4, partitioner.rack.aware), one led there, if there is one."""
+    """Choose the next sticky partition: with a rack (4.4, partitioner.rack.aware), one led there if there is any."""
     weights = load_in_rack or load
     if weights is not None:
         point = to_positive(draw()) % weights.cumulative[-1]
         return weights.partitions[bisect_right(weights.cumulative, point)]
-    near = [partition for partition in available if leader_racks and leader_racks.get(partition) == rack] if rack is not None else []
-    return _at(draw(), partitions, near or available)
+    in_rack = [partition for partition in available if leader_racks and leader_racks.get(partition) == rack] if rack is not None else []
+    return _partition_at(draw(), partitions, in_rack or available)
 
 
-def appended(topic: BuiltIn, appended_bytes: int, *, enable_switch: bool, next_partition: Callable[[], int]) -> BuiltIn:
-    """The partitioner after an append: it moves on once the batch size is reached, if it may, or twice the size, even if it may not."""
+def append(topic: BuiltIn, appended_bytes: int, *, enable_switch: bool, next_partition: Callable[[], int]) -> BuiltIn:
+    """Update the partitioner after an append.
+
+    It switches at the batch size if `enable_switch` allows it, and at twice the batch size in any case.
+    """
     produced = topic.produced_bytes + appended_bytes
     if (produced >= topic.sticky_batch_size and enable_switch) or produced >= 2 * topic.sticky_batch_size:
         return replace(topic, partition=next_partition(), produced_bytes=0)
     return replace(topic, produced_bytes=produced)
 
 
-def _weighed(queue_sizes: Sequence[int], partitions: Sequence[int]) -> LoadStats:
+def _weights(queue_sizes: Sequence[int], partitions: Sequence[int]) -> LoadStats:
     longest = max(queue_sizes) + 1
     weights = [longest - size for size in queue_sizes]
     return LoadStats(tuple(accumulate(weights)), tuple(partitions))

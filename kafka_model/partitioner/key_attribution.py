@@ -1,16 +1,17 @@
-"""Which client's partitioner explains where a topic's keys lie: Java's murmur2, librdkafka's CRC-32, Sarama's FNV-1a.
+"""Infer which client's partitioner placed a topic's keys: Java's murmur2, librdkafka's CRC-32 or Sarama's FNV-1a.
 
-The partitioner that most records fit is the answer, unless as many keys could well fit by chance: of n keys over p partitions, m fit a
-partitioner that did not place them with a chance of at most exp(-n * KL(m/n || 1/p)) (Chernoff). What does not fit is asked once more:
-a second client may have put it there.
+The answer is the partitioner that matches most records, unless as many keys could match by chance: of n keys on p partitions, m match
+an unrelated partitioner with probability at most exp(-n * KL(m/n || 1/p)) (Chernoff bound). Keys that do not match are compared a second
+time, because a second client may write to the topic.
 
     >>> keys = [b"user-%d" % number for number in range(100)]
-    >>> found = [Found(key, PARTITIONERS["murmur2" if number < 90 else "crc32"](key, 6), 10) for number, key in enumerate(keys)]
-    >>> told = attribute(found, 6)
-    >>> told.partitioner, told.explained_records, told.second_partitioner, told.second_records, told.split_keys
+    >>> locations = [KeyLocation(key, PARTITIONERS["murmur2" if nth < 90 else "crc32"](key, 6), 10) for nth, key in enumerate(keys)]
+    >>> result = attribute(locations, 6)
+    >>> result.partitioner, result.explained_records, result.second_partitioner, result.second_records, result.split_keys
     ('murmur2', 920, 'crc32', 80, 0)
 
-Two of the ten keys that CRC-32 placed are where murmur2 would have them. Empty keys tell nothing, for librdkafka leaves them to chance.
+Two of the ten keys that CRC-32 placed are also where murmur2 would place them. Empty keys are ignored, because librdkafka places them at
+random.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from typing import NamedTuple
 from kafka_model.partitioner.key_hash import murmur2, to_positive
 from kafka_model.partitioner.other_clients import sarama_partition
 
-_BY_CHANCE = 0.001  # what is less likely is no chance
+_MAX_CHANCE = 0.001  # a less likely match is not a coincidence
 
 
-class Found(NamedTuple):
-    """Records of a key that were found in a partition."""
+class KeyLocation(NamedTuple):
+    """A key, a partition that contains it, and the number of its records there."""
 
     key: bytes
     partition: int
@@ -37,7 +38,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What a topic's keys tell of who placed them; partitioner None: none that is known, or too few keys to tell."""
+    """The partitioners that explain a topic's keys. `partitioner` is None if no known one matches or the keys are too few."""
 
     keys: int
     records: int
@@ -45,7 +46,7 @@ class Attribution:
     explained_records: int
     second_partitioner: str | None
     second_records: int
-    split_keys: int  # found in more than one partition
+    split_keys: int  # keys in more than one partition
     split_records: int
 
 
@@ -58,7 +59,7 @@ def _sarama(name: str) -> Callable[[bytes, int], int]:
     return partition
 
 
-# Of equals the first stands: the Java client's, librdkafka's default, then Sarama's, of which `hash` is librdkafka's fnv1a as well.
+# On a tie the first one wins: the Java client, librdkafka's default, then Sarama. Sarama's `hash` is also librdkafka's fnv1a.
 PARTITIONERS: Mapping[str, Callable[[bytes, int], int]] = {
     "murmur2": lambda key, partitions: to_positive(murmur2(key)) % partitions,
     "crc32": _sarama("consistent_crc_hash"),
@@ -68,42 +69,42 @@ PARTITIONERS: Mapping[str, Callable[[bytes, int], int]] = {
 }
 
 
-def attribute(found: Sequence[Found], partitions: int) -> Attribution:
-    """Who placed the keys of a topic with so many partitions."""
-    told = [one for one in found if one.key]
-    places: dict[bytes, set[int]] = defaultdict(set)
-    for one in told:
-        places[one.key].add(one.partition)
-    split = {key for key, where in places.items() if len(where) > 1}
-    partitioner, explained, rest = _best(told, partitions)
-    second, by_second, _ = _best(rest, partitions) if partitioner else (None, 0, rest)
+def attribute(locations: Sequence[KeyLocation], partitions: int) -> Attribution:
+    """Infer the partitioners that placed the keys of a topic with this number of partitions."""
+    nonempty = [location for location in locations if location.key]
+    partitions_of_key: dict[bytes, set[int]] = defaultdict(set)
+    for location in nonempty:
+        partitions_of_key[location.key].add(location.partition)
+    split = {key for key, found_in in partitions_of_key.items() if len(found_in) > 1}
+    partitioner, explained, unexplained = _best_match(nonempty, partitions)
+    second, second_records, _ = _best_match(unexplained, partitions) if partitioner else (None, 0, unexplained)
     return Attribution(
-        len(places),
-        sum(one.records for one in told),
+        len(partitions_of_key),
+        sum(location.records for location in nonempty),
         partitioner,
         explained,
         second,
-        by_second,
+        second_records,
         len(split),
-        sum(one.records for one in told if one.key in split),
+        sum(location.records for location in nonempty if location.key in split),
     )
 
 
-def _best(found: Sequence[Found], partitions: int) -> tuple[str | None, int, list[Found]]:
-    """The partitioner that most records fit, how many do, and what does not fit; None if that may be chance."""
-    best: tuple[str | None, int, list[Found]] = (None, 0, list(found))
-    for name, place in PARTITIONERS.items():
-        fitting = [place(one.key, partitions) == one.partition for one in found]
-        records = sum(one.records for one, fits in zip(found, fitting, strict=True) if fits)
-        if records > best[1] and _chance(sum(fitting), len(found), 1 / partitions) < _BY_CHANCE:
-            best = name, records, [one for one, fits in zip(found, fitting, strict=True) if not fits]
+def _best_match(locations: Sequence[KeyLocation], partitions: int) -> tuple[str | None, int, list[KeyLocation]]:
+    """Find the partitioner that matches most records, their number, and the keys that do not match. None if it may be chance."""
+    best: tuple[str | None, int, list[KeyLocation]] = (None, 0, list(locations))
+    for name, partition_of in PARTITIONERS.items():
+        matches = [partition_of(location.key, partitions) == location.partition for location in locations]
+        records = sum(location.records for location, match in zip(locations, matches, strict=True) if match)
+        if records > best[1] and _max_probability(sum(matches), len(locations), 1 / partitions) < _MAX_CHANCE:
+            best = name, records, [location for location, match in zip(locations, matches, strict=True) if not match]
     return best
 
 
-def _chance(fitting: int, of: int, each: float) -> float:
-    """At most how likely it is that so many fit, each with its chance."""
-    share = fitting / of
-    if share <= each:
+def _max_probability(matches: int, keys: int, probability: float) -> float:
+    """Compute an upper bound of the probability of this many matches, if each key matches with the given probability."""
+    share = matches / keys
+    if share <= probability:
         return 1.0
-    divergence = share * log(share / each) + ((1 - share) * log((1 - share) / (1 - each)) if share < 1 else 0.0)
-    return exp(-of * divergence)
+    divergence = share * log(share / probability) + ((1 - share) * log((1 - share) / (1 - probability)) if share < 1 else 0.0)
+    return exp(-keys * divergence)

@@ -1,12 +1,12 @@
-"""The hashes of a record's key: murmur2 of the Java client (Utils.murmur2, all versions), and FNV-1a of others.
+"""Hashes of record keys: murmur2 of the Java client (Utils.murmur2, all versions) and FNV-1a of librdkafka and Sarama.
 
     >>> murmur2(b"user-1")
     1404122828
     >>> to_positive(-2)
     2147483646
 
-Batches hash keys where Arrow keeps them. numpy does it at some 85 ns a key from the first key on; numba's loop takes 20 ns, but 1.7 s to
-load (measured on 2 shared cores), so that it serves only where a single batch makes up for that, or it is loaded already.
+`murmur2_batch` hashes keys in Arrow's buffers. numpy takes 85 ns per key. numba's loop takes 20 ns per key but 1.7 s to load (measured on
+2 shared cores), so it is used only for a batch large enough to repay that, or once it is loaded.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy.typing as npt
 _INT = 0xFFFFFFFF
 _M = 0x5BD1E995
 _SEED = 0x9747B28C
-_BLOCK = 16_384  # keys that numpy takes at once: what it computes on stays in the processor's cache
-_LARGE = 8_000_000  # keys in one batch that make up for loading numba
+_BLOCK = 16_384  # keys per numpy call, so that intermediate arrays stay in the processor's cache
+_LARGE = 8_000_000  # keys in one batch that repay loading numba
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ Hashes = npt.NDArray[np.int32]
 
 
 def murmur2(key: bytes) -> int:
-    """The hash of a key's bytes, as Utils.murmur2 gives it: a signed 32-bit number."""
+    """Compute Utils.murmur2 of a key: a signed 32-bit number."""
     whole = len(key) & ~3
     h = _SEED ^ len(key)
     for start in range(0, whole, 4):
@@ -44,7 +44,7 @@ def murmur2(key: bytes) -> int:
 
 
 def fnv1a(key: bytes) -> int:
-    """FNV-1a of 32 bits: a signed number, as Sarama and librdkafka take it."""
+    """Compute the 32-bit FNV-1a hash of a key as a signed number, as Sarama and librdkafka use it."""
     h = 0x811C9DC5
     for byte in key:
         h = (h ^ byte) * 0x01000193 & _INT
@@ -52,12 +52,12 @@ def fnv1a(key: bytes) -> int:
 
 
 def to_positive(number: int) -> int:
-    """The number without its sign bit, which is not its absolute value."""
+    """Drop the sign bit (Utils.toPositive). The result is not the absolute value."""
     return number & 0x7FFFFFFF
 
 
 def murmur2_batch(data: Bytes, offsets: Offsets) -> Hashes:
-    """murmur2 of many keys, key i being data[offsets[i]:offsets[i + 1]], as Arrow lays out a binary column."""
+    """Compute murmur2 of many keys in the layout of an Arrow binary column: key i is data[offsets[i]:offsets[i + 1]]."""
     if len(offsets) > _LARGE or _loop_loaded.cache_info().currsize:
         return _loop_loaded()(data, offsets)
     hashes = np.empty(max(0, len(offsets) - 1), dtype=np.int32)
@@ -68,16 +68,16 @@ def murmur2_batch(data: Bytes, offsets: Offsets) -> Hashes:
 
 
 def _murmur2_block(data: Bytes, offsets: npt.NDArray[np.int64]) -> Hashes:
-    """All keys a word at a time: with the longest keys first, those that have a word left are a prefix."""
+    """Hash all keys one word at a time. The longest keys come first, so that those with words left are a prefix."""
     m = np.uint32(_M)
     lengths = np.diff(offsets)
     words = lengths >> 2
-    few = words.max(initial=0) < 1 << 15  # numpy sorts 16 bits in a tenth of the time
-    order = np.argsort(np.negative(words, dtype=np.int16 if few else np.int64, casting="unsafe"), kind="stable")
+    fits_int16 = words.max(initial=0) < 1 << 15  # numpy sorts 16-bit numbers ten times as fast
+    order = np.argsort(np.negative(words, dtype=np.int16 if fits_int16 else np.int64, casting="unsafe"), kind="stable")
     starts, lengths, words = offsets[:-1][order], lengths[order], words[order]
-    longer = len(words) - np.cumsum(np.bincount(words))  # keys of more than so many words
-    padded = np.append(data, np.zeros(4, dtype=np.uint8))  # the word at a last byte must not reach past the end
-    word_at = np.ndarray((len(data) + 1,), dtype="<u4", buffer=padded, strides=(1,))  # the little-endian word that starts at each byte
+    longer = len(words) - np.cumsum(np.bincount(words))  # longer[n]: number of keys with more than n words
+    padded = np.append(data, np.zeros(4, dtype=np.uint8))  # keeps a word that starts at the last byte inside the buffer
+    word_at = np.ndarray((len(data) + 1,), dtype="<u4", buffer=padded, strides=(1,))  # the little-endian word at each byte
     h = np.uint32(_SEED) ^ lengths.astype(np.uint32)
     for word in range(int(words[0])):
         left = longer[word]
@@ -99,7 +99,7 @@ def _murmur2_block(data: Bytes, offsets: npt.NDArray[np.int64]) -> Hashes:
 
 @cache
 def _loop_loaded() -> Callable[[Bytes, Offsets], Hashes]:
-    import numba  # not at the top: it takes 0.8 s to import
+    import numba  # imported late because it takes 0.8 s
 
     compiled: Callable[[Bytes, Offsets], Hashes] = numba.njit(cache=True, nogil=True)(_murmur2_loop)
     return compiled
@@ -108,12 +108,8 @@ def _loop_loaded() -> Callable[[Bytes, Offsets], Hashes]:
 def _murmur2_loop(data: Bytes, offsets: Offsets) -> Hashes:
     hashes = np.empty(len(offsets) - 1, dtype=np.int32)
     m = np.uint32(_M)
-    one, two, three, four = (
-        np.uint64(1),
-        np.uint64(2),
-        np.uint64(3),
-        np.uint64(4),
-    )  # unsigned: numba asks of a signed index if it is negative
+    # Unsigned, because numba checks whether a signed index is negative.
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
         h = np.uint32(_SEED) ^ np.uint32(end - at)

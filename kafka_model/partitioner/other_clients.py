@@ -1,13 +1,13 @@
-"""Which partition a record goes to by the clients that are not Java: librdkafka (C, and with it Python, Go, .NET ...) and Sarama (Go).
+"""Partitioners of clients in other languages: librdkafka 1.x to 2.x (C, also Python, Go and .NET) and Sarama 1.x (Go).
 
-Where a key decides, the answer is exact; where chance does, it is None. The clients disagree about most keys unless they are told to
-agree:
+The answer is exact where the key decides, and None where the client chooses at random. With their default settings the clients disagree
+about most keys:
 
     >>> [librdkafka_partition(name, b"user-2", 6) for name in ("consistent", "murmur2", "fnv1a")], sarama_partition("hash", b"user-2", 6)
     ([4, 2, 3], 3)
 
-librdkafka's default, `consistent_random`, takes CRC-32 and leaves null and empty keys to chance. Of its others only `murmur2_random` does
-all that the Java client does: null to chance, the empty key hashed. Without `_random`, null is hashed as the empty key is. Sarama's
+librdkafka's default, `consistent_random`, hashes with CRC-32 and places null and empty keys at random. Only its `murmur2_random` behaves
+as the Java client: null at random, the empty key by its hash. Partitioners without `_random` hash null like the empty key. Sarama's
 default is `hash`.
 """
 
@@ -23,11 +23,11 @@ Sarama = Literal["random", "hash", "reference_hash", "unsigned_hash", "consisten
 
 
 def librdkafka_partition(partitioner: Librdkafka, key: bytes | None, partitions: int) -> int | None:
-    """The partition by librdkafka's `partitioner` property (1.x to 2.x); None: at random."""
-    chance = (
+    """Compute the partition by librdkafka's `partitioner` property (1.x to 2.x). None means a random one."""
+    at_random = (
         partitioner == "random" or (partitioner.endswith("_random") and key is None) or (partitioner == "consistent_random" and not key)
     )
-    if chance:
+    if at_random:
         return None
     if partitioner.startswith("murmur2"):
         return to_positive(murmur2(key or b"")) % partitions
@@ -37,13 +37,13 @@ def librdkafka_partition(partitioner: Librdkafka, key: bytes | None, partitions:
 
 
 def sarama_partition(partitioner: Sarama, key: bytes | None, partitions: int) -> int | None:
-    """The partition by Sarama's NewHashPartitioner and its kin (1.x); None: at random, as every null key."""
+    """Compute the partition by Sarama's NewHashPartitioner and its variants (1.x). None means a random one, as for every null key."""
     if partitioner == "random" or key is None:
         return None
     if partitioner == "consistent_crc_hash":
         return crc32(key) % partitions
     if partitioner == "unsigned_hash":  # NewCustomPartitioner(WithHashUnsigned())
         return (fnv1a(key) & 0xFFFFFFFF) % partitions
-    if partitioner == "reference_hash":  # the sign bit goes before the remainder, as in the Java client
+    if partitioner == "reference_hash":  # drops the sign bit before the remainder, as the Java client does
         return to_positive(fnv1a(key)) % partitions
     return abs(fnv1a(key)) % partitions

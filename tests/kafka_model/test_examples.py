@@ -1,4 +1,4 @@
-"""The worked examples in the docstrings are true."""
+"""The worked examples in the docstrings of kafka_model."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(kafka_model.__p
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_examples_of_the_docstrings_hold(module: str) -> None:
+def test_examples_in_docstrings_are_correct(module: str) -> None:
     assert doctest.testmod(importlib.import_module(module)).failed == 0

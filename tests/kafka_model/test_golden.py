@@ -1,4 +1,4 @@
-"""What the model says is what Kafka's own classes said, case by case (recorded by `python -m tests.oracle record`)."""
+"""The model's answers equal the recorded answers of Kafka's own classes (recorded by `python -m tests.oracle record`)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tests.oracle.algorithm import GOLDEN, NAMES, golden, load, mismatch
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_model_says_what_kafka_said(name: str) -> None:
+def test_model_answers_equal_kafkas(name: str) -> None:
     algorithm = load(name)
     recorded = list(golden(name))
-    broken = [(case, differs) for case in recorded if (differs := mismatch(algorithm, case))]
-    assert broken[:2] == []
+    mismatches = [(case, differs) for case in recorded if (differs := mismatch(algorithm, case))]
+    assert mismatches[:2] == []
     assert len(recorded) >= algorithm.recorded >= 500
 
 

@@ -1,28 +1,30 @@
-"""The oracle: Kafka's own published classes, asked the same questions as kafka_model.
+"""The oracle compares kafka_model with Kafka's own published classes.
 
-    python -m tests.oracle record [ALGORITHM ...]        re-records tests/golden/<algorithm>.jsonl.gz from the jars
-    python -m tests.oracle run --cases N [ALGORITHM ...]  asks N fresh random cases, in all, of the jars and of the model
+    python -m tests.oracle record [ALGORITHM ...]         record tests/golden/<algorithm>.jsonl.gz again from the jars
+    python -m tests.oracle run --cases N [ALGORITHM ...]  compare the jars and the model on N new random cases in total
+    python -m tests.oracle run --kafka VERSION            the same for a version without recordings, with the programs that compile there
 
-    python -m tests.oracle run --kafka VERSION           the same of a version that need not be recorded, by the programs that compile there
+`run` prints the number of cases and mismatches for each algorithm and exits with 1 on a mismatch. Both commands fetch Kafka's jars from
+Maven Central and compile our Java programs on first use. The ordinary tests (tests/kafka_model/test_golden.py) read only the golden
+files.
 
-`run` prints cases and mismatches for each algorithm, and exits with 1 on a mismatch. Both fetch Kafka's jars from Maven Central and
-compile our Java programs when first needed. The ordinary tests (tests/kafka_model/test_golden.py) read the golden files alone.
+An algorithm consists of one file in each of two folders. It is found by its file name.
 
-An algorithm is one file in each of two folders, and nothing else: it is found by its file's name.
-
-1. `java/<Program>.java`: a main that calls `oracle.Lines.serve(question -> answer)`. The question is the case, a Jackson JsonNode; the
-   answer is anything that Jackson writes (lists, maps, numbers, strings, null). What it throws is the answer too. The file's `package`
-   line may be one of Kafka's own, to reach what is private to that package. Where a name was another one in older versions, a line
-   `// before 4.2: name -> older name` says so. A program may serve several algorithms (let the case say
-   which) and several versions. A line `// with Other.java` compiles another source of the folder along with it.
+1. `java/<Program>.java`: a main method that calls `oracle.Lines.serve(question -> answer)`. The question is the case, as a Jackson
+   JsonNode. The answer is anything that Jackson writes (lists, maps, numbers, strings, null). An exception is also an answer.
+   * The `package` line may name one of Kafka's packages, to reach members that are private to it.
+   * A line `// before 4.2: name -> older name` replaces a name in older versions.
+   * A line `// with Other.java` compiles another source of the folder, too.
+   * A program may serve several algorithms (the case contains which one) and several versions.
 2. `algorithms/<algorithm>.py`:
-   * `PROGRAMS: dict[str, str]`: for each Kafka version (a key of `java.KAFKA`) the program that asks it;
-   * `RECORDED: int`: how many cases the golden file keeps (500 or more; 5,000 for hashes);
-   * `case(rng: random.Random) -> dict`: one random case in JSON's terms, the edges included; all chance comes from `rng`;
-   * `answer(case: dict, kafka: str) -> Any`: what kafka_model says for that version, in JSON's terms; a ValueError is an answer too, told
-     by its class's name, which is Kafka's without `Exception`, or what `ERRORS: dict[str, str]` (optional) maps Kafka's simple class name
-     to;
-   * `same(model: Any, kafka: Any, case: dict) -> bool` (optional): equality where only a part is determined;
-   * `KAFKAS: tuple[str, str]` (optional): the first and the last release that the model is of; `run --kafka` asks no other;
-   * `ask(program: str, version: str, cases: list[dict]) -> list[dict]` (optional): how to ask what is not Java.
+   * `PROGRAMS: dict[str, str]`: the program to run for each Kafka version (a key of `java.KAFKA`);
+   * `RECORDED: int`: the number of cases in the golden file (500 or more; 5,000 for hashes);
+   * `case(rng: random.Random) -> dict`: one random case as JSON values, edge cases included; all randomness comes from `rng`;
+   * `answer(case: dict, kafka: str) -> Any`: the answer of kafka_model for that version, as JSON values. A ValueError is also an answer:
+     its class name is Kafka's without `Exception`, or the value of `ERRORS: dict[str, str]` (optional) for Kafka's simple class name;
+   * `same(model: Any, kafka: Any, case: dict) -> bool` (optional): the comparison, where only a part of the answer is determined;
+   * `KAFKAS: tuple[str, str]` (optional): the first and the last release that the model reproduces; `run --kafka` refuses others;
+   * `ask(program: str, version: str, cases: list[dict]) -> list[dict]` (optional): how to run a program that is not Java.
+
+A line of a golden file is `{"case": ..., "kafka": [versions], "result": {"answer": value} or {"error": class name}}`.
 """

@@ -1,4 +1,4 @@
-"""The two commands of the oracle; see the package's docstring."""
+"""The commands of the oracle, explained in the docstring of the package."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from tests.oracle.algorithm import NAMES, Algorithm, asked, at_version, load, mismatch, record
 from tests.oracle.java import DoesNotCompile
 
-SHOWN = 3  # mismatches told in full for each algorithm
+SHOWN = 3  # mismatches printed in full for each algorithm
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description="Kafka's own classes beside kafka_model.")
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description="Compare kafka_model with Kafka's own classes.")
     commands = parser.add_subparsers(dest="command", required=True)
-    recording = commands.add_parser("record", help="re-record the golden files")
-    running = commands.add_parser("run", help="ask fresh random cases of Kafka and of the model")
-    running.add_argument("--cases", type=int, default=1_000, help="in all, shared evenly by the algorithms (default 1000)")
+    recording = commands.add_parser("record", help="record the golden files again")
+    running = commands.add_parser("run", help="compare Kafka and the model on new random cases")
+    running.add_argument("--cases", type=int, default=1_000, help="total number of cases, divided evenly by algorithm (default 1000)")
     recording.add_argument("--seed", default="golden")
-    running.add_argument("--seed", default=secrets.token_hex(4), help="chosen at random if not given")
-    running.add_argument("--kafka", metavar="VERSION", action="append", help="ask this version, recorded or not (as often as you like)")
+    running.add_argument("--seed", default=secrets.token_hex(4), help="random if not given")
+    running.add_argument("--kafka", metavar="VERSION", action="append", help="run this version, recorded or not; may be repeated")
     for command in (recording, running):
-        command.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help=f"all, or of: {', '.join(NAMES)}")
+        command.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help=f"default: all of {', '.join(NAMES)}")
     given = parser.parse_args()
     unknown = set(given.algorithms) - set(NAMES)
     if unknown:
@@ -41,14 +41,14 @@ def main() -> int:
 
 
 def _versions(algorithm: Algorithm, versions: list[str]) -> Iterator[Algorithm]:
-    """The algorithm as it is recorded, or asked of each of these versions."""
+    """Yield the algorithm with its recorded versions, or once for each version given."""
     if not versions:
         yield algorithm
     for kafka in versions:
         try:
             yield at_version(algorithm, kafka)
         except DoesNotCompile as refused:
-            print(f"{algorithm.name:32} {kafka:22} not asked: {refused}", flush=True)
+            print(f"{algorithm.name:32} {kafka:22} skipped: {refused}", flush=True)
 
 
 def _run(algorithms: list[Algorithm], *, cases: int, seed: str) -> int:
@@ -62,19 +62,19 @@ def _run(algorithms: list[Algorithm], *, cases: int, seed: str) -> int:
         try:
             cases_asked = list(asked(algorithm, seed=seed, cases=share))
         except DoesNotCompile as refused:
-            print(f"{name:32} {' '.join(algorithm.programs):22} not asked: {refused}", flush=True)
+            print(f"{name:32} {' '.join(algorithm.programs):22} skipped: {refused}", flush=True)
             continue
         for recorded in cases_asked:
             differs = mismatch(algorithm, recorded)
             if differs:
                 broken += 1
                 if broken <= SHOWN:
-                    kafka, said = differs
+                    kafka, result = differs
                     print(f"  {name}: {json.dumps(recorded.case)}")
-                    print(f"    Kafka {kafka}: {json.dumps(recorded.said)}\n    model: {json.dumps(said)}")
+                    print(f"    Kafka {kafka}: {json.dumps(recorded.result)}\n    model: {json.dumps(result)}")
         print(f"{name:32} {' '.join(algorithm.programs):22} {share:>8,} {broken:>10,} {time.monotonic() - began:>8.1f}", flush=True)
         total, wrong = total + share, wrong + broken
-    print(f"{'in all':32} {'':22} {total:>8,} {wrong:>10,}")
+    print(f"{'total':32} {'':22} {total:>8,} {wrong:>10,}")
     return 1 if wrong else 0
 
 

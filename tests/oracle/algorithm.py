@@ -1,4 +1,4 @@
-"""An algorithm under the oracle: its cases, what Kafka says, what the model says, and the golden file between them."""
+"""One algorithm of the oracle: its random cases, Kafka's answers, the model's answers, and the golden file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tests.oracle import java
 FOLDER = Path(__file__).with_name("algorithms")
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
-BATCH = 5_000  # cases a JVM is asked at once
+BATCH = 5_000  # cases per run of a JVM
 
 Case = dict[str, Any]
-Said = dict[str, Any]  # {"answer": value} or {"error": name}
+Result = dict[str, Any]  # {"answer": value} or {"error": name}
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """What a file of algorithms/ declares; its fields are explained in the package's docstring."""
+    """The declarations of a file of algorithms/. The docstring of the package explains the fields."""
 
     name: str
     programs: dict[str, str]
@@ -34,21 +34,21 @@ class Algorithm:
     answer: Callable[[Case, str], Any]
     errors: dict[str, str]
     same: Callable[[Any, Any, Case], bool]
-    ask: Callable[[str, str, list[Case]], list[Said]]
+    ask: Callable[[str, str, list[Case]], list[Result]]
     kafkas: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A case and what the named Kafka versions say to it."""
+    """A case and its result in the named Kafka versions."""
 
     case: Case
     kafka: tuple[str, ...]
-    said: Said
+    result: Result
 
 
 def load(name: str) -> Algorithm:
-    """The algorithm of algorithms/<name>.py."""
+    """Import algorithms/<name>.py."""
     module = importlib.import_module(f"tests.oracle.algorithms.{name}")
     same = getattr(module, "same", lambda model, kafka, case: model == kafka)
     ask = getattr(module, "ask", java.ask)
@@ -57,66 +57,69 @@ def load(name: str) -> Algorithm:
 
 
 def at_version(algorithm: Algorithm, kafka: str) -> Algorithm:
-    """The algorithm asked of that version alone, by the program of the nearest version that compiles there; DoesNotCompile if none does."""
+    """Restrict the algorithm to one version, with the program of the nearest version that compiles there.
+
+    Raise DoesNotCompile if there is none.
+    """
     if algorithm.ask is not java.ask:
-        raise java.DoesNotCompile("it is not Kafka's own")
+        raise java.DoesNotCompile("it is not a class of Kafka")
     first, last = map(release, algorithm.kafkas)
     if not first <= release(kafka) < (*last, 99):
-        raise java.DoesNotCompile(f"the model is of {' to '.join(algorithm.kafkas).replace(' to 9.9', ' and later')}")
-    by_nearness = sorted(algorithm.programs, key=lambda version: abs(_place(version) - _place(kafka)))
-    told = ""
+        raise java.DoesNotCompile(f"the model reproduces {' to '.join(algorithm.kafkas).replace(' to 9.9', ' and later')}")
+    by_nearness = sorted(algorithm.programs, key=lambda version: abs(_ordinal(version) - _ordinal(kafka)))
+    error = ""
     for program in dict.fromkeys(algorithm.programs[version] for version in by_nearness):
         try:
             algorithm.ask(program, kafka, [])
         except java.DoesNotCompile as refused:
-            told = told or next((line for line in str(refused).splitlines() if ": error: " in line), str(refused))
+            error = error or next((line for line in str(refused).splitlines() if ": error: " in line), str(refused))
             continue
         return replace(algorithm, programs={kafka: program})
-    raise java.DoesNotCompile(told.rpartition("/")[2])
+    raise java.DoesNotCompile(error.rpartition("/")[2])
 
 
-def _place(kafka: str) -> int:
+def _ordinal(kafka: str) -> int:
     major, minor, *_ = release(kafka)
     return 100 * major + minor
 
 
 def asked(algorithm: Algorithm, *, seed: str, cases: int) -> Iterator[Recorded]:
-    """Fresh cases with Kafka's answers: each case is asked of every version, and versions that agree share a line."""
+    """Yield new cases with Kafka's results. Versions with the same result share a line."""
     for start in range(0, cases, BATCH):
         batch = [
             _plain(algorithm.case(random.Random(f"{seed}/{algorithm.name}/{number}"))) for number in range(start, min(start + BATCH, cases))
         ]
-        said = {kafka: algorithm.ask(program, kafka, batch) for kafka, program in algorithm.programs.items()}
+        results_by_version = {kafka: algorithm.ask(program, kafka, batch) for kafka, program in algorithm.programs.items()}
         for number, case in enumerate(batch):
-            by_answer: dict[str, list[str]] = {}
-            for kafka, answers in said.items():
-                told = {key: value for key, value in answers[number].items() if key != "message"}
-                if "error" in told:
-                    told["error"] = algorithm.errors.get(told["error"], told["error"].removesuffix("Exception"))
-                by_answer.setdefault(json.dumps(told, sort_keys=True), []).append(kafka)
-            for told_text, versions in by_answer.items():
-                yield Recorded(case, tuple(versions), json.loads(told_text))
+            by_result: dict[str, list[str]] = {}
+            for kafka, results in results_by_version.items():
+                result = {key: value for key, value in results[number].items() if key != "message"}
+                if "error" in result:
+                    result["error"] = algorithm.errors.get(result["error"], result["error"].removesuffix("Exception"))
+                by_result.setdefault(json.dumps(result, sort_keys=True), []).append(kafka)
+            for result_text, versions in by_result.items():
+                yield Recorded(case, tuple(versions), json.loads(result_text))
 
 
-def mismatch(algorithm: Algorithm, recorded: Recorded) -> tuple[str, Said] | None:
-    """The first version whose answer the model does not give, with what the model says; None if it gives them all."""
+def mismatch(algorithm: Algorithm, recorded: Recorded) -> tuple[str, Result] | None:
+    """Find the first version with another result than the model's, and return it with the model's result; None if all agree."""
     for kafka in recorded.kafka:
-        said: Said
+        result: Result
         try:
-            said = {"answer": _plain(algorithm.answer(recorded.case, kafka))}
+            result = {"answer": _plain(algorithm.answer(recorded.case, kafka))}
         except ValueError as refused:
-            said = {"error": type(refused).__name__}
-        if "answer" in said and "answer" in recorded.said:
-            agreed = algorithm.same(said["answer"], recorded.said["answer"], recorded.case)
+            result = {"error": type(refused).__name__}
+        if "answer" in result and "answer" in recorded.result:
+            agreed = algorithm.same(result["answer"], recorded.result["answer"], recorded.case)
         else:
-            agreed = said == recorded.said
+            agreed = result == recorded.result
         if not agreed:
-            return kafka, said
+            return kafka, result
     return None
 
 
 def record(algorithm: Algorithm, *, seed: str) -> Path:
-    """Write the golden file anew: its first line says how, the same seed gives the same bytes."""
+    """Write the golden file again. Its first line contains the command; the same seed gives the same bytes."""
     path = GOLDEN / f"{algorithm.name}.jsonl.gz"
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=9, mtime=0) as out:
@@ -126,20 +129,20 @@ def record(algorithm: Algorithm, *, seed: str) -> Path:
 
 
 def golden(name: str) -> Iterator[Recorded]:
-    """The recorded cases of an algorithm."""
+    """Read the recorded cases of an algorithm."""
     with gzip.open(GOLDEN / f"{name}.jsonl.gz", "rt") as lines:
         next(lines)
         for line in lines:
             recorded = json.loads(line)
-            yield Recorded(recorded["case"], tuple(recorded["kafka"]), recorded["said"])
+            yield Recorded(recorded["case"], tuple(recorded["kafka"]), recorded["result"])
 
 
 def _lines(algorithm: Algorithm, seed: str) -> Iterator[dict[str, Any]]:
     yield {"recorded_by": f"python -m tests.oracle record {algorithm.name} --seed {seed}", "programs": algorithm.programs}
     for recorded in asked(algorithm, seed=seed, cases=algorithm.recorded):
-        yield {"case": recorded.case, "kafka": recorded.kafka, "said": recorded.said}
+        yield {"case": recorded.case, "kafka": recorded.kafka, "result": recorded.result}
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON would give it back: tuples are lists, the keys of maps are strings."""
+    """Convert a value as JSON does: tuples become lists, keys of maps become strings."""
     return json.loads(json.dumps(value))

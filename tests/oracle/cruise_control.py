@@ -1,4 +1,4 @@
-"""Cruise Control's analyzer, which no package registry has: compiled from a checkout, with what it needs from Maven Central."""
+"""Cruise Control's analyzer, compiled from a checkout with its dependencies from Maven Central (no package registry has it)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from jobs import jars
 from tests.oracle import java
 
 VERSION = "cruise-control dadba67"  # of 2026-08-17
-UNTOLD = -1  # ProvisionRecommendation's default
+NO_COUNT = -1  # default of ProvisionRecommendation
 ONLY_THROWS = (
     "RackAwareGoal", "RackAwareDistributionGoal", "MinTopicLeadersPerBrokerGoal", "ReplicaCapacityGoal",
     "DiskCapacityGoal", "NetworkInboundCapacityGoal", "NetworkOutboundCapacityGoal", "CpuCapacityGoal",
 )  # fmt: skip
-# As its build.gradle has them, less what only its server needs at run time.
+# The dependencies in its build.gradle, without those that only its server needs at run time.
 _NEEDS = (
     "org.apache.kafka:kafka_2.13:4.0.0", "org.apache.commons:commons-math3:3.6.1", "org.eclipse.jetty:jetty-servlet:9.4.56.v20240826",
     "io.vertx:vertx-web-openapi:4.5.8", "io.vertx:vertx-web:4.5.8", "io.vertx:vertx-core:4.5.8", "io.dropwizard.metrics:metrics-jmx:4.2.9",
@@ -32,14 +32,14 @@ _NEEDS = (
 
 
 def ask(program: str, version: str, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The analyzer's answers, as java.ask tells those of Kafka."""
+    """Run the program on the analyzer, with results as from `java.ask`."""
     return java.ask(program, version, cases, classpath=_classpath())
 
 
 def checkout() -> Path | None:
-    """Where its source is; None: not told."""
-    told = os.environ.get("CRUISE_CONTROL_SOURCE")
-    return Path(told) if told else None
+    """Read the path of the checkout from CRUISE_CONTROL_SOURCE; None if it is not set."""
+    path = os.environ.get("CRUISE_CONTROL_SOURCE")
+    return Path(path) if path else None
 
 
 @cache
@@ -50,13 +50,13 @@ def _classpath() -> str:
 
 
 def _compiled(libraries: str) -> Path:
-    """The folder of its classes."""
+    """Compile the analyzer if needed, and return the folder of its classes."""
     source = checkout()
     if source is None:
-        raise java.DoesNotCompile("CRUISE_CONTROL_SOURCE does not say where a checkout of linkedin/cruise-control is")
+        raise java.DoesNotCompile("CRUISE_CONTROL_SOURCE is not set: set it to the path of a checkout of linkedin/cruise-control")
     files = sorted(source.glob("cruise-control*/src/main/java/**/*.java"))
     if not files:
-        raise java.DoesNotCompile(f"{source} is no checkout of linkedin/cruise-control")
+        raise java.DoesNotCompile(f"{source} is not a checkout of linkedin/cruise-control: set CRUISE_CONTROL_SOURCE to one")
     key = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
     classes = jars.CACHE / "oracle" / f"cruise-control-{key}"
     if not classes.exists():

@@ -1,4 +1,4 @@
-"""Random consumer groups with all their edges, for the algorithms that assign partitions to members."""
+"""Random consumer groups, edge cases included, for the algorithms that assign partitions to members."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 from kafka_model.assignor.group import Assignment, Member
 
-# Names with one String.hashCode (Aa and BB), beyond the BMP, and between: what an order by hash, or by Python's characters, may get wrong.
+# Names with equal String.hashCode (Aa and BB), and characters at and beyond the end of the BMP: difficult for an order by hash or by
+# code point.
 _SYLLABLES = ("Aa", "BB", "C#")
 _LETTERS = ("a", "Z", "é", "中", "\ue000", "\uffee", "\U0001f600", "\U00010000", "-", ".")
 RACKS = ("a", "b", "c", "d")
 
 
 def names(rng: random.Random, count: int) -> list[str]:
-    """That many distinct names, all of one random kind."""
+    """Draw this number of distinct names, all of one random kind."""
     kind = rng.randrange(6)
     made: dict[str, None] = {}
     while len(made) < count:
@@ -34,18 +35,21 @@ def names(rng: random.Random, count: int) -> list[str]:
     return shuffled
 
 
-def few(rng: random.Random, *, usual: int, rarely: int) -> int:
-    """A small number, now and then a bigger one."""
+def small_number(rng: random.Random, *, usual: int, rarely: int) -> int:
+    """Draw a number up to `usual`, in 6 % of the draws one up to `rarely`."""
     return rng.randint(0, rarely) if rng.random() < 0.06 else rng.randint(0, usual)
 
 
 def group(rng: random.Random, *, claims: bool) -> dict[str, Any]:
-    """Topics with the racks of their replicas, and members: subscriptions, racks, instance ids, and with `claims` what they owned and
-    when.
+    """Draw topics with the racks of their replicas, and members with subscriptions, racks and instance ids.
+
+    With `claims`, members also have partitions that they owned and a generation.
     """
-    known = names(rng, max(1, few(rng, usual=5, rarely=30)))
-    topics = {name: [[None]] * max(1, few(rng, usual=9, rarely=40)) for name in known[: rng.randint(min(1, len(known)), len(known))]}
-    members = [_member(member_id) for member_id in names(rng, 0 if rng.random() < 0.02 else 1 + few(rng, usual=6, rarely=34))]
+    known = names(rng, max(1, small_number(rng, usual=5, rarely=30)))
+    topics = {
+        name: [[None]] * max(1, small_number(rng, usual=9, rarely=40)) for name in known[: rng.randint(min(1, len(known)), len(known))]
+    }
+    members = [_member(member_id) for member_id in names(rng, 0 if rng.random() < 0.02 else 1 + small_number(rng, usual=6, rarely=34))]
     _subscribe(rng, known, members)
     if rng.random() < 0.35:
         _make_static(rng, members)
@@ -98,7 +102,7 @@ def _put_on_racks(rng: random.Random, topics: dict[str, Any], members: list[dict
 
 
 def _own(rng: random.Random, known: list[str], topics: dict[str, Any], members: list[dict[str, Any]]) -> None:
-    """An assignment from before: topics and members have come and gone since, and some claims clash."""
+    """Draw an earlier assignment: topics and members have changed since, and some claims conflict."""
     held = [(topic, partition) for topic in known for partition in range(len(topics.get(topic, [0] * 3)))]
     rng.shuffle(held)
     holders = rng.sample(members, rng.randint(1, len(members)))
@@ -127,37 +131,40 @@ def _own(rng: random.Random, known: list[str], topics: dict[str, Any], members: 
 
 
 def as_members(case: dict[str, Any], *, static: bool = True, racks: bool = True) -> list[Member]:
-    """The members of a case as the model takes them."""
+    """Convert the members of a case to the model's class."""
     return [
         Member(
-            told["id"],
-            tuple(told["topics"]),
-            told["instance"] if static else None,
-            told.get("rack") if racks else None,
-            tuple((topic, partition) for topic, partition in told.get("owned", ())),
-            told.get("generation"),
+            member["id"],
+            tuple(member["topics"]),
+            member["instance"] if static else None,
+            member.get("rack") if racks else None,
+            tuple((topic, partition) for topic, partition in member.get("owned", ())),
+            member.get("generation"),
         )
-        for told in case["members"]
+        for member in case["members"]
     ]
 
 
 def counts(case: dict[str, Any]) -> dict[str, int]:
-    """The partitions of each topic of a case."""
+    """Count the partitions of each topic of a case."""
     return {topic: len(partitions) for topic, partitions in case["topics"].items()}
 
 
 def racks_of(case: dict[str, Any]) -> dict[str, list[list[str]]]:
-    """The racks of each partition's replicas, those without one left out."""
+    """List the racks of each partition's replicas, without replicas that have none."""
     return {topic: [[rack for rack in replicas if rack is not None] for replicas in of_topic] for topic, of_topic in case["topics"].items()}
 
 
 def in_order(assignment: Assignment, key: Callable[[str], bytes]) -> Assignment:
-    """The same, each member's partitions sorted."""
+    """Sort the partitions of each member by topic, in the order of `key`, and number."""
     return {member: sorted(owned, key=lambda pair: (key(pair[0]), pair[1])) for member, owned in assignment.items()}
 
 
 def contested_group(rng: random.Random) -> dict[str, Any]:
-    """Few members hold nearly everything, others claim the same in older generations, and some claim what does not exist."""
+    """Draw a group in which one or two members own nearly all partitions.
+
+    Others claim the same partitions in older generations, and some claim partitions that do not exist.
+    """
     topics: dict[str, Any] = {f"t{number}": [[None]] * rng.randint(1, 12) for number in range(rng.randint(2, 5))}
     members = [_member(member_id) for member_id in names(rng, rng.randint(2, 7))]
     for member in members:
@@ -180,7 +187,7 @@ def contested_group(rng: random.Random) -> dict[str, Any]:
 
 
 def modern_group(rng: random.Random) -> dict[str, Any]:
-    """A group of the coordinator's: topics by id, members with the current target as what they own; deleted topics linger in both."""
+    """Draw a group of the coordinator's protocol: topics with ids, members that own the current target, deleted topics in both."""
     drawn = group(rng, claims=True)
     named = dict.fromkeys([*drawn["topics"], *(topic for member in drawn["members"] for topic in member["topics"])])
     named |= dict.fromkeys(topic for member in drawn["members"] for topic, _ in member["owned"])
@@ -197,7 +204,7 @@ def modern_group(rng: random.Random) -> dict[str, Any]:
 
 
 def share_group(rng: random.Random) -> dict[str, Any]:
-    """A share group: partitions are held by several members, and some may not be assigned yet."""
+    """Draw a share group: several members own a partition, and some partitions are not assignable yet."""
     drawn = modern_group(rng)
     held = [(topic, number) for topic, partitions in drawn["topics"].items() for number in range(partitions)]
     if rng.random() < 0.6 and held:
@@ -212,7 +219,7 @@ def share_group(rng: random.Random) -> dict[str, Any]:
 
 
 def _hold_by_stride(rng: random.Random, drawn: dict[str, Any]) -> None:
-    """Few members hold everything, with strides that put their partition numbers into one bin of a HashSet."""
+    """Let one or more members own all partitions, at strides that put their numbers into one bin of a HashSet."""
     if not drawn["members"]:
         return
     holders = rng.sample(drawn["members"], rng.randint(1, len(drawn["members"])))

@@ -1,4 +1,4 @@
-"""Our Java programs over Kafka's jars: compiled once per version into the cache, asked in JSON lines."""
+"""Our Java programs on Kafka's jars: compiled once per version into the cache, run with cases as JSON lines."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SOURCES = Path(__file__).with_name("java")
 
 
 class DoesNotCompile(RuntimeError):
-    """A program that names what a version of Kafka has not."""
+    """A program uses a name that this version of Kafka does not have."""
 
 
 def coordinates(kafka: str) -> tuple[str, ...]:
-    """The Maven coordinates of a version: those recorded here, or the whole broker."""
+    """List the Maven coordinates of a version: those in KAFKA, otherwise the whole broker."""
     scala = "2.13" if release(kafka) >= (2, 4) else "2.12"
     return KAFKA.get(kafka, (f"org.apache.kafka:kafka_{scala}:{kafka}",))
 
 
 def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]], *, classpath: str | None = None) -> list[dict[str, Any]]:
-    """Kafka's answers, in order: {"answer": value}, or {"error": simple class name, "message": text} for what it threw.
+    """Run the program on the cases: {"answer": value} each, or {"error": simple class name, "message": text} for an exception.
 
-    Whose jars are not Kafka's own gives its `classpath`.
+    `classpath` replaces Kafka's jars, for programs on other libraries.
     """
     libraries = classpath or _classpath(kafka)
     classes, main = _compiled(program, kafka, libraries)
@@ -49,7 +49,7 @@ def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]], *, classpath:
         done = subprocess.run(command, stdin=questions, capture_output=True, text=True, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(answers) != len(cases):
-        raise RuntimeError(f"{program} on Kafka {kafka} gave {len(answers)} answers to {len(cases)} cases:\n{done.stderr[-4000:]}")
+        raise RuntimeError(f"{program} on Kafka {kafka} returned {len(answers)} answers for {len(cases)} cases:\n{done.stderr[-4000:]}")
     return answers
 
 
@@ -60,7 +60,7 @@ def _classpath(kafka: str) -> str:
 
 @cache
 def _compiled(program: str, kafka: str, classpath: str) -> tuple[Path, str]:
-    """The folder of the compiled classes and the main class's name."""
+    """Compile the program if needed, and return the folder of its classes and the name of its main class."""
     text = (SOURCES / f"{program}.java").read_text()
     sources = [SOURCES / f"{name}.java" for name in ("Lines", *re.findall(r"^// with (\w+)\.java$", text, re.MULTILINE), program)]
     texts = [source.read_text() for source in sources]
@@ -85,7 +85,7 @@ def _compiled(program: str, kafka: str, classpath: str) -> tuple[Path, str]:
 
 
 def _as_of(text: str, kafka: str) -> str:
-    """The source with what it says of older versions done: `// before 4.2: new name -> old name`."""
+    """Apply the lines `// before 4.2: new name -> old name` of a source to an older version."""
     for version, name, older in re.findall(r"^// before ([\d.]+): (.+) ->(?: (.*))?$", text, re.MULTILINE):
         if kafka[0].isdigit() and release(kafka) < release(version):
             text = text.replace(name, older)

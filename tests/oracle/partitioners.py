@@ -1,4 +1,4 @@
-"""What the cases of the partitioners share: topics, steps, and the numbers that ThreadLocalRandom draws from a seed (JDK 17 and 21)."""
+"""Shared parts of the partitioners' cases: topics, steps, and the numbers of ThreadLocalRandom from a seed (JDK 17 and 21)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONG = (1 << 64) - 1
 
 
 def topic(rng: random.Random) -> list[list[Any]]:
-    """1 to 8 partitions in the metadata's order, which may be any: [partition, its leader's rack, available]."""
+    """Draw 1 to 8 partitions in the order of the metadata, often shuffled: [partition, rack of its leader, available]."""
     partitions = list(range(rng.choice([1, 2, 3, *range(1, 9)])))
     if rng.random() < 0.5:
         rng.shuffle(partitions)
@@ -19,7 +19,7 @@ def topic(rng: random.Random) -> list[list[Any]]:
 
 
 def sends(rng: random.Random) -> list[list[Any]]:
-    """Records with and without a key, the empty key too, and full batches between them."""
+    """Draw records with a key, with the empty key and without a key, and full batches between them."""
     steps: list[list[Any]] = []
     for _ in range(rng.randint(1, 30)):
         key = rng.choice([None, None, None, "", rng.randbytes(rng.randrange(12)).hex()])
@@ -28,17 +28,17 @@ def sends(rng: random.Random) -> list[list[Any]]:
 
 
 def case(rng: random.Random, name: str) -> dict[str, Any]:
-    """A case for the partitioner of that class."""
+    """Draw a case for the partitioner of that class."""
     return {"class": f"org.apache.kafka.clients.producer.{name}", "topic": topic(rng), "seed": rng.randrange(2**63), "steps": sends(rng)}
 
 
 def available(case: dict[str, Any]) -> list[int]:
-    """The partitions with a leader, in the metadata's order."""
+    """List the partitions with a leader in the order of the metadata."""
     return [partition for partition, _, led in case["topic"] if led]
 
 
 def draws(seed: int) -> Callable[[], int]:
-    """ThreadLocalRandom.nextInt() of the main thread, whose id is 1, from a seed on."""
+    """Return ThreadLocalRandom.nextInt() of the main thread, whose id is 1, started with a seed."""
     state = seed
 
     def draw() -> int:

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from jobs import ingest
 from jobs.capture import FILE, capture_clusters
 from jobs.capture.connection import from_airflow
-from kafka_model.partitioner.key_attribution import Found, attribute
+from kafka_model.partitioner.key_attribution import KeyLocation, attribute
 from tests.cluster import Cluster, cluster, command
 from tests.cluster.record import DUMPS, KRAFT_DUMPS
 from tests.cluster.security import PASSWORD, STORE_PASSWORD, USER, Security, security
@@ -230,7 +230,7 @@ def test_the_keys_of_the_last_records_tell_which_client_put_them_there(settled: 
     assert {(row["topic"], row["key"]): row["records"] for row in sample} == sent
     assert sum(row["size_bytes"] for row in sample) == 2 * KEYS * 300
     for topic, partitions, partitioner in (("orders", 6, "murmur2"), ("single", 4, "crc32")):
-        found = [Found(row["key"], *row["observed_partitions"], *row["observed_records"]) for row in sample if row["topic"] == topic]
+        found = [KeyLocation(row["key"], *row["observed_partitions"], *row["observed_records"]) for row in sample if row["topic"] == topic]
         answer = attribute(found, partitions)
         assert (answer.partitioner, answer.explained_records, answer.split_keys) == (partitioner, 3 * KEYS, 0)
     last = [line for line in captured(settled.folder / "few", plain, key_records=2) if "keys_of" in line]

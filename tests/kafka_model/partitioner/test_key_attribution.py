@@ -1,30 +1,27 @@
-"""Who placed a topic's keys: held to where real clients put them."""
+"""The partitioner that explains a topic's keys, compared with recorded placements of real clients."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from pathlib import Path
 
 import pytest
 
-from kafka_model.partitioner.key_attribution import Found, attribute
+from kafka_model.partitioner.key_attribution import KeyLocation, attribute
+from tests.oracle.algorithm import golden
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 
-
-def placed(client: str, partitioner: str, partitions: int = 12) -> list[Found]:
-    """Where the client itself put keys, as was recorded; those that it left to chance are not there."""
-    with gzip.open(GOLDEN / f"{client}_partitioner.jsonl.gz", "rt") as file:
-        lines = [json.loads(line) for line in file]
-    cases = [(line["case"], line["said"]["answer"]) for line in lines if "case" in line]
-    asked = {case["key"]: answer for case, answer in cases if (case["partitioner"], case["partitions"]) == (partitioner, partitions)}
-    return [Found(bytes.fromhex(key), answer, 2) for key, answer in asked.items() if key and answer is not None]
+def recorded(client: str, partitioner: str, partitions: int = 12) -> list[KeyLocation]:
+    """Read where the client itself placed keys, without the keys that it placed at random."""
+    cases = [
+        (line.case["key"], line.result["answer"])
+        for line in golden(f"{client}_partitioner")
+        if (line.case["partitioner"], line.case["partitions"]) == (partitioner, partitions)
+    ]
+    return [KeyLocation(bytes.fromhex(key), partition, 2) for key, partition in dict(cases).items() if key and partition is not None]
 
 
 @pytest.mark.parametrize(
-    ("client", "partitioner", "told"),
+    ("client", "partitioner", "expected"),
     [
         ("librdkafka", "consistent_random", "crc32"),
         ("librdkafka", "murmur2_random", "murmur2"),
@@ -35,37 +32,39 @@ def placed(client: str, partitioner: str, partitions: int = 12) -> list[Found]:
         ("sarama", "consistent_crc_hash", "crc32"),
     ],
 )
-def test_real_clients_are_known_by_where_they_put_keys(client: str, partitioner: str, told: str) -> None:
-    found = placed(client, partitioner)
-    assert len(found) > 6
-    answer = attribute(found, 12)
-    assert (answer.partitioner, answer.explained_records, answer.keys) == (told, 2 * len(found), len(found))
-    assert (answer.second_partitioner, answer.split_keys) == (None, 0)
+def test_partitioner_of_a_real_client_is_recognised(client: str, partitioner: str, expected: str) -> None:
+    locations = recorded(client, partitioner)
+    assert len(locations) > 6
+    result = attribute(locations, 12)
+    assert (result.partitioner, result.explained_records, result.keys) == (expected, 2 * len(locations), len(locations))
+    assert (result.second_partitioner, result.split_keys) == (None, 0)
 
 
-def test_two_clients_of_one_topic_are_both_told() -> None:
-    java, other = placed("librdkafka", "murmur2_random"), placed("librdkafka", "consistent_random")
-    answer = attribute([*(one._replace(records=5) for one in java), *other], 12)
-    assert (answer.partitioner, answer.second_partitioner) == ("murmur2", "crc32")
-    assert answer.explained_records + answer.second_records == answer.records
+def test_both_clients_of_one_topic_are_recognised() -> None:
+    java, other = recorded("librdkafka", "murmur2_random"), recorded("librdkafka", "consistent_random")
+    result = attribute([*(location._replace(records=5) for location in java), *other], 12)
+    assert (result.partitioner, result.second_partitioner) == ("murmur2", "crc32")
+    assert result.explained_records + result.second_records == result.records
 
 
 def test_a_key_in_two_partitions_is_split() -> None:
-    java = placed("librdkafka", "murmur2_random")
-    strayed = java[0]._replace(partition=(java[0].partition + 1) % 12, records=1)
-    answer = attribute([*java, strayed], 12)
-    assert (answer.split_keys, answer.split_records, answer.keys) == (1, 3, len(java))
-    assert answer.records - answer.explained_records == 1
+    java = recorded("librdkafka", "murmur2_random")
+    misplaced = java[0]._replace(partition=(java[0].partition + 1) % 12, records=1)
+    result = attribute([*java, misplaced], 12)
+    assert (result.split_keys, result.split_records, result.keys) == (1, 3, len(java))
+    assert result.records - result.explained_records == 1
 
 
-def test_chance_is_no_partitioner() -> None:
-    chance = random.Random(1)
-    anywhere = [[Found(b"%d" % chance.getrandbits(60), chance.randrange(6), 1) for _ in range(200)] for _ in range(60)]
-    assert [attribute(found, 6).partitioner for found in anywhere] == [None] * 60
-    few = placed("librdkafka", "murmur2_random")[:2]
-    assert attribute(few, 12).partitioner is None
+def test_random_placement_matches_no_partitioner() -> None:
+    rng = random.Random(1)
+    topics = [[KeyLocation(b"%d" % rng.getrandbits(60), rng.randrange(6), 1) for _ in range(200)] for _ in range(60)]
+    assert [attribute(locations, 6).partitioner for locations in topics] == [None] * 60
 
 
-def test_nothing_and_the_empty_key_tell_nothing() -> None:
-    answer = attribute([Found(b"", 3, 9)], 6)
-    assert (answer.partitioner, answer.keys, answer.records, answer.explained_records) == (None, 0, 0, 0)
+def test_two_keys_are_too_few_to_recognise_a_partitioner() -> None:
+    assert attribute(recorded("librdkafka", "murmur2_random")[:2], 12).partitioner is None
+
+
+def test_the_empty_key_is_ignored() -> None:
+    result = attribute([KeyLocation(b"", 3, 9)], 6)
+    assert (result.partitioner, result.keys, result.records, result.explained_records) == (None, 0, 0, 0)

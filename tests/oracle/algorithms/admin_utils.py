@@ -1,4 +1,4 @@
-"""AdminUtils.assignReplicasToBrokers: rack-unaware, rack-aware, mixed racks, added partitions, drawn and given starts, faults."""
+"""AdminUtils.assignReplicasToBrokers: rack-unaware, rack-aware, mixed racks, added partitions, drawn and given start indexes, errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RACKS = ["a", "b", "rack-1", "rack-10", "rack-2", "", "\uffee", "\U0001f600", "\
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """1 to 14 brokers with gaps in their ids and in any order, uneven racks, RF from nothing to beyond the brokers."""
+    """Draw 1 to 14 brokers with gaps in their ids, in any order, on uneven racks, and a replication factor from -1 to too many."""
     ids = rng.sample(range(rng.choice([14, 40, 2_000])), rng.choice([1, 2, 3, *range(1, 15)]))
     racks = rng.sample(RACKS, rng.randint(1, 5))
     lacking = rng.choice([0, 0, 0, 1, 1, 0.1])  # the share of brokers without a rack
@@ -34,7 +34,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[tuple[int, ...]]:
-    """The replicas of each partition in turn."""
+    """Place each partition."""
     if "seed" in case:  # AdminUtils draws the start, then the shift
         draws = JavaRandom(case["seed"])
         start, shift = draws.next_int(len(case["brokers"])), draws.next_int(len(case["brokers"]))

@@ -1,4 +1,4 @@
-"""BuiltInPartitioner: sticky by bytes, weighted by queues, in the producer's rack since 4.4."""
+"""BuiltInPartitioner: sticky by bytes, weighted by queue sizes, in the producer's rack since 4.4."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from kafka_model.partitioner.java_client import BuiltIn, appended, load_stats, load_stats_in_rack, next_built_in
+from kafka_model.partitioner.java_client import BuiltIn, append, load_stats, load_stats_in_rack, next_built_in
 from kafka_model.release import release
 from tests.oracle import partitioners
 
@@ -16,7 +16,7 @@ KAFKAS = ("3.3", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Appends of up to three batch sizes, and queues told in between: equal ones, a few ready, one partition, none."""
+    """Draw appends of up to three batch sizes, and queue sizes between them: equal ones, a few ready, one partition, none."""
     topic = partitioners.topic(rng)
     size = rng.choice([1, 100, 16_384])
     steps: list[list[Any]] = []
@@ -32,7 +32,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[int | None]:
-    """The sticky partition after each step."""
+    """List the sticky partition after each step."""
     draw, rack = partitioners.draws(case["seed"]), case["rack"] if release(kafka) >= (4, 4) else None
     topic = BuiltIn(case["sticky_batch_size"])
 
@@ -52,7 +52,7 @@ def answer(case: dict[str, Any], kafka: str) -> list[int | None]:
         if kind == "append":
             if topic.partition is None:
                 topic = replace(topic, partition=next_partition())
-            topic = appended(topic, about[0], enable_switch=about[1], next_partition=next_partition)
+            topic = append(topic, about[0], enable_switch=about[1], next_partition=next_partition)
         else:
             queues, partitions, racks, length = about
             inside = load_stats_in_rack(queues, partitions, racks, rack, length) if rack is not None else None

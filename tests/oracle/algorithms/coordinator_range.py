@@ -1,4 +1,4 @@
-"""The coordinator's own RangeAssignor (KIP-848): what the client's answers without racks."""
+"""The coordinator's own RangeAssignor (KIP-848), which assigns as the client's does without racks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ KAFKAS = ("4.0", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A group of any kind."""
+    """Draw a group of any kind."""
     drawn = modern_group(rng)
     for member in drawn["members"]:
-        del member["owned"]  # range goes by subscriptions alone
+        del member["owned"]  # range depends on subscriptions only
     return {"assignor": "range", **drawn}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
-    """Who gets what; a set, told sorted."""
+    """Compute the assignment, sorted because Kafka's is a set."""
     return in_order(assign(case["topics"], as_members(case)), string_order)

@@ -1,8 +1,8 @@
-"""Cruise Control's goals on an untouched cluster, each alone: verdict, limits to the bit, who is outside them, and the size they ask for.
+"""Cruise Control's goals on an unchanged cluster, each goal alone: verdict, exact limits, violators, and the provision recommendation.
 
-Its analyzer is in no package registry. To ask it, say where a checkout of github.com/linkedin/cruise-control is:
-`CRUISE_CONTROL_SOURCE=folder python -m tests.oracle record cruise_control_goals`. It is compiled into the cache, with what it needs from
-Maven Central.
+No package registry has its analyzer. To run it, set CRUISE_CONTROL_SOURCE to a checkout of github.com/linkedin/cruise-control:
+`CRUISE_CONTROL_SOURCE=folder python -m tests.oracle record cruise_control_goals`. The analyzer is compiled into the cache, with its
+dependencies from Maven Central.
 """
 
 from __future__ import annotations
@@ -14,28 +14,27 @@ from typing import Any
 from kafka_model import goal
 from kafka_model.goal import Broker, Partition, Thresholds
 from tests.oracle import cruise_control
-from tests.oracle.cruise_control import ask as ask  # how the golden file is recorded
+from tests.oracle.cruise_control import ask as ask  # records the golden file
 
 PROGRAMS = {cruise_control.VERSION: "CruiseControlGoals"}
 RECORDED = 600
-UNTOLD = cruise_control.UNTOLD
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """1 to 12 brokers on racks and hosts that some share, some dead; topics even and skewed; loads from none to too much."""
+    """Draw 1 to 12 brokers, some dead, some on shared racks and hosts; even and skewed topics; loads from none to too much."""
     brokers = rng.choice([1, 2, 3, *range(3, 13)])
     ids = rng.sample(range(rng.choice([20, 2_000])), brokers)
     racks, hosts = rng.randint(1, brokers), rng.choice([brokers, brokers, rng.randint(1, brokers)])
     dead = rng.choice([0, 0, 0, 0.3])
-    # A host lies on one rack.
+    # A host is on one rack.
     host_of = {id: rng.randrange(hosts) for id in ids} if hosts < brokers else {id: place for place, id in enumerate(ids)}
     rack_of = {host: rng.randrange(racks) for host in range(brokers)}
     uneven = rng.random() < 0.3
-    told = [
+    rows = [
         [id, f"r{rack_of[host_of[id]]}", f"h{host_of[id]}", place == 0 or rng.random() >= dead, *_capacity(rng, uneven=uneven)]
         for place, id in enumerate(ids)
     ]
-    return {"brokers": told, "partitions": _partitions(rng, ids), "config": _config(rng)}
+    return {"brokers": rows, "partitions": _partitions(rng, ids), "config": _config(rng)}
 
 
 def _capacity(rng: random.Random, *, uneven: bool) -> list[int]:
@@ -84,7 +83,7 @@ def _config(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
-    """The same of the model."""
+    """Compute verdicts, limits, violators and recommendations with the model."""
     brokers = [
         Broker(id, rack, host, alive, {goal.DISK: disk, goal.CPU: cpu, goal.NETWORK_IN: into, goal.NETWORK_OUT: out})
         for id, rack, host, alive, disk, cpu, into, out in case["brokers"]
@@ -95,35 +94,36 @@ def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
     ]
     thresholds = Thresholds(**{name.replace(".", "_"): value for name, value in case["config"].items()})
     verdicts = goal.judge(brokers, partitions, thresholds)
-    told: dict[str, Any] = {name: _told(verdict) for name, verdict in verdicts.items() if name != "PreferredLeaderElectionGoal"}
-    told["PreferredLeaderElectionGoal"] = {"relocates": verdicts["PreferredLeaderElectionGoal"].verdict == goal.VIOLATED}
+    answers: dict[str, Any] = {name: _as_json(verdict) for name, verdict in verdicts.items() if name != "PreferredLeaderElectionGoal"}
+    answers["PreferredLeaderElectionGoal"] = {"relocates": verdicts["PreferredLeaderElectionGoal"].verdict == goal.VIOLATED}
     live = sum(broker.alive for broker in brokers)
     for name in ("TopicReplicaDistributionGoal", "LeaderBytesInDistributionGoal"):
-        told[name]["limits"] = _limits(name, verdicts[name], brokers, partitions, thresholds, live)
-    return told | {"costs": goal.balancedness_costs(thresholds)}
+        answers[name]["limits"] = _limits(name, verdicts[name], brokers, partitions, thresholds, live)
+    return answers | {"costs": goal.balancedness_costs(thresholds)}
 
 
-def _told(verdict: goal.Verdict) -> dict[str, Any]:
-    told: dict[str, Any] = {"verdict": verdict.verdict, "provision": None}
+def _as_json(verdict: goal.Verdict) -> dict[str, Any]:
+    answer: dict[str, Any] = {"verdict": verdict.verdict, "provision": None}
     if verdict.verdict == goal.UNFIXABLE or (verdict.provision.status == goal.OVER and verdict.provision.racks):
         size = verdict.provision
-        told["provision"] = [size.status, *(UNTOLD if number is None else number for number in (size.brokers, size.racks, size.partitions))]
+        counts = (size.brokers, size.racks, size.partitions)
+        answer["provision"] = [size.status, *(cruise_control.NO_COUNT if count is None else count for count in counts)]
     if verdict.verdict in (goal.UNFIXABLE, goal.REFUSED) or verdict.goal in cruise_control.ONLY_THROWS:
-        return told
+        return answer
     sides = [1 if breach.measured > breach.limit else -1 for breach in verdict.breaches]
-    told["violators"] = [[b.broker_id, *([b.topic] if b.topic else []), side] for b, side in zip(verdict.breaches, sides, strict=True)]
-    told["violators"].sort(key=lambda violator: ([violator[1]] if len(violator) == 3 else []) + [violator[0]])
+    answer["violators"] = [[b.broker_id, *([b.topic] if b.topic else []), side] for b, side in zip(verdict.breaches, sides, strict=True)]
+    answer["violators"].sort(key=lambda violator: ([violator[1]] if len(violator) == 3 else []) + [violator[0]])
     if verdict.lower is not None:
-        told["limits"] = ["NaN" if math.isnan(limit) else limit for limit in (verdict.lower, verdict.upper or 0)]
+        answer["limits"] = ["NaN" if math.isnan(limit) else limit for limit in (verdict.lower, verdict.upper or 0)]
     if verdict.goal == "ReplicaDistributionGoal":
-        told["drop"] = verdict.provision.brokers
-    return told
+        answer["drop"] = verdict.provision.brokers
+    return answer
 
 
 def _limits(
     name: str, verdict: goal.Verdict, brokers: list[Broker], partitions: list[Partition], thresholds: Thresholds, live: int
 ) -> dict[str, Any]:
-    """By topic, or by broker."""
+    """Compute the limits by topic or by broker."""
     if name == "TopicReplicaDistributionGoal":
         totals: dict[str, int] = {}
         for partition in partitions:

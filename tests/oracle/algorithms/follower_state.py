@@ -1,4 +1,4 @@
-"""kafka.cluster.Replica: what a leader knows of a follower after each fetch, and whether it counts as caught up."""
+"""kafka.cluster.Replica: a leader's state of a follower after each fetch, and whether the follower is caught up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KAFKAS = ("3.3", "4.0")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Up to 20 fetches of a follower that keeps up, lags or is set back, behind a leader that grows or was truncated."""
+    """Draw up to 20 fetches of a follower that keeps up, lags or restarts earlier, from a leader that grows or was truncated."""
     offset = leader = 0
     now = 1_000
     fetches = []
@@ -30,7 +30,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:
-    """The state after each fetch, and the answers to whether it is caught up."""
+    """List the state after each fetch, and whether the follower is caught up at each time asked."""
     follower = Follower(-1, 0)
     states = []
     for offset, leader, now in case["fetches"]:

@@ -1,6 +1,4 @@
-"""The order of java.util.HashMap: growth, bins that become trees, keys of one hash; of the JVM that the oracle runs on, through Kafka's
-Uuid.
-"""
+"""Iteration order of java.util.HashMap in the oracle's JVM: growth, bins that become trees, equal hashes, Kafka's Uuid keys."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ RECORDED = 500
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Keys put, computed and (where no bin is a tree) removed, from whatever capacity."""
+    """Draw calls of put, computeIfAbsent and (where no bin is a tree) remove, with any initial capacity."""
     kind = rng.choice(("string", "int", "uuid"))
     count = rng.choice((rng.randint(0, 14), rng.randint(0, 60), rng.randint(0, 60)))
     keys: list[Any]
@@ -46,7 +44,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
-    """The table's order; where all was put, what hash_map_order says must be the same."""
+    """List the hashes and the order of the table; if all calls are put, the order is that of `hash_map_order`."""
     hash_of, tie = {"string": (string_hash, string_order), "int": (int, int), "uuid": (uuid_hash, uuid_order)}[case["kind"]]
     initial = 16 if case["initial"] is None else table_size_for(case["initial"])
     table: HashTable[Any] = HashTable(hash_of, initial=initial, tie=tie)

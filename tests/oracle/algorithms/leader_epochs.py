@@ -1,4 +1,4 @@
-"""LeaderEpochFileCache.endOffsetFor, and the leader-epoch-checkpoint file that it writes."""
+"""LeaderEpochFileCache.endOffsetFor and the leader-epoch-checkpoint file that it writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECORDED = 500
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """1 to 6 epochs with gaps, and questions about each, between, before and after them."""
+    """Draw 1 to 6 epochs with gaps, and ask about all epochs before, between and after them."""
     epochs, epoch, offset = [], rng.randint(0, 3), rng.choice([0, 0, 100])
     for _ in range(rng.randint(1, 6)):
         epochs.append([epoch, offset])
@@ -23,7 +23,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:
-    """What is answered about each epoch, the epochs, and the file, which reads back as they are."""
+    """List the end offset of each epoch asked, the epochs read back from the file, and the file."""
     epochs = [EpochEntry(*entry) for entry in case["epochs"]]
     text = "".join(["0\n", f"{len(epochs)}\n", *(f"{entry.epoch} {entry.start_offset}\n" for entry in epochs)])
     read = [[entry.epoch, entry.start_offset] for entry in read_epoch_checkpoint(text)]

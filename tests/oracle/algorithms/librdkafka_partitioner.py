@@ -1,4 +1,4 @@
-"""librdkafka's partitioners: the functions of the library that confluent-kafka bundles, called through ctypes."""
+"""librdkafka's partitioners, called through ctypes in the library that confluent-kafka bundles."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ PRODUCER = 0
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Null, empty and other keys for 1 to 200 partitions."""
+    """Draw a null, empty or other key and 1 to 200 partitions."""
     key = rng.choice([None, "", rng.randbytes(rng.randrange(30)).hex(), rng.randbytes(rng.randrange(30)).hex()])
     return {"partitioner": rng.choice(NAMES), "key": key, "partitions": rng.choice([1, 2, 3, 12, rng.randint(1, 200)])}
 
 
 def answer(case: dict[str, Any], kafka: str) -> int | None:
-    """The partition, null where chance decides."""
+    """Compute the partition, or null if it is random."""
     return librdkafka_partition(case["partitioner"], None if case["key"] is None else bytes.fromhex(case["key"]), case["partitions"])
 
 
 def ask(program: str, version: str, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the library says, with a producer that never connects; uv installs it into the cache."""
+    """Call the library with a producer that never connects. uv installs it into the cache."""
     folder = jars.CACHE / "oracle" / version.replace(" ", "-")
     if not folder.exists():
         subprocess.run(
@@ -38,7 +38,7 @@ def ask(program: str, version: str, cases: list[dict[str, Any]]) -> list[dict[st
     library.rd_kafka_new.restype = library.rd_kafka_topic_new.restype = ctypes.c_void_p
     producer = ctypes.c_void_p(library.rd_kafka_new(PRODUCER, None, ctypes.create_string_buffer(512), 512))
     topic = ctypes.c_void_p(library.rd_kafka_topic_new(producer, b"t", None))
-    said = []
+    results = []
     for case in cases:
         key = None if case["key"] is None else bytes.fromhex(case["key"])
         partitioner = getattr(library, f"{program}_{case['partitioner']}")
@@ -46,6 +46,6 @@ def ask(program: str, version: str, cases: list[dict[str, Any]]) -> list[dict[st
         def partition(partitions: int, partitioner: Any = partitioner, key: bytes | None = key) -> int:
             return int(partitioner(topic, key, ctypes.c_size_t(len(key or b"")), ctypes.c_int32(partitions), None, None))
 
-        chance = len({partition(1 << 30) for _ in range(8)}) > 1  # over so many partitions chance does not hit one each time
-        said.append({"answer": None if chance else partition(case["partitions"])})
-    return said
+        at_random = len({partition(1 << 30) for _ in range(8)}) > 1  # eight random draws of 2^30 partitions are not all equal
+        results.append({"answer": None if at_random else partition(case["partitions"])})
+    return results

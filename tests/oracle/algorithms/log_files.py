@@ -1,4 +1,4 @@
-"""The files of a log, read by FileRecords, OffsetIndex, TimeIndex and OffsetCheckpointFile."""
+"""Files of a log, as read by FileRecords, OffsetIndex, TimeIndex and OffsetCheckpointFile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KAFKAS = ("4.0", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Up to 8 batches of all compressions and kinds, the last one cut short at times; closed indexes; a checkpoint."""
+    """Draw up to 8 batches of all compressions and kinds, sometimes truncated, indexes of a closed segment, and a checkpoint."""
     base = offset = rng.choice([0, 170_410, 2**40])
     log = b""
     for _ in range(rng.randint(0, 8)):
@@ -41,7 +41,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:
-    """The batches, the entries of both indexes, the offsets of the checkpoint."""
+    """List the batches, the entries of both indexes, and the offsets of the checkpoint."""
     batches = [
         [
             batch.position, batch.size_bytes, batch.base_offset, batch.last_offset, batch.partition_leader_epoch, batch.compression,

@@ -1,4 +1,4 @@
-"""UnifiedLog: how segments roll, what their indexes hold, where lookups begin, what retention deletes."""
+"""UnifiedLog: how segments roll, the entries of their indexes, where lookups begin, and what retention deletes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KAFKAS = ("4.1", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Up to 60 batches with timestamps that mostly rise, into small segments with dense indexes; retention by size or by time, or none."""
+    """Draw up to 60 batches with mostly rising timestamps, small segments with dense indexes, and a retention by size or time."""
     now = 1_000_000
     batches = []
     for _ in range(rng.randint(0, 60)):
@@ -42,19 +42,21 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
-    """The segments, where lookups begin, how many segments go."""
-    told = case["config"]
-    config = LogConfig(told["internal.segment.bytes"], told["segment.ms"], told["index.interval.bytes"], told["segment.index.bytes"])
+    """List the segments, where lookups begin, and how many segments are deleted."""
+    configs = case["config"]
+    config = LogConfig(
+        configs["internal.segment.bytes"], configs["segment.ms"], configs["index.interval.bytes"], configs["segment.index.bytes"]
+    )
     log: tuple[Segment, ...] = (Segment(0, 0, created_ms=case["created"]),)
     offset = 0
     for records, value, timestamp, now in case["batches"]:
         log = append(log, Batch(offset, offset + records - 1, _size(records, value), timestamp), config, now_ms=now)
         offset += records
     mark = None if case["high_watermark"] == offset else case["high_watermark"]
-    if told["retention.bytes"] >= 0:
-        deleted = deletable_by_size(log, told["retention.bytes"], high_watermark=mark)
+    if configs["retention.bytes"] >= 0:
+        deleted = deletable_by_size(log, configs["retention.bytes"], high_watermark=mark)
     else:
-        deleted = deletable_by_time(log, told["retention.ms"], case["now"], high_watermark=mark)
+        deleted = deletable_by_time(log, configs["retention.ms"], case["now"], high_watermark=mark)
     by_offset = [lookup(log, at) for at in case["offsets"]]
     by_time = [lookup_time(log, at) for at in case["times"]]
     return {
@@ -74,11 +76,11 @@ def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
 
 
 def _size(records: int, value: int) -> int:
-    """The bytes of a batch of so many records without keys, all of one time."""
-    body = 5 + _varint(value) + value  # attributes, timestamp and offset deltas, no key, no headers: a byte each
+    """Compute the bytes of a batch of records without keys and with equal timestamps."""
+    body = 5 + _varint(value) + value  # 1 byte each: attributes, timestamp delta, offset delta, key length, header count
     return 61 + records * (_varint(body) + body)
 
 
 def _varint(number: int) -> int:
-    """The bytes of a zigzag number."""
+    """Compute the bytes of a number in zigzag encoding."""
     return max(1, -(-(2 * number).bit_length() // 7))

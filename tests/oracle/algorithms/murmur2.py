@@ -1,22 +1,22 @@
-"""Utils.murmur2 and toPositive: the hash of a key's bytes."""
+"""Utils.murmur2 and toPositive of a key."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-from kafka_model.partitioner.java_client import murmur2, to_positive
+from kafka_model.partitioner.key_hash import murmur2, to_positive
 
 PROGRAMS = {"2.0.0": "Murmur2", "3.9.2": "Murmur2", "4.3.1": "Murmur2"}
 RECORDED = 5_000
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A key of 0 to 40 bytes; every length modulo 4 and every byte occurs."""
+    """Draw a key of 0 to 40 bytes."""
     return {"key": rng.randbytes(rng.randrange(41)).hex()}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[int]:
-    """The hash, and it made positive."""
+    """List the hash, and the hash without its sign bit."""
     hashed = murmur2(bytes.fromhex(case["key"]))
     return [hashed, to_positive(hashed)]

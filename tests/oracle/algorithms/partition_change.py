@@ -1,4 +1,4 @@
-"""PartitionChangeBuilder.build and PartitionRegistration.merge, over several changes of one partition, from sane and from odd states."""
+"""PartitionChangeBuilder.build and PartitionRegistration.merge: several changes of one partition, from usual and unusual states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KAFKAS = ("3.8", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A partition of 1 to 5 replicas among 8 brokers and up to 6 changes: brokers leave, come back, are moved; elections of all kinds."""
+    """Draw a partition of 1 to 5 replicas on 8 brokers, and up to 6 changes of ISR, replicas and live brokers, with all elections."""
     brokers = rng.sample(range(0, 40, 3), 8)
     partition = _partition(rng, brokers)
     min_isr = min(rng.choice([1, 1, 2, 2, 3]), len(partition["replicas"]))
@@ -24,9 +24,9 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
-    """The registration after each step, null where nothing is recorded."""
-    told = {name: tuple(value) if isinstance(value, list) else value for name, value in case["partition"].items()}
-    partition = Partition(**told, min_insync_replicas=case["min_isr"], topic_replication_factor=case["min_isr"])
+    """List the registration after each step, null where nothing changes."""
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in case["partition"].items()}
+    partition = Partition(**fields, min_insync_replicas=case["min_isr"], topic_replication_factor=case["min_isr"])
     answers: list[dict[str, Any] | None] = []
     for step in case["steps"]:
         after = change(
@@ -41,9 +41,9 @@ def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
             bump_on_isr_shrink=case["bump"],
             version=kafka,
         )
-        told = asdict(after)
-        del told["min_insync_replicas"], told["topic_replication_factor"]
-        answers.append(None if after is partition else told)
+        registration = asdict(after)
+        del registration["min_insync_replicas"], registration["topic_replication_factor"]
+        answers.append(None if after is partition else registration)
         partition = after
     return answers
 

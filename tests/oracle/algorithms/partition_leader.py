@@ -1,4 +1,4 @@
-"""kafka.cluster.Partition over a real log: LEO, high watermark and ISR as records come, and followers fetch or lag."""
+"""kafka.cluster.Partition on a real log: LEO, high watermark and ISR while records are appended and followers fetch or lag."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KAFKAS = ("3.7", "3.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A leader of up to 5 replicas, elected with a log of its own, and up to 30 events: followers that keep up, lag, stop, come back."""
+    """Draw an elected leader of up to 5 replicas, and up to 30 events: followers keep up, lag, stop and return."""
     replicas = list(range(rng.choice([1, 2, 3, 3, 4, 5])))
     start = rng.choice([0, 0, 5, rng.randint(0, 20)])
     lag = rng.choice([30_000, 30_000, 1_000])
@@ -41,7 +41,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[list[Any]]:
-    """LEO, high watermark and ISR after the election and after each event."""
+    """List LEO, high watermark and ISR after the election and after each event."""
     leader = Leader.elected(
         0,
         case["log_end_offset"],

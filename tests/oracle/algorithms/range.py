@@ -1,4 +1,4 @@
-"""The client's RangeAssignor; 2.0.0 knows neither static members nor racks, and its order of topics within a member is not asked."""
+"""The client's RangeAssignor. 2.0.0 has neither static members nor racks, and its order of topics within a member is not compared."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ RECORDED = 600
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A group of any kind."""
+    """Draw a group of any kind."""
     return {"assignor": "range", **group(rng, claims=False)}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
-    """Who gets what, in Kafka's order."""
-    said = assign(counts(case), as_members(case), racks=racks_of(case), version=kafka)
-    return in_order(said, string_order) if release(kafka) < (2, 4) else said
+    """Compute the assignment, in Kafka's order of partitions."""
+    assignment = assign(counts(case), as_members(case), racks=racks_of(case), version=kafka)
+    return in_order(assignment, string_order) if release(kafka) < (2, 4) else assignment

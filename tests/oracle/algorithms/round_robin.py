@@ -1,4 +1,4 @@
-"""The client's RoundRobinAssignor; 2.0.0 knows no static members."""
+"""The client's RoundRobinAssignor. 2.0.0 has no static members."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ERRORS = {"IllegalArgumentException": "EmptyGroup"}
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A group of any kind."""
+    """Draw a group of any kind."""
     return {"assignor": "roundrobin", **group(rng, claims=False)}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
-    """Who gets what, in Kafka's order."""
+    """Compute the assignment, in Kafka's order of partitions."""
     return assign(counts(case), as_members(case), version=kafka)

@@ -1,4 +1,4 @@
-"""RoundRobinPartitioner: a counter from 0, keys or none."""
+"""RoundRobinPartitioner: a counter from 0, for records with and without keys."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ KAFKAS = ("2.4", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Records with and without keys for a topic with and without leaders."""
+    """Draw records with and without keys for a topic with and without leaders."""
     asked = partitioners.case(rng, "RoundRobinPartitioner")
     return {**asked, "steps": [step for step in asked["steps"] if step[0] == "send"]}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[int]:
-    """The partition of each record."""
-    counter, placed = 0, []
+    """List the partition of each record."""
+    counter, chosen = 0, []
     for _ in case["steps"]:
         partition, counter = round_robin_partition(counter, partitions=len(case["topic"]), available=partitioners.available(case))
-        placed.append(partition)
-    return placed
+        chosen.append(partition)
+    return chosen

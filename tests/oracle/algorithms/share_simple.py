@@ -17,10 +17,10 @@ ERRORS = {"NoSuchElementException": "NobodyToShare"}
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A share group of any kind."""
+    """Draw a share group of any kind."""
     return {"assignor": "simple", **share_group(rng)}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
-    """Who gets what; a set, told sorted."""
+    """Compute the assignment, sorted because Kafka's is a set."""
     return in_order(assign(case["topics"], case["ids"], as_members(case), assignable=case.get("assignable"), version=kafka), string_order)

@@ -16,11 +16,11 @@ ERRORS = {"ArithmeticException": "EmptyGroup", "IllegalStateException": "BrokenC
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A group of any kind."""
+    """Draw a group of any kind."""
     return {"assignor": "sticky", **(contested_group(rng) if rng.random() < 0.3 else group(rng, claims=True))}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
-    """Who gets what, in Kafka's order."""
-    told = {member["id"]: member["subscription_generation"] for member in case["members"]}
-    return assign(counts(case), as_members(case), racks=racks_of(case), subscription_generations=told, version=kafka)
+    """Compute the assignment, in Kafka's order of partitions."""
+    generations = {member["id"]: member["subscription_generation"] for member in case["members"]}
+    return assign(counts(case), as_members(case), racks=racks_of(case), subscription_generations=generations, version=kafka)

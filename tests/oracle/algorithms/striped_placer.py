@@ -1,4 +1,4 @@
-"""StripedReplicaPlacer.place, exact for the seed of its random source, the draws that it uses up included."""
+"""StripedReplicaPlacer.place with a seeded random source, the number of draws included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KAFKAS = ("3.3", "9.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """1 to 20 brokers on up to 10 racks or none, some fenced or all, more partitions than brokers now and then."""
+    """Draw 1 to 20 brokers on up to 10 racks or none, some or all fenced, sometimes with more partitions than brokers."""
     ids = rng.sample(range(rng.choice([20, 2_000])), rng.choice([1, 2, 3, *range(1, 21)]))
     racks: list[str | None] = [*rng.sample(RACKS, rng.randint(0, len(RACKS))), rng.choice([None, "z"])]
     fenced = rng.choice([0, 0, 0.2, 0.5, 0.9, 1])
@@ -30,7 +30,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:
-    """The replicas of each partition in turn, and what the random source would give next."""
+    """List the replicas of each partition, and the next number of the random source."""
     draws = JavaRandom(case["seed"])
     brokers = [UsableBroker(*broker) for broker in case["brokers"]]
     return [*place_striped(brokers, case["partitions"], case["replication_factor"], random=draws), draws.next_int()]

@@ -17,10 +17,10 @@ ERRORS = {"PartitionAssignorException": "BrokenClaims", "ArrayIndexOutOfBoundsEx
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """A group of any kind."""
+    """Draw a group of any kind."""
     return {"assignor": "uniform", **modern_group(rng)}
 
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
-    """Who gets what; a set, told sorted."""
+    """Compute the assignment, sorted because Kafka's is a set."""
     return in_order(assign(case["topics"], case["ids"], as_members(case), version=kafka), string_order)

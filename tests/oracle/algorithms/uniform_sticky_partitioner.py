@@ -1,4 +1,4 @@
-"""UniformStickyPartitioner: sticky, keys or none."""
+"""UniformStickyPartitioner: sticky, for records with and without keys."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ KAFKAS = ("2.4", "3.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Records with and without keys for a topic with and without leaders."""
+    """Draw records with and without keys for a topic with and without leaders."""
     return partitioners.case(rng, "UniformStickyPartitioner")
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[int]:
-    """The partition after each step."""
+    """List the partition after each step."""
     draw, available, partitions = partitioners.draws(case["seed"]), partitioners.available(case), len(case["topic"])
-    placed: list[int] = []
+    chosen: list[int] = []
     sticky = None
     for kind, *_ in case["steps"]:
-        previous = placed[-1] if kind == "new_batch" else -1
+        previous = chosen[-1] if kind == "new_batch" else -1
         sticky = next_sticky(sticky, previous, partitions=partitions, available=available, draw=draw)
-        placed.append(previous if kind == "new_batch" else sticky)
-    return placed
+        chosen.append(previous if kind == "new_batch" else sticky)
+    return chosen

@@ -1,5 +1,6 @@
-"""KafkaController as brokers die, come and stop, partitions are created, moved and deleted, leaders balanced: states, elections, epochs,
-and who is told what.
+"""KafkaController while brokers die, start and stop, and partitions are created, moved, deleted and balanced.
+
+Compares states, elections, epochs and the requests to each broker.
 """
 
 from __future__ import annotations
@@ -16,14 +17,11 @@ PROGRAMS = {"3.9.2": "ZkController"}
 RECORDED = 600
 KAFKAS = ("3.7", "3.9")
 
-
 _LATER = ["reassign", "reassign", "isr", "isr", "delete", "deleted", "deleted"]
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """1 to 8 brokers, up to 6 partitions (led, leaderless, or new), then start-up and up to 7 events, often with several brokers at
-    once.
-    """
+    """Draw 1 to 8 brokers and up to 6 partitions (with and without a leader, or new), then start-up and up to 7 events."""
     brokers = rng.sample(range(rng.choice([9, 32])), rng.randint(1, 8))
     partitions = [_partition(rng, brokers, "ab"[number % 2], number // 2) for number in range(rng.randint(1, 6))]
     live = set(rng.sample(brokers, rng.choice([len(brokers), len(brokers), rng.randint(1, len(brokers))])))
@@ -55,19 +53,19 @@ def case(rng: random.Random) -> dict[str, Any]:
             replicas = rng.sample(brokers, rng.randint(1, min(3, len(brokers))))
             events.append([kind, [{"topic": "c", "partition": number, "replicas": replicas}]])
         elif kind in ("reassign", "isr") and recorded:
-            told = rng.choice(recorded)
-            brokers_of = rng.sample(brokers, rng.randint(1, min(3, len(brokers))))
+            chosen = rng.choice(recorded)
+            target = rng.sample(brokers, rng.randint(1, min(3, len(brokers))))
             if kind == "reassign":
-                events.append([kind, {"topic": told["topic"], "partition": told["partition"], "target": brokers_of}])
-                moving.append((told, brokers_of))
+                events.append([kind, {"topic": chosen["topic"], "partition": chosen["partition"], "target": target}])
+                moving.append((chosen, target))
             else:
-                told, target = rng.choice(moving) if moving and rng.random() < 0.8 else (told, brokers_of)
+                chosen, target = rng.choice(moving) if moving and rng.random() < 0.8 else (chosen, target)
                 in_sync = list(dict.fromkeys([*target, *rng.sample(brokers, rng.randint(0, len(brokers)))]))
-                events.append([kind, {"topic": told["topic"], "partition": told["partition"], "isr": in_sync}])
+                events.append([kind, {"topic": chosen["topic"], "partition": chosen["partition"], "isr": in_sync}])
         elif kind == "delete":
             topic = rng.choice("ab")
-            recorded = [told for told in recorded if told["topic"] != topic]
-            moving = [(told, target) for told, target in moving if told["topic"] != topic]
+            recorded = [partition for partition in recorded if partition["topic"] != topic]
+            moving = [(partition, target) for partition, target in moving if partition["topic"] != topic]
             events.append([kind, [topic]])
         elif kind == "deleted":
             events += [[kind, broker, rng.random() < 0.1] for broker in rng.sample(brokers, rng.randint(1, len(brokers)))]
@@ -77,32 +75,32 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any]]:
-    """The state of every partition and replica after each event, and the requests to each broker."""
+    """List the state of every partition and replica after each event, and the requests to each broker."""
     partitions = {}
-    for told in case["partitions"]:
-        isr = tuple(told.get("isr", ()))
-        epochs = {"leader_epoch": told["leader_epoch"], "partition_epoch": told["partition_epoch"]} if isr else {}
-        partitions[told["topic"], told["partition"]] = Partition(tuple(told["replicas"]), told.get("leader"), isr, **epochs)
+    for fields in case["partitions"]:
+        isr = tuple(fields.get("isr", ()))
+        epochs = {"leader_epoch": fields["leader_epoch"], "partition_epoch": fields["partition_epoch"]} if isr else {}
+        partitions[fields["topic"], fields["partition"]] = Partition(tuple(fields["replicas"]), fields.get("leader"), isr, **epochs)
     context = Context(partitions, frozenset(case["live"]), unclean_topics=frozenset(case["unclean_topics"]))
     answers = []
     for kind, *about in case["events"]:
-        changed = _happen(context, kind, *about, imbalance_percentage=case["imbalance_percentage"])
+        changed = _apply(context, kind, *about, imbalance_percentage=case["imbalance_percentage"])
         context = changed.context
-        answers.append({"partitions": _partitions(context), "replicas": _replicas(context), "told": _told(changed)})
+        answers.append({"partitions": _partitions(context), "replicas": _replicas(context), "requests": _requests(changed)})
     return answers
 
 
 def _partition(rng: random.Random, brokers: list[int], topic: str, number: int) -> dict[str, Any]:
     replicas = rng.sample(brokers, rng.randint(1, min(4, len(brokers))))
-    told: dict[str, Any] = {"topic": topic, "partition": number, "replicas": replicas}
+    new: dict[str, Any] = {"topic": topic, "partition": number, "replicas": replicas}
     if rng.random() < 0.1:
-        return told
+        return new
     isr = rng.sample(replicas, rng.choice([len(replicas), rng.randint(1, len(replicas))]))
     leader = rng.choice([*isr, *isr, *isr, None])
-    return {**told, "isr": isr, "leader": leader, "leader_epoch": rng.randint(0, 5), "partition_epoch": rng.randint(5, 9)}
+    return {**new, "isr": isr, "leader": leader, "leader_epoch": rng.randint(0, 5), "partition_epoch": rng.randint(5, 9)}
 
 
-def _happen(context: Context, kind: str, about: Any = None, failed: bool = False, *, imbalance_percentage: int) -> Changed:
+def _apply(context: Context, kind: str, about: Any = None, failed: bool = False, *, imbalance_percentage: int) -> Changed:
     match kind:
         case "start_up":
             return controller.start_up(context)
@@ -113,7 +111,7 @@ def _happen(context: Context, kind: str, about: Any = None, failed: bool = False
         case "controlled_shutdown":
             return controller.on_controlled_shutdown(context, about)
         case "create":
-            return controller.on_new_partitions(context, {(told["topic"], told["partition"]): tuple(told["replicas"]) for told in about})
+            return controller.on_new_partitions(context, {(new["topic"], new["partition"]): tuple(new["replicas"]) for new in about})
         case "reassign":
             return controller.on_reassignment(context, (about["topic"], about["partition"]), about["target"])
         case "isr":
@@ -127,48 +125,45 @@ def _happen(context: Context, kind: str, about: Any = None, failed: bool = False
 
 
 def _partitions(context: Context) -> dict[str, Any]:
-    told = {}
+    states = {}
     for (topic, number), state in context.partition_states.items():
-        at = context.partitions.get((topic, number))
-        told[f"{topic}-{number}"] = {"state": state.value} | (
+        partition = context.partitions.get((topic, number))
+        states[f"{topic}-{number}"] = {"state": state.value} | (
             {
-                "leader": at.leader,
-                "isr": at.isr,
-                "leader_epoch": at.leader_epoch,
-                "partition_epoch": at.partition_epoch,
-                "recovering": at.recovering,
+                "leader": partition.leader,
+                "isr": partition.isr,
+                "leader_epoch": partition.leader_epoch,
+                "partition_epoch": partition.partition_epoch,
+                "recovering": partition.recovering,
             }
-            if at is not None and at.isr
+            if partition is not None and partition.isr
             else {}
         )
-    return told
+    return states
 
 
 def _replicas(context: Context) -> dict[str, str]:
     return {f"{topic}-{number}/{broker}": state.value for ((topic, number), broker), state in context.replica_states.items()}
 
 
-def _told(changed: Changed) -> dict[str, list[str]]:
-    told: dict[str, list[str]] = {}
+def _requests(changed: Changed) -> dict[str, list[str]]:
+    by_broker: dict[str, list[str]] = {}
     for requests in changed.requests:
         for broker, states in requests.leader_and_isr.items():
-            _put(told, broker, "LEADER_AND_ISR", {at: [*_state(state), state.replicas, new] for at, (state, new) in states.items()})
+            content = {name: [*_state(state), state.replicas, new] for name, (state, new) in states.items()}
+            _add(by_broker, broker, "LEADER_AND_ISR", content)
         for broker, metadata in requests.update_metadata.items():
-            _put(
-                told,
-                broker,
-                "UPDATE_METADATA",
-                {at: [*_state(state), state.replicas, offline] for at, (state, offline) in metadata.items()},
-            )
+            content = {name: [*_state(state), state.replicas, offline] for name, (state, offline) in metadata.items()}
+            _add(by_broker, broker, "UPDATE_METADATA", content)
         for broker, stops in requests.stop_replica.items():
-            _put(told, broker, "STOP_REPLICA", dict(stops))
-    return {broker: sorted(requests) for broker, requests in told.items()}
+            _add(by_broker, broker, "STOP_REPLICA", dict(stops))
+    return {broker: sorted(requests) for broker, requests in by_broker.items()}
 
 
 def _state(state: Partition) -> list[Any]:
     return [state.leader, state.isr, state.leader_epoch, state.partition_epoch]
 
 
-def _put(told: dict[str, list[str]], broker: int, kind: str, content: dict[tuple[str, int], Any]) -> None:
-    named = {f"{topic}-{number}": value for (topic, number), value in content.items()}
-    told.setdefault(str(broker), []).append(json.dumps({kind: named}, sort_keys=True, separators=(",", ":")))
+def _add(by_broker: dict[str, list[str]], broker: int, kind: str, content: dict[tuple[str, int], Any]) -> None:
+    by_name = {f"{topic}-{number}": value for (topic, number), value in content.items()}
+    by_broker.setdefault(str(broker), []).append(json.dumps({kind: by_name}, sort_keys=True, separators=(",", ":")))

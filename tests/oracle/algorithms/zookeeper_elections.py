@@ -1,6 +1,4 @@
-"""PartitionLeaderElectionAlgorithms: the four elections of the ZooKeeper controller; and, now and then, the tables of legal previous
-states.
-"""
+"""PartitionLeaderElectionAlgorithms, the four elections of the ZooKeeper controller, and the valid previous states of both machines."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ KAFKAS = ("2.0", "3.9")
 
 
 def case(rng: random.Random) -> dict[str, Any]:
-    """Up to 6 replicas, none now and then; an ISR in any order, empty or outside the replicas at times; few or all live."""
+    """Draw up to 6 replicas, sometimes none, an ISR in any order, sometimes empty or not among the replicas, and live brokers."""
     if rng.random() < 0.01:
         return {"states": True}
     replicas = rng.sample(range(9), rng.choice([0, 1, 2, 3, 3, 3, 4, 6]))
@@ -35,7 +33,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
-    """The leader by each election; or the tables."""
+    """List the leader by each election, or the valid previous states of each state."""
     if "states" in case:
         replica_states = REPLICA_ENTERED_FROM if release(kafka) >= (2, 3) else REPLICA_ENTERED_FROM_2_0
         partitions = {state.value: sorted(previous.value for previous in before) for state, before in ENTERED_FROM.items()}

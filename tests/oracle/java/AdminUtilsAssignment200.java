@@ -10,7 +10,7 @@ import scala.Option;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
-/** AdminUtilsAssignment, as Kafka 2.0.0 to 2.8.2 have it in Scala. */
+/** AdminUtilsAssignment for the Scala class of Kafka 2.0.0 to 2.8.2. */
 public class AdminUtilsAssignment200 {
     public static void main(String[] args) throws Exception {
         Lines.serve(question -> {

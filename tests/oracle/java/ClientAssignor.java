@@ -29,8 +29,8 @@ import org.apache.kafka.common.protocol.types.Type;
 
 /**
  * {"assignor", "topics": {name: [[rack or null of each replica] of each partition]}, "members": [{"id", "topics", "instance", "rack", "owned": [[topic, partition]],
- * "generation", "subscription_generation"}]} -> {member: [[topic, partition]]}, in Kafka's order. What a member owned travels as in real subscriptions: in the
- * user data of sticky (which tells the generation if there is one), in the subscription's own field for cooperative-sticky.
+ * "generation", "subscription_generation"}]} -> {member: [[topic, partition]]}, in Kafka's order. The partitions that a member owned are encoded as in real subscriptions: in the
+ * user data of sticky (with the generation if there is one), in the subscription's own field for cooperative-sticky.
  * With "repeat": n, the nanoseconds of processor time that each of n runs took (tests/benchmarks/assignors.py asks for them).
  */
 public class ClientAssignor {
@@ -104,17 +104,17 @@ public class ClientAssignor {
             List<TopicPartition> owned = new ArrayList<>();
             member.path("owned").forEach(pair -> owned.add(new TopicPartition(pair.get(0).asText(), pair.get(1).asInt())));
             Integer generation = member.path("generation").isInt() ? member.get("generation").asInt() : null;
-            int told = member.path("subscription_generation").asInt(-1);
+            int subscriptionGeneration = member.path("subscription_generation").asInt(-1);
             boolean cooperative = assignor.equals("cooperative-sticky");
             ByteBuffer userData = cooperative ? cooperativeUserData(generation) : assignor.equals("sticky") ? stickyUserData(owned, generation) : null;
-            Subscription subscription = subscription(topics, userData, cooperative ? owned : List.of(), told, rack(member));
+            Subscription subscription = subscription(topics, userData, cooperative ? owned : List.of(), subscriptionGeneration, rack(member));
             if (!member.get("instance").isNull()) subscription.setGroupInstanceId(Optional.of(member.get("instance").asText()));
             subscriptions.put(member.get("id").asText(), subscription);
         }
         return subscriptions;
     }
 
-    /** Versions before 3.4 tell neither the generation nor the rack. */
+    /** Subscriptions before 3.4 have neither a generation nor a rack. */
     private static Subscription subscription(Object... all) {
         for (Constructor<?> constructor : Subscription.class.getConstructors())
             if (constructor.getParameterCount() == 5) return made(constructor, all);

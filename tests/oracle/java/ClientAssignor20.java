@@ -16,7 +16,7 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 
-/** The questions of ClientAssignor, put to 2.0.0's range and roundrobin, which know neither static members nor racks; a member's partitions are told sorted. */
+/** ClientAssignor for range and roundrobin of 2.0.0, which have neither static members nor racks; the partitions of a member are sorted. */
 public class ClientAssignor20 {
     public static void main(String[] args) throws Exception {
         Lines.serve(question -> {
@@ -36,9 +36,9 @@ public class ClientAssignor20 {
             for (Map.Entry<String, Assignment> given : assignor.assign(cluster, subscriptions).entrySet()) {
                 List<TopicPartition> owned = new ArrayList<>(given.getValue().partitions());
                 owned.sort(Comparator.comparing(TopicPartition::topic).thenComparing(TopicPartition::partition));
-                List<List<Object>> told = new ArrayList<>();
-                for (TopicPartition partition : owned) told.add(List.of(partition.topic(), partition.partition()));
-                answer.put(given.getKey(), told);
+                List<List<Object>> partitionsOfMember = new ArrayList<>();
+                for (TopicPartition partition : owned) partitionsOfMember.add(List.of(partition.topic(), partition.partition()));
+                answer.put(given.getKey(), partitionsOfMember);
             }
             return answer;
         });

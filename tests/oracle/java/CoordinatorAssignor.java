@@ -119,7 +119,7 @@ public class CoordinatorAssignor {
         return Optional.of(assignable);
     }
 
-    /** What the broker's metadata image says of topics: those that are not in `partitions` are deleted, or never were. */
+    /** The topics of the metadata image: those that are not in `partitions` are deleted or never existed. */
     private record Topics(Map<String, Uuid> ids, Map<Uuid, String> names, Map<Uuid, Integer> partitions)
         implements TopicIds.TopicResolver, SubscribedTopicDescriber {
         @Override

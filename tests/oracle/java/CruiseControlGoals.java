@@ -32,7 +32,7 @@ import org.apache.kafka.common.TopicPartition;
 /**
  * {"brokers": [[id, rack, host, alive, disk MiB, cpu %, nw_in KiB/s, nw_out KiB/s]],
  *  "partitions": [[topic, partition, [replicas], leader, disk, cpu, nw_in, nw_out]], "config": {name: value}}
- * -> for each goal its verdict on the untouched cluster, alone: {"verdict", "limits", "violators", "provision"}; and the balancedness costs.
+ * -> for each goal its verdict on the unchanged cluster, alone: {"verdict", "limits", "violators", "provision"}; and the balancedness costs.
  */
 public class CruiseControlGoals {
     private static final List<String> GOALS = List.of(
@@ -113,7 +113,7 @@ public class CruiseControlGoals {
         load.add(KafkaMetricDef.commonMetricDef().metricInfo(metric.name()).id(), values);
     }
 
-    /** What the goal's own limits say of each broker; of those that only throw, that. */
+    /** Compare each broker with the limits of the goal; for goals that only throw, report whether they throw. */
     private static Map<String, Object> judged(String name, KafkaCruiseControlConfig config, JsonNode question) throws Throwable {
         ClusterModel cluster = cluster(question);
         AbstractGoal goal = (AbstractGoal) goal(name, config);
@@ -154,7 +154,7 @@ public class CruiseControlGoals {
                     int count = broker.replicasOfTopicInBroker(topic).size();
                     if (count > upper.get(topic) || count < lower.get(topic)) violators.add(List.of(broker.id(), topic, count > upper.get(topic) ? 1 : -1));
                 }
-            told(verdict, violators);
+            put(verdict, violators);
         } else if (name.equals("PotentialNwOutGoal")) {
             double threshold = new com.linkedin.kafka.cruisecontrol.analyzer.BalancingConstraint(config).capacityThreshold(Resource.NW_OUT);
             brokers(verdict, cluster, broker -> !broker.replicas().isEmpty()
@@ -193,17 +193,17 @@ public class CruiseControlGoals {
             int out = side.of(broker);
             if (out != 0) violators.add(List.of(broker.id(), out));
         }
-        told(verdict, violators);
+        put(verdict, violators);
     }
 
-    private static void told(Map<String, Object> verdict, List<Object> violators) {
+    private static void put(Map<String, Object> verdict, List<Object> violators) {
         verdict.put("verdict", violators.isEmpty() ? "satisfied" : "violated");
         verdict.put("violators", violators);
     }
 
-    private static Object provision(ProvisionRecommendation told) {
-        if (told == null) return null;
-        return List.of(told.status().toString(), told.numBrokers(), told.numRacks(), told.numPartitions());
+    private static Object provision(ProvisionRecommendation recommendation) {
+        if (recommendation == null) return null;
+        return List.of(recommendation.status().toString(), recommendation.numBrokers(), recommendation.numRacks(), recommendation.numPartitions());
     }
 
     private static Object number(Object value) {

@@ -12,7 +12,7 @@ import scala.collection.JavaConverters;
 
 /**
  * {"replicas", "isr", "live", "shutting_down", "unclean"} -> the leader by each of PartitionLeaderElectionAlgorithms, null where there is none;
- * {"states": ...} -> the states that each state of partitions and replicas may be entered from.
+ * {"states": ...} -> the valid previous states of each state of partitions and replicas.
  */
 public class Elections {
     public static void main(String[] args) throws Exception {

@@ -23,9 +23,9 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * What somebody would write who has Kafka's jars and the fleet as text, in one thread (tests/benchmarks/rivals.py).
+ * A single-threaded program on Kafka's jars and the fleet as text, for comparison (tests/benchmarks/rivals.py).
  * {"folder"} with topics.tsv (cluster, topic, partitions, replication factor, start), brokers.tsv (cluster, id, rack), keys.tsv (cluster, topic, key, records)
- * and groups.tsv (cluster, group, member, topics) -> {"placement", "keys", "groups": [seconds, rows]}, each read, worked out and written as text there.
+ * and groups.tsv (cluster, group, member, topics) -> {"placement", "keys", "groups": [seconds, rows]}, each read, computed and written as text there.
  */
 public class FleetByHand {
     private interface Work {
@@ -107,9 +107,9 @@ public class FleetByHand {
                             subscriptions.put(member, new Subscription(topics));
                             for (String topic : topics) counts.put(topic, partitions.get(cluster + '\t' + topic));
                         });
-                        for (Map.Entry<String, List<TopicPartition>> held : assignor.assign(counts, subscriptions).entrySet()) {
-                            for (TopicPartition partition : held.getValue()) {
-                                out.write(group.getKey() + '\t' + assignor.name() + '\t' + change + '\t' + held.getKey() + '\t' + partition + '\n');
+                        for (Map.Entry<String, List<TopicPartition>> assigned : assignor.assign(counts, subscriptions).entrySet()) {
+                            for (TopicPartition partition : assigned.getValue()) {
+                                out.write(group.getKey() + '\t' + assignor.name() + '\t' + change + '\t' + assigned.getKey() + '\t' + partition + '\n');
                                 rows++;
                             }
                         }

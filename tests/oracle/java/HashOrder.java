@@ -8,7 +8,7 @@ import org.apache.kafka.common.Uuid;
 
 /**
  * {"kind": "string", "int" or "uuid", "initial": capacity or null, "steps": [["put" or "computeIfAbsent" or "remove", key]]} ->
- * {"hashes": of the keys that are left, "order": the keys in the order of iteration}
+ * {"hashes": of the remaining keys, "order": the keys in the order of iteration}
  */
 public class HashOrder {
     public static void main(String[] args) throws Exception {
@@ -32,7 +32,7 @@ public class HashOrder {
         });
     }
 
-    private static Object key(String kind, JsonNode told) {
-        return kind.equals("int") ? (Object) told.asInt() : kind.equals("uuid") ? Uuid.fromString(told.asText()) : told.asText();
+    private static Object key(String kind, JsonNode key) {
+        return kind.equals("int") ? (Object) key.asInt() : kind.equals("uuid") ? Uuid.fromString(key.asText()) : key.asText();
     }
 }

@@ -29,8 +29,8 @@ import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.timeline.SnapshotRegistry;
 
 /**
- * The real ReplicationControlManager over what it is told in records: {"brokers", "dead", "partitions": [registration], "elr", "min_isr", "unclean", "steps"} ->
- * the registrations of the topic's partitions after each step: ["fence", broker], ["return", broker, whether it had stopped in order], ["balance"].
+ * The real ReplicationControlManager, initialised by records: {"brokers", "dead", "partitions": [registration], "elr", "min_isr", "unclean", "steps"} ->
+ * the registrations of the topic's partitions after each step: ["fence", broker], ["return", broker, whether it had shut down cleanly], ["balance"].
  */
 public class KRaftController {
     private static final Uuid TOPIC = new Uuid(1, 1);
@@ -89,9 +89,9 @@ public class KRaftController {
                 default:
                     replay(replication.maybeBalancePartitionLeaders().records());
             }
-            List<Object> told = new ArrayList<>();
-            for (int number = 0; number < question.get("partitions").size(); number++) told.add(told(replication.getPartition(TOPIC, number)));
-            answer.add(told);
+            List<Object> registrations = new ArrayList<>();
+            for (int number = 0; number < question.get("partitions").size(); number++) registrations.add(registration(replication.getPartition(TOPIC, number)));
+            answer.add(registrations);
         }
         return answer;
     }
@@ -108,25 +108,25 @@ public class KRaftController {
         return new ConfigRecord().setResourceType((byte) 2).setResourceName("t").setName(name).setValue(value);
     }
 
-    private static PartitionRecord record(int number, JsonNode told) {
-        return new PartitionRecord().setTopicId(TOPIC).setPartitionId(number).setReplicas(list(told.get("replicas"))).setIsr(list(told.get("isr")))
-            .setEligibleLeaderReplicas(list(told.get("elr"))).setLastKnownElr(list(told.get("last_known_elr")))
-            .setDirectories(list(told.get("replicas")).stream().map(id -> new Uuid(2, id)).collect(Collectors.toList()))
-            .setLeader(told.get("leader").isNull() ? -1 : told.get("leader").asInt()).setLeaderEpoch(told.get("leader_epoch").asInt())
-            .setPartitionEpoch(told.get("partition_epoch").asInt());
+    private static PartitionRecord record(int number, JsonNode fields) {
+        return new PartitionRecord().setTopicId(TOPIC).setPartitionId(number).setReplicas(list(fields.get("replicas"))).setIsr(list(fields.get("isr")))
+            .setEligibleLeaderReplicas(list(fields.get("elr"))).setLastKnownElr(list(fields.get("last_known_elr")))
+            .setDirectories(list(fields.get("replicas")).stream().map(id -> new Uuid(2, id)).collect(Collectors.toList()))
+            .setLeader(fields.get("leader").isNull() ? -1 : fields.get("leader").asInt()).setLeaderEpoch(fields.get("leader_epoch").asInt())
+            .setPartitionEpoch(fields.get("partition_epoch").asInt());
     }
 
-    private static Map<String, Object> told(PartitionRegistration partition) {
-        Map<String, Object> told = new LinkedHashMap<>();
-        told.put("replicas", partition.replicas);
-        told.put("leader", partition.leader < 0 ? null : partition.leader);
-        told.put("isr", partition.isr);
-        told.put("elr", partition.elr);
-        told.put("last_known_elr", partition.lastKnownElr);
-        told.put("leader_epoch", partition.leaderEpoch);
-        told.put("partition_epoch", partition.partitionEpoch);
-        told.put("recovering", partition.leaderRecoveryState == LeaderRecoveryState.RECOVERING);
-        return told;
+    private static Map<String, Object> registration(PartitionRegistration partition) {
+        Map<String, Object> registration = new LinkedHashMap<>();
+        registration.put("replicas", partition.replicas);
+        registration.put("leader", partition.leader < 0 ? null : partition.leader);
+        registration.put("isr", partition.isr);
+        registration.put("elr", partition.elr);
+        registration.put("last_known_elr", partition.lastKnownElr);
+        registration.put("leader_epoch", partition.leaderEpoch);
+        registration.put("partition_epoch", partition.partitionEpoch);
+        registration.put("recovering", partition.leaderRecoveryState == LeaderRecoveryState.RECOVERING);
+        return registration;
     }
 
     private static List<Integer> list(JsonNode array) {

@@ -16,7 +16,7 @@ import org.apache.kafka.storage.internals.log.EpochEntry;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 
 /**
- * {"epochs": [[epoch, start offset]], "log_end_offset", "asked": [epoch]} -> what is answered to OffsetsForLeaderEpoch (null: nothing is known), the epochs,
+ * {"epochs": [[epoch, start offset]], "log_end_offset", "asked": [epoch]} -> the answers to OffsetsForLeaderEpoch (null: unknown), the epochs,
  * and the text of the checkpoint file.
  */
 public class LeaderEpochs {

@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
-/** One question a line on stdin, one answer a line on stdout; what is thrown is told as the answer. */
+/** Reads one question per line from stdin and writes one answer per line to stdout; an exception is written as the answer. */
 public final class Lines {
     public static final ObjectMapper JSON = new ObjectMapper();
 
@@ -24,7 +24,7 @@ public final class Lines {
 
     public static void serve(Answer answer) throws Exception {
         PrintStream out = System.out;
-        System.setOut(System.err); // a library that prints does not mix into the answers
+        System.setOut(System.err); // keeps what libraries print out of the answers
         BufferedReader questions = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         try (BufferedWriter answers = new BufferedWriter(new OutputStreamWriter(out, StandardCharsets.UTF_8))) {
             for (String line = questions.readLine(); line != null; line = questions.readLine()) {
@@ -36,16 +36,16 @@ public final class Lines {
     }
 
     private static Map<String, Object> answered(Answer answer, JsonNode question) {
-        Map<String, Object> said = new HashMap<>();
+        Map<String, Object> result = new HashMap<>();
         try {
-            said.put("answer", answer.to(question));
+            result.put("answer", answer.to(question));
         } catch (Throwable thrown) {
             Throwable cause = thrown;
             while (cause instanceof InvocationTargetException && cause.getCause() != null) cause = cause.getCause();
-            said.put("error", cause.getClass().getSimpleName());
-            said.put("message", String.valueOf(cause.getMessage()));
+            result.put("error", cause.getClass().getSimpleName());
+            result.put("message", String.valueOf(cause.getMessage()));
         }
-        return said;
+        return result;
     }
 
     public static int[] ints(JsonNode array) {

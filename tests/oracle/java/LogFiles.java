@@ -20,7 +20,7 @@ import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 import org.apache.kafka.storage.internals.log.OffsetIndex;
 import org.apache.kafka.storage.internals.log.TimeIndex;
 
-/** {"log", "index", "timeindex": hex, "base_offset", "checkpoint": text} -> what Kafka reads out of files of these contents. */
+/** {"log", "index", "timeindex": hex, "base_offset", "checkpoint": text} -> what Kafka reads from files with this content. */
 public class LogFiles {
     public static void main(String[] args) throws Exception {
         Lines.serve(LogFiles::answer);

@@ -76,7 +76,7 @@ public class LogOfSegments {
         }
         Map<String, Object> answer = new LinkedHashMap<>();
         List<Object> segments = new ArrayList<>();
-        for (LogSegment segment : log.logSegments()) segments.add(told(segment));
+        for (LogSegment segment : log.logSegments()) segments.add(describe(segment));
         answer.put("segments", segments);
         List<Object> found = new ArrayList<>();
         for (int offset : Lines.ints(question.get("offsets"))) {
@@ -99,7 +99,7 @@ public class LogOfSegments {
         return answer;
     }
 
-    private static Object told(LogSegment segment) throws Exception {
+    private static Object describe(LogSegment segment) throws Exception {
         List<Object> offsets = new ArrayList<>(), times = new ArrayList<>();
         for (int i = 0; i < segment.offsetIndex().entries(); i++)
             offsets.add(Arrays.asList(segment.offsetIndex().entry(i).offset() - segment.baseOffset(), segment.offsetIndex().entry(i).position()));

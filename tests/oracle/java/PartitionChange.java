@@ -24,8 +24,8 @@ import org.apache.kafka.server.common.MetadataVersion;
 
 /**
  * {"partition": registration, "elr", "min_isr", "bump", "steps": [{"isr", "acceptable", "election", ...}]} -> the registration after each step, null where
- * nothing was recorded. A step states the ISR, or who leaves it ("leaving"); one with
- * "fenced" is left out where that broker is not in the ISR.
+ * nothing was recorded. A step contains the ISR, or the brokers that leave it ("leaving"); one with
+ * "fenced" is skipped where that broker is not in the ISR.
  */
 public class PartitionChange {
     private static final Uuid TOPIC = new Uuid(1, 1);
@@ -43,7 +43,7 @@ public class PartitionChange {
                 }
                 Optional<ApiMessageAndVersion> record = builder(partition, question, step, elr).build();
                 if (record.isPresent()) partition = partition.merge((PartitionChangeRecord) record.get().message());
-                answer.add(record.isPresent() ? told(partition) : null);
+                answer.add(record.isPresent() ? registration(partition) : null);
             }
             return answer;
         });
@@ -57,7 +57,7 @@ public class PartitionChange {
         List<Object> arguments = new ArrayList<>(Arrays.asList(partition, TOPIC, 0, isAcceptable, version, question.get("min_isr").asInt()));
         if (constructor.getParameterCount() == 7) arguments.add(elr);
         PartitionChangeBuilder builder = (PartitionChangeBuilder) constructor.newInstance(arguments.toArray());
-        if (constructor.getParameterCount() == 6) // 3.9: by a setter, which 4.x has not
+        if (constructor.getParameterCount() == 6) // 3.9: by a setter, which 4.x does not have
             PartitionChangeBuilder.class.getMethod("setEligibleLeaderReplicasEnabled", boolean.class).invoke(builder, elr);
         builder.setDefaultDirProvider(broker -> DirectoryId.UNASSIGNED);
         builder.setElection(PartitionChangeBuilder.Election.valueOf(step.get("election").asText().toUpperCase()));
@@ -79,31 +79,31 @@ public class PartitionChange {
     }
 
     private static PartitionRegistration registration(JsonNode question) {
-        JsonNode told = question.get("partition");
-        int[] replicas = Lines.ints(told.get("replicas"));
+        JsonNode fields = question.get("partition");
+        int[] replicas = Lines.ints(fields.get("replicas"));
         Uuid[] directories = new Uuid[replicas.length];
-        Arrays.fill(directories, question.get("bump").asBoolean() ? DirectoryId.MIGRATING : DirectoryId.UNASSIGNED); // 3.5 knew no directories
-        return new PartitionRegistration.Builder().setReplicas(replicas).setDirectories(directories).setIsr(Lines.ints(told.get("isr")))
-            .setLeader(told.get("leader").isNull() ? -1 : told.get("leader").asInt())
-            .setElr(Lines.ints(told.get("elr"))).setLastKnownElr(Lines.ints(told.get("last_known_elr")))
-            .setAddingReplicas(Lines.ints(told.get("adding_replicas"))).setRemovingReplicas(Lines.ints(told.get("removing_replicas")))
-            .setLeaderRecoveryState(told.get("recovering").asBoolean() ? LeaderRecoveryState.RECOVERING : LeaderRecoveryState.RECOVERED)
-            .setLeaderEpoch(told.get("leader_epoch").asInt()).setPartitionEpoch(told.get("partition_epoch").asInt()).build();
+        Arrays.fill(directories, question.get("bump").asBoolean() ? DirectoryId.MIGRATING : DirectoryId.UNASSIGNED); // 3.5 has no directories
+        return new PartitionRegistration.Builder().setReplicas(replicas).setDirectories(directories).setIsr(Lines.ints(fields.get("isr")))
+            .setLeader(fields.get("leader").isNull() ? -1 : fields.get("leader").asInt())
+            .setElr(Lines.ints(fields.get("elr"))).setLastKnownElr(Lines.ints(fields.get("last_known_elr")))
+            .setAddingReplicas(Lines.ints(fields.get("adding_replicas"))).setRemovingReplicas(Lines.ints(fields.get("removing_replicas")))
+            .setLeaderRecoveryState(fields.get("recovering").asBoolean() ? LeaderRecoveryState.RECOVERING : LeaderRecoveryState.RECOVERED)
+            .setLeaderEpoch(fields.get("leader_epoch").asInt()).setPartitionEpoch(fields.get("partition_epoch").asInt()).build();
     }
 
-    private static Map<String, Object> told(PartitionRegistration partition) {
-        Map<String, Object> told = new LinkedHashMap<>();
-        told.put("replicas", partition.replicas);
-        told.put("leader", partition.leader < 0 ? null : partition.leader);
-        told.put("isr", partition.isr);
-        told.put("elr", partition.elr);
-        told.put("last_known_elr", partition.lastKnownElr);
-        told.put("leader_epoch", partition.leaderEpoch);
-        told.put("partition_epoch", partition.partitionEpoch);
-        told.put("recovering", partition.leaderRecoveryState == LeaderRecoveryState.RECOVERING);
-        told.put("adding_replicas", partition.addingReplicas);
-        told.put("removing_replicas", partition.removingReplicas);
-        return told;
+    private static Map<String, Object> registration(PartitionRegistration partition) {
+        Map<String, Object> registration = new LinkedHashMap<>();
+        registration.put("replicas", partition.replicas);
+        registration.put("leader", partition.leader < 0 ? null : partition.leader);
+        registration.put("isr", partition.isr);
+        registration.put("elr", partition.elr);
+        registration.put("last_known_elr", partition.lastKnownElr);
+        registration.put("leader_epoch", partition.leaderEpoch);
+        registration.put("partition_epoch", partition.partitionEpoch);
+        registration.put("recovering", partition.leaderRecoveryState == LeaderRecoveryState.RECOVERING);
+        registration.put("adding_replicas", partition.addingReplicas);
+        registration.put("removing_replicas", partition.removingReplicas);
+        return registration;
     }
 
     private static List<Integer> list(JsonNode array) {

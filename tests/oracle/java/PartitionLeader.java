@@ -46,7 +46,7 @@ import scala.Option;
 import scala.collection.JavaConverters;
 
 /**
- * The real kafka.cluster.Partition as broker 0 leads it, over a real log: {"log_end_offset", "high_watermark", "replicas", "isr", "min_isr", "lag", "now", "events"}
+ * The real kafka.cluster.Partition led by broker 0, on a real log: {"log_end_offset", "high_watermark", "replicas", "isr", "min_isr", "lag", "now", "events"}
  * -> [LEO, high watermark, ISR sorted] after its election and after each event: ["append", records, now], ["fetch", follower, offset, now], ["shrink", now]. The
  * controller confirms every ISR at once.
  */
@@ -87,7 +87,7 @@ public class PartitionLeader {
         partition.setLog(log, false);
         partition.makeLeader(new LeaderAndIsrPartitionState().setControllerEpoch(1).setLeader(0).setLeaderEpoch(1).setPartitionEpoch(1).setIsNew(false)
             .setReplicas(boxed(question.get("replicas"))).setIsr(boxed(question.get("isr"))), null, Option.empty(), Option.empty());
-        List<Object> answer = new ArrayList<>(Collections.singletonList(told(partition, log)));
+        List<Object> answer = new ArrayList<>(Collections.singletonList(state(partition, log)));
         for (JsonNode event : question.get("events")) {
             now = event.get(event.size() - 1).asLong();
             switch (event.get(0).asText()) {
@@ -102,13 +102,13 @@ public class PartitionLeader {
                 default:
                     partition.maybeShrinkIsr();
             }
-            answer.add(told(partition, log));
+            answer.add(state(partition, log));
         }
         log.close();
         return answer;
     }
 
-    private static Object told(Partition partition, UnifiedLog log) {
+    private static Object state(Partition partition, UnifiedLog log) {
         return Arrays.asList(log.logEndOffset(), log.highWatermark(), new TreeSet<>(JavaConverters.setAsJavaSetConverter(partition.inSyncReplicaIds()).asJava()));
     }
 
@@ -124,7 +124,7 @@ public class PartitionLeader {
         return values;
     }
 
-    /** The controller: whatever ISR the leader proposes stands, one partition epoch later. */
+    /** The controller: it accepts every ISR that the leader proposes and raises the partition epoch. */
     private static final class Confirming implements AlterPartitionManager {
         @Override
         public CompletableFuture<LeaderAndIsr> submit(TopicIdPartition partition, LeaderAndIsr proposed, int controllerEpoch) {

@@ -27,7 +27,7 @@ public class Partitioners {
         Field unsafeField = Unsafe.class.getDeclaredField("theUnsafe");
         unsafeField.setAccessible(true);
         Unsafe unsafe = (Unsafe) unsafeField.get(null);
-        java.util.concurrent.ThreadLocalRandom.current(); // else its first use draws a seed of its own
+        java.util.concurrent.ThreadLocalRandom.current(); // its first use would otherwise draw another seed
         long seedOffset = unsafe.objectFieldOffset(Thread.class.getDeclaredField("threadLocalRandomSeed"));
         Lines.serve(question -> {
             unsafe.putLong(Thread.currentThread(), seedOffset, question.get("seed").asLong());

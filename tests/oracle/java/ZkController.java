@@ -74,11 +74,11 @@ public class ZkController {
         Field states = ControllerChannelManager.class.getDeclaredField("brokerStateInfo");
         states.setAccessible(true);
         @SuppressWarnings("unchecked")
-        scala.collection.mutable.Map<Object, ControllerBrokerStateInfo> told =
+        scala.collection.mutable.Map<Object, ControllerBrokerStateInfo> brokerStates =
             (scala.collection.mutable.Map<Object, ControllerBrokerStateInfo>) states.get(manager.get(controller));
         for (int id = 0; id < 32; id++) {
             queues.put(id, new LinkedBlockingQueue<>());
-            told.put(id, new ControllerBrokerStateInfo(null, new Node(id, "h", 1), queues.get(id), null, null, null, Option.empty()));
+            brokerStates.put(id, new ControllerBrokerStateInfo(null, new Node(id, "h", 1), queues.get(id), null, null, null, Option.empty()));
         }
     }
 
@@ -106,7 +106,7 @@ public class ZkController {
             Map<String, Object> after = new HashMap<>();
             after.put("partitions", partitions());
             after.put("replicas", replicas());
-            after.put("told", told());
+            after.put("requests", requests());
             answer.add(after);
         }
         return answer;
@@ -198,35 +198,35 @@ public class ZkController {
         throw new NoSuchMethodException(name);
     }
 
-    // ---------------------------------------------------------------- what is told
+    // ---------------------------------------------------------------- answers
     private Object partitions() {
-        Map<String, Object> told = new TreeMap<>();
+        Map<String, Object> states = new TreeMap<>();
         JavaConverters.mapAsJavaMapConverter(context.partitionStates()).asJava().forEach((name, state) -> {
             Map<String, Object> partition = new LinkedHashMap<>();
             partition.put("state", state.toString());
             if (zookeeper.containsKey(name)) leaderAndIsr(partition, zookeeper.get(name).leaderAndIsr());
-            told.put(name.toString(), partition);
+            states.put(name.toString(), partition);
         });
-        return told;
+        return states;
     }
 
     private Object replicas() {
-        Map<String, Object> told = new TreeMap<>();
+        Map<String, Object> states = new TreeMap<>();
         JavaConverters.mapAsJavaMapConverter(context.replicaStates()).asJava().forEach(
-            (replica, state) -> told.put(replica.topicPartition() + "/" + replica.replica(), state.toString()));
-        return told;
+            (replica, state) -> states.put(replica.topicPartition() + "/" + replica.replica(), state.toString()));
+        return states;
     }
 
-    private static void leaderAndIsr(Map<String, Object> told, LeaderAndIsr state) {
-        told.put("leader", state.leader() < 0 ? null : state.leader());
-        told.put("isr", JavaConverters.seqAsJavaListConverter(state.isr()).asJava());
-        told.put("leader_epoch", state.leaderEpoch());
-        told.put("partition_epoch", state.partitionEpoch());
-        told.put("recovering", state.leaderRecoveryState() == LeaderRecoveryState.RECOVERING);
+    private static void leaderAndIsr(Map<String, Object> fields, LeaderAndIsr state) {
+        fields.put("leader", state.leader() < 0 ? null : state.leader());
+        fields.put("isr", JavaConverters.seqAsJavaListConverter(state.isr()).asJava());
+        fields.put("leader_epoch", state.leaderEpoch());
+        fields.put("partition_epoch", state.partitionEpoch());
+        fields.put("recovering", state.leaderRecoveryState() == LeaderRecoveryState.RECOVERING);
     }
 
-    private Object told() throws Exception {
-        Map<String, Object> told = new TreeMap<>();
+    private Object requests() throws Exception {
+        Map<String, Object> byBroker = new TreeMap<>();
         for (Map.Entry<Integer, LinkedBlockingQueue<QueueItem>> queue : queues.entrySet()) {
             List<String> requests = new ArrayList<>();
             for (QueueItem item : queue.getValue()) {
@@ -236,9 +236,9 @@ public class ZkController {
             }
             queue.getValue().clear();
             Collections.sort(requests);
-            if (!requests.isEmpty()) told.put(queue.getKey().toString(), requests);
+            if (!requests.isEmpty()) byBroker.put(queue.getKey().toString(), requests);
         }
-        return told;
+        return byBroker;
     }
 
     private static Object content(AbstractControlRequest request) {
@@ -254,7 +254,7 @@ public class ZkController {
         return content;
     }
 
-    // ---------------------------------------------------------------- Scala's side
+    // ---------------------------------------------------------------- Scala
     private static Broker broker(int id) {
         return Broker.apply(id, JavaConverters.asScalaBufferConverter(
             Collections.singletonList(new kafka.cluster.EndPoint("h", 1, new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT))).asScala(),
@@ -289,7 +289,7 @@ public class ZkController {
         return JavaConverters.asScalaBufferConverter(states).asScala().toList();
     }
 
-    /** What the controller asks of ZooKeeper, answered from the map. */
+    /** Answers the controller's requests to ZooKeeper from the map. */
     private final class MapInMemory extends KafkaZkClient {
         MapInMemory() {
             super(null, false, Time.SYSTEM, false);
