@@ -1,13 +1,18 @@
-"""Cooperative sticky: the sticky assignment, but a partition that changes hands is given to nobody until its owner has let it go
-(org.apache.kafka.clients.consumer.CooperativeStickyAssignor, 3.5.2 to 4.3; older ones are refused, see
-`sticky`).
+"""The cooperative sticky assignor: sticky, but a partition is not reassigned before its owner has given it up.
 
-A and B hold three partitions each, C joins. In the first round A and B keep two each and C gets nothing; once A and B have given up T4
-and T5, the next round hands them over:
+Reproduces org.apache.kafka.clients.consumer.CooperativeStickyAssignor, 3.5.2 to 4.3. Older versions are refused, see `sticky`.
 
-    A: T0 T2 T4      A: T0 T2      A: T0 T2
-    B: T1 T3 T5  ->  B: T1 T3  ->  B: T1 T3
-                     C:            C: T4 T5
+A and B own three partitions each, then C joins. In the first round A and B keep two each and C gets none. When A and B have given up
+partitions 4 and 5, the second round assigns them to C:
+
+    >>> def owner(name: str, owned: Sequence[TopicPartition]) -> Member:
+    ...     return Member(name, ("T",), owned=tuple(owned), generation=1)
+    >>> before = {"A": [("T", 0), ("T", 2), ("T", 4)], "B": [("T", 1), ("T", 3), ("T", 5)], "C": []}
+    >>> first = assign({"T": 6}, [owner(*member) for member in before.items()])
+    >>> first
+    {'A': [('T', 0), ('T', 2)], 'B': [('T', 1), ('T', 3)], 'C': []}
+    >>> assign({"T": 6}, [owner(*member) for member in first.items()])["C"]
+    [('T', 4), ('T', 5)]
 """
 
 from __future__ import annotations
@@ -28,26 +33,28 @@ def assign(
     subscription_generations: Mapping[str, int | None] | None = None,
     version: str = LATEST,
 ) -> Assignment:
-    """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
+    """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 
-    A member's `generation` is that of its user data, unless `subscription_generations` names one of its subscription (3.2 and later):
-    that one counts.
+    A member's `generation` is that of its user data. A generation in `subscription_generations` (3.2 and later) replaces it.
     """
-    told = subscription_generations or {}
-    current = [member if told.get(member.member_id) is None else replace(member, generation=told[member.member_id]) for member in members]
+    generations = subscription_generations or {}
+    current = [
+        member if generations.get(member.member_id) is None else replace(member, generation=generations[member.member_id])
+        for member in members
+    ]
     assignment, transferred = assign_and_transfer(
         partitions, current, racks=racks, subscription_generations=subscription_generations, version=version
     )
     if transferred is None:
-        transferred = _changing_hands(members, assignment)
+        transferred = _transferred(members, assignment)
     for partition, consumer in transferred.items():
         assignment[consumer].remove(partition)
     return assignment
 
 
-def _changing_hands(members: Sequence[Member], assignment: Assignment) -> dict[TopicPartition, str]:
-    """The partitions that a member gets and another, which owned it, does not."""
+def _transferred(members: Sequence[Member], assignment: Assignment) -> dict[TopicPartition, str]:
+    """Find the partitions that move from their owner to another member, with that member."""
     owned = {member.member_id: set(member.owned) for member in members}
-    added = {partition: consumer for consumer, given in assignment.items() for partition in given if partition not in owned[consumer]}
-    revoked = {partition for consumer, given in assignment.items() for partition in owned[consumer].difference(given)}
+    added = {partition: consumer for consumer, assigned in assignment.items() for partition in assigned if partition not in owned[consumer]}
+    revoked = {partition for consumer, assigned in assignment.items() for partition in owned[consumer].difference(assigned)}
     return {partition: consumer for partition, consumer in added.items() if partition in revoked}

@@ -1,8 +1,11 @@
-"""Who in a group reads which partition: Kafka's assignors, each a plain function over the members.
+"""Members of a group, and the orders in which Kafka's assignors visit them (AbstractPartitionAssignor and relatives, Kafka 2.0 to 4.3).
 
-`range`, `round_robin`, `sticky` and `cooperative_sticky` run in the client that leads the group; `uniform` and `share_simple` in the
-broker that coordinates it, whose own range (KIP-848) answers as `range` without racks. Members come in the order in which Kafka puts them
-into its HashMap by member id: that order matters only between members whose ids fall into one bin of it.
+Callers give the members in the order in which Kafka puts them into its HashMap by member id. That order matters only for members whose
+ids are in the same bin.
+
+    >>> members = [Member("b", ("orders",)), Member("a", ("orders",)), Member("c", ("orders",), group_instance_id="1")]
+    >>> [member.member_id for member in in_order_of_ids(members)]
+    ['c', 'a', 'b']
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from kafka_model.release import LATEST, release
 TopicPartition = tuple[str, int]
 Assignment = dict[str, list[TopicPartition]]
 Racks = Mapping[str, Sequence[Iterable[str]]]
-"""Of each topic, for each partition, the racks of its replicas (of those that have one)."""
+"""The racks of each partition's replicas, by topic and partition number. Replicas without a rack are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A consumer as its subscription tells it: `owned` is what it held in `generation` (None: it tells no generation)."""
+    """A consumer's subscription. `owned` are its partitions in `generation`, which is None if the subscription has no generation."""
 
     member_id: str
     topics: tuple[str, ...]
@@ -33,30 +36,31 @@ class Member:
 
 
 class EmptyGroup(ValueError):
-    """A group without members, at which round robin and both sticky assignors of Kafka throw."""
+    """The group has no members: Kafka's round robin and sticky assignors throw."""
 
 
 class BrokenClaims(ValueError):
-    """Members claim partitions (in numbers that a topic no longer has, or from a topic they left) such that Kafka's assignor throws."""
+    """Members claim partitions that do not exist or that they no longer subscribe to, in a way that makes Kafka's assignor throw."""
 
 
 class UnknownTopic(ValueError):
-    """A topic whose id the members hold, but of which the group's metadata knows no partitions."""
+    """The id of a topic of the group is unknown."""
 
 
 class NobodyToShare(ValueError):
-    """A share group's partitions have places left, but all its members are full."""
+    """Partitions of a share group have places left, but all members are full: Kafka's assignor throws."""
 
 
-def hash_map_of(members: Sequence[Member]) -> list[Member]:
-    """The members in the order of the HashMap by member id that Kafka puts them into, one by one."""
+def in_hash_map_order(members: Sequence[Member]) -> list[Member]:
+    """Order the members as Kafka's HashMap by member id does."""
     by_id = {member.member_id: member for member in members}
     return [by_id[member_id] for member_id in hash_map_order(by_id, string_hashes, tie=string_order)]
 
 
 def in_order_of_ids(members: Iterable[Member], *, version: str = LATEST) -> list[Member]:
-    """Static members first, by group.instance.id, then the others by member id: the order of Kafka's MemberInfo. Before 2.4: by member id
-    alone.
+    """Order the members as Kafka's MemberInfo: static members by group.instance.id, then the others by member id.
+
+    Before 2.4, all members are ordered by member id.
     """
     if release(version) < (2, 4):
         return sorted(members, key=lambda member: string_order(member.member_id))
@@ -70,10 +74,10 @@ def _static_then_member_id(member: Member) -> tuple[bool, bytes]:
 
 
 def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
-    """Of each topic that somebody subscribes to, the members that do, in the order given."""
+    """List the subscribed members of each topic, in the given order."""
     if len(subscriptions := {member.topics for member in members}) == 1:
-        every = list(members)
-        return {topic: every for topic in subscriptions.pop()}
+        all_members = list(members)
+        return {topic: all_members for topic in subscriptions.pop()}
     by_topic: dict[str, list[Member]] = {}
     for member in members:
         for topic in dict.fromkeys(member.topics):
@@ -82,14 +86,14 @@ def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
 
 
 def metadata_order(partitions: Mapping[str, int], members: Iterable[Member]) -> list[str]:
-    """The subscribed topics that have partitions, in the order of Kafka's HashMap of them, filled from a HashSet of the names."""
+    """Order the subscribed topics with partitions as Kafka's HashMap of them, which is filled from a HashSet of the names."""
     subscriptions = dict.fromkeys(member.topics for member in members)
     subscribed = hash_map_order(chain.from_iterable(subscriptions), string_hashes, tie=string_order)
     return hash_map_order((topic for topic in subscribed if partitions.get(topic)), string_hashes, tie=string_order)
 
 
-def topics_as_met(members: Iterable[Member]) -> list[str]:
-    """The subscribed topics in the order of a HashMap that took them up member by member, by computeIfAbsent."""
+def topics_by_member_order(members: Iterable[Member]) -> list[str]:
+    """Order the subscribed topics as a HashMap that is filled member by member with computeIfAbsent."""
     table = HashTable(string_hash, tie=string_order)
     for member in members:
         for topic in member.topics:
@@ -98,6 +102,6 @@ def topics_as_met(members: Iterable[Member]) -> list[str]:
 
 
 def rack_aware(consumer_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:
-    """Whether racks make a difference: some rack has both a consumer and a replica, and some partition is not on all the racks."""
+    """Whether racks make a difference: some rack has both a consumer and a replica, and some partition is not on all racks."""
     all_racks = frozenset[str]().union(*partition_racks)
     return not all_racks.isdisjoint(consumer_racks) and any(racks != all_racks for racks in partition_racks)

@@ -1,9 +1,14 @@
-"""Round robin: all partitions of all topics in order, each to the next member of the ring that subscribes to its topic
-(org.apache.kafka.clients.consumer.RoundRobinAssignor, 2.0.0 to 4.3.1; static members order the ring since 2.4).
+"""The round robin assignor, which assigns each partition to the next member of a ring that subscribes to its topic.
 
-T1 has partitions 1 to 4 and T2 has 5 to 10; C1 subscribes to T1, C2 to both, C3 to T2:
+Reproduces org.apache.kafka.clients.consumer.RoundRobinAssignor, 2.0.0 to 4.3.1. Static members order the ring since 2.4. T1 has 4
+partitions and T2 has 6; C1 subscribes to T1, C2 to both, C3 to T2:
 
-    C1: T1[1 3]    C2: T1[2 4] T2[6 8 10]    C3: T2[5 7 9]
+    >>> answer = assign({"T1": 4, "T2": 6}, [Member("C1", ("T1",)), Member("C2", ("T1", "T2")), Member("C3", ("T2",))])
+    >>> for member, partitions in answer.items():
+    ...     print(member, *(f"{topic}-{partition}" for topic, partition in partitions))
+    C1 T1-0 T1-2
+    C2 T1-1 T1-3 T2-1 T2-3 T2-5
+    C3 T2-0 T2-2 T2-4
 """
 
 from __future__ import annotations
@@ -11,31 +16,31 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from kafka_model.assignor.group import Assignment, EmptyGroup, Member, hash_map_of, in_order_of_ids
+from kafka_model.assignor.group import Assignment, EmptyGroup, Member, in_hash_map_order, in_order_of_ids
 from kafka_model.java.hash_map import string_order
 from kafka_model.release import LATEST
 
 
 def assign(partitions: Mapping[str, int], members: Sequence[Member], *, version: str = LATEST) -> Assignment:
-    """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
+    """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 
-    Before `version` 2.4 the client knew no static members.
+    Before 2.4 the client has no static members.
     """
     if not members:
-        raise EmptyGroup("round robin has no answer for a group without members")
-    ring = in_order_of_ids(hash_map_of(members), version=version)
+        raise EmptyGroup("the round robin assignor cannot assign partitions to a group without members")
+    ring = in_order_of_ids(in_hash_map_order(members), version=version)
     seats: dict[str, list[int]] = {}
     for seat, member in enumerate(ring):
         for topic in dict.fromkeys(member.topics):
             seats.setdefault(topic, []).append(seat)
     assignment: Assignment = {member.member_id: [] for member in members}
-    given = [assignment[member.member_id] for member in ring]
+    by_seat = [assignment[member.member_id] for member in ring]
     next_seat = 0
     for topic in sorted(seats, key=string_order):
-        takers = seats[topic]
-        first = bisect_left(takers, next_seat)
+        subscribed_seats = seats[topic]
+        first = bisect_left(subscribed_seats, next_seat)
         for partition in range(partitions.get(topic, 0)):
-            seat = takers[(first + partition) % len(takers)]
-            given[seat].append((topic, partition))
+            seat = subscribed_seats[(first + partition) % len(subscribed_seats)]
+            by_seat[seat].append((topic, partition))
             next_seat = seat + 1
     return assignment

@@ -1,23 +1,25 @@
-"""Sticky: a balanced assignment that moves as few partitions as it can
-(org.apache.kafka.clients.consumer.StickyAssignor over internals.AbstractStickyAssignor, 3.5.2 to 4.3; racks (KIP-881) since 3.5).
+"""The sticky assignor: a balanced assignment that moves few partitions.
 
-Older versions are refused: 2.0 to 2.3, 2.4 to 2.8 and 3.0 to 3.5.1 are other algorithms, which share out as evenly but not to the same
-members. Since 3.7.1 a member keeps its lowest partition numbers (KAFKA-16277), before it kept those that it named first.
+Reproduces org.apache.kafka.clients.consumer.StickyAssignor with internals.AbstractStickyAssignor, 3.5.2 to 4.3, with racks (KIP-881).
+Older versions are refused: 2.0 to 2.3, 2.4 to 2.8 and 3.0 to 3.5.1 have other algorithms, which are as balanced but choose other members.
+Since 3.7.1 a member keeps its lowest partition numbers (KAFKA-16277); before, it kept those that it listed first.
 
-A and B hold three partitions each, C joins; each keeps two, by partition number, and C takes what they let go:
+A and B own three partitions each, then C joins. A and B keep two each, by partition number, and C gets the rest:
 
-    A: T0 T2 T4      A: T0 T2
-    B: T1 T3 T5  ->  B: T1 T3
-                     C: T4 T5
+    >>> def owner(name: str, *numbers: int) -> Member:
+    ...     return Member(name, ("T",), owned=tuple(("T", number) for number in numbers), generation=1)
+    >>> assign({"T": 6}, [owner("A", 0, 2, 4), owner("B", 1, 3, 5), Member("C", ("T",))])
+    {'A': [('T', 0), ('T', 2)], 'B': [('T', 1), ('T', 3)], 'C': [('T', 4), ('T', 5)]}
 
-Where all members subscribe alike, a quota says who keeps what (`_by_quota`); otherwise partitions are dealt to the least loaded and then
-moved while that helps (`_General`). Subscriptions count as alike even if the first members of Kafka's HashMap subscribe to nothing: then
-they are dealt partitions like the rest. A claim by two members goes to the higher generation; of two of one generation, to neither.
+If all members have equal subscriptions, quotas decide (`_assign_by_quota`, Kafka's ConstrainedAssignmentBuilder). Otherwise partitions
+are assigned to the least loaded members and then moved while that improves the balance (`_GeneralAssignment`, GeneralAssignmentBuilder).
+Subscriptions also count as equal if the first members of Kafka's HashMap subscribe to nothing; these members then get partitions like
+the others. A partition claimed by two members belongs to the one with the higher generation, and to neither if the generations are equal.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
@@ -31,7 +33,7 @@ from kafka_model.assignor.group import (
     Member,
     Racks,
     TopicPartition,
-    hash_map_of,
+    in_hash_map_order,
     metadata_order,
     rack_aware,
 )
@@ -49,10 +51,10 @@ def assign(
     subscription_generations: Mapping[str, int | None] | None = None,
     version: str = LATEST,
 ) -> Assignment:
-    """The partitions of each member, given the partition counts of the topics; a topic without a count has no metadata and is left out.
+    """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 
-    A member's `owned` and `generation` are those of its user data. Where its subscription tells another generation (none at all before
-    3.2), `subscription_generations` says which: a clash looks at that of the member met first.
+    A member's `owned` and `generation` are those of its user data. `subscription_generations` contains the generation of its subscription
+    (None before 3.2) where it differs: conflicting claims compare that of the member visited first.
     """
     return assign_and_transfer(partitions, members, racks=racks, subscription_generations=subscription_generations, version=version)[0]
 
@@ -65,34 +67,36 @@ def assign_and_transfer(
     subscription_generations: Mapping[str, int | None] | None,
     version: str = LATEST,
 ) -> tuple[Assignment, dict[TopicPartition, str] | None]:
-    """The assignment, and who takes over a partition that another gave up (None where the algorithm does not keep account of it)."""
+    """Compute the assignment, and the new member of each partition that another gave up (None if the algorithm does not record it)."""
     if release(version) < (3, 5, 2):
-        raise UnknownVersion(f"the sticky assignors of Kafka {version} are not modelled: the first is 3.5.2")
+        raise UnknownVersion(f"the sticky assignors of Kafka {version} are not modelled: use 3.5.2 or later")
     if not members:
-        raise EmptyGroup("sticky has no answer for a group without members")
-    listed = hash_map_of(members)
+        raise EmptyGroup("the sticky assignors cannot assign partitions to a group without members")
+    listed = in_hash_map_order(members)
     known = {topic: partitions[topic] for topic in metadata_order(partitions, listed)}
-    claims = _claims(known, listed, subscription_generations or {})
-    aware = _Racks.of(known, listed, racks)
-    if claims.subscribed_alike:
-        return _by_quota(known, claims, aware, by_number=release(version) >= (3, 7, 1))
-    return _General(known, listed, claims, aware).build(), None
+    claims = _resolve_claims(known, listed, subscription_generations or {})
+    rack_info = _Racks.of(known, listed, racks)
+    if claims.equal_subscriptions:
+        return _assign_by_quota(known, claims, rack_info, by_number=release(version) >= (3, 7, 1))
+    return _GeneralAssignment(known, listed, claims, rack_info).build(), None
 
 
 @dataclass(slots=True)
 class _Claims:
-    """What each member may be taken to own, after claims that clash; and the partitions that two claimed in one generation."""
+    """The partitions that each member owns after conflicting claims are resolved, and those claimed twice in one generation."""
 
     owned: dict[str, list[TopicPartition]] = field(default_factory=dict)
     disputed: set[TopicPartition] = field(default_factory=set)
-    subscribed_alike: bool = True
+    equal_subscriptions: bool = True
     generation: int = NO_GENERATION
 
 
-def _claims(known: Mapping[str, int], listed: Sequence[Member], subscription_generations: Mapping[str, int | None]) -> _Claims:
+def _resolve_claims(known: Mapping[str, int], listed: Sequence[Member], subscription_generations: Mapping[str, int | None]) -> _Claims:
     claims = _Claims()
     generations = {member.member_id: _generation(member.generation) for member in listed}
-    told = generations | {member: max(_generation(generation), NO_GENERATION) for member, generation in subscription_generations.items()}
+    compared = generations | {
+        member: max(_generation(generation), NO_GENERATION) for member, generation in subscription_generations.items()
+    }
     owner: dict[TopicPartition, str] = {}
     common: tuple[str, ...] = ()
     for member in listed:
@@ -100,7 +104,7 @@ def _claims(known: Mapping[str, int], listed: Sequence[Member], subscription_gen
         if not common:
             common = member.topics
         elif member.topics != common and (len(member.topics) != len(common) or set(member.topics) != set(common)):
-            claims.subscribed_alike = False
+            claims.equal_subscriptions = False
         claims.generation = max(claims.generation, generation)
         owned = claims.owned[consumer] = []
         for partition in member.owned:
@@ -109,10 +113,10 @@ def _claims(known: Mapping[str, int], listed: Sequence[Member], subscription_gen
             other = owner.get(partition)
             if other is None:
                 owned.append(partition)
-            elif generation == told[other]:
+            elif generation == compared[other]:
                 claims.disputed.add(partition)
                 _remove(claims.owned[other], partition)
-            elif generation > told[other]:
+            elif generation > compared[other]:
                 owned.append(partition)
                 _remove(claims.owned[other], partition)
             else:
@@ -121,8 +125,8 @@ def _claims(known: Mapping[str, int], listed: Sequence[Member], subscription_gen
     return claims
 
 
-def _generation(told: int | None) -> int:
-    return NO_GENERATION if told is None else told
+def _generation(generation: int | None) -> int:
+    return NO_GENERATION if generation is None else generation
 
 
 def _remove(partitions: list[TopicPartition], partition: TopicPartition) -> None:
@@ -132,36 +136,33 @@ def _remove(partitions: list[TopicPartition], partition: TopicPartition) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Racks:
-    """The racks of consumers and of partitions' replicas, both empty where racks make no difference."""
+    """The racks of consumers and of partitions' replicas. All fields are empty if racks make no difference."""
 
     of_consumer: dict[str, str]
     of_partition: dict[TopicPartition, frozenset[str]]
-    consumers_near: dict[TopicPartition, int]
+    consumers_on_racks: dict[TopicPartition, int]  # number of consumers on one of the partition's racks
 
     @classmethod
     def of(cls, known: Mapping[str, int], listed: Sequence[Member], racks: Racks | None) -> _Racks:
         of_consumer = {member.member_id: member.rack for member in listed if member.rack}
         if not of_consumer:
             return cls({}, {}, {})
-        told = racks or {}
+        of_topic = racks or {}
         of_partition = {
-            (topic, partition): frozenset(told[topic][partition] if partition < len(told.get(topic, ())) else ())
+            (topic, partition): frozenset(of_topic[topic][partition] if partition < len(of_topic.get(topic, ())) else ())
             for topic, count in known.items()
             for partition in range(count)
         }
         if not rack_aware(of_consumer.values(), list(of_partition.values())):
             return cls({}, {}, {})
-        on_rack: dict[str, int] = {}
-        for rack in of_consumer.values():
-            on_rack[rack] = on_rack.get(rack, 0) + 1
-        near = {partition: sum(on_rack.get(rack, 0) for rack in of_replicas) for partition, of_replicas in of_partition.items()}
-        return cls(of_consumer, of_partition, near)
+        on_rack = Counter(of_consumer.values())
+        return cls(of_consumer, of_partition, {partition: sum(on_rack[rack] for rack in own) for partition, own in of_partition.items()})
 
     def mismatch(self, consumer: str, partition: TopicPartition) -> bool:
         rack = self.of_consumer.get(consumer)
         return rack is not None and rack not in self.of_partition.get(partition, ())
 
-    def next_near(self, partition: TopicPartition, consumers: Sequence[str], start: int) -> int | None:
+    def next_on_rack(self, partition: TopicPartition, consumers: Sequence[str], start: int) -> int | None:
         racks = self.of_partition[partition]
         for position in chain(range(start, len(consumers)), range(start)):
             if self.of_consumer.get(consumers[position]) in racks:
@@ -169,35 +170,39 @@ class _Racks:
         return None
 
 
-def _unassigned(every: Sequence[TopicPartition], assigned: Sequence[TopicPartition], counts: Mapping[str, int]) -> list[TopicPartition]:
-    """Every partition, less the assigned ones: but Kafka goes through both in step, and sees no more of them after one that does not exist.
+def _unassigned(
+    partitions: Sequence[TopicPartition], assigned: Sequence[TopicPartition], counts: Mapping[str, int]
+) -> list[TopicPartition]:
+    """List the partitions that are not assigned. `assigned` is in the order of `partitions`.
 
-    `assigned` is in the order of `every`.
+    Kafka merges both lists, and ignores the rest of `assigned` after a partition that does not exist.
     """
     seen: set[TopicPartition] = set()
     for partition in assigned:
         if not 0 <= partition[1] < counts[partition[0]]:
             break
         seen.add(partition)
-    return [partition for partition in every if partition not in seen]
+    return [partition for partition in partitions if partition not in seen]
 
 
-# ---------------------------------------------------------------- all members subscribe alike
-def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks, *, by_number: bool) -> tuple[Assignment, dict[TopicPartition, str]]:
+# ---------------------------------------------------------------- equal subscriptions
+def _assign_by_quota(
+    known: Mapping[str, int], claims: _Claims, racks: _Racks, *, by_number: bool
+) -> tuple[Assignment, dict[TopicPartition, str]]:
     quota, extras = divmod(sum(known.values()), len(claims.owned))
     topics = sorted(known, key=string_order)
     rank = {topic: position for position, topic in enumerate(topics)}
     assignment: Assignment = {}
-    let_go: dict[TopicPartition, str] = {}
-    under: list[str] = []
-    level: deque[str] = deque()
-    above = 0
+    revoked: dict[TopicPartition, str] = {}
+    under: list[str] = []  # members with fewer partitions than the quota
+    level: deque[str] = deque()  # members at the quota that may get one more
+    above = 0  # members above the quota
     for consumer, claimed in claims.owned.items():
         owned = []
         for partition in claimed:
             if racks.of_consumer and racks.mismatch(consumer, partition):
                 if by_number:
-                    let_go[partition] = consumer
+                    revoked[partition] = consumer
             elif partition not in claims.disputed:
                 owned.append(partition)
         if by_number:
@@ -208,10 +213,10 @@ def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks, *, by_nu
             above += 1
             if above == extras:
                 level.clear()
-            let_go.update(dict.fromkeys(owned[quota + 1 :], consumer))
+            revoked.update(dict.fromkeys(owned[quota + 1 :], consumer))
             del owned[quota + 1 :]
         else:
-            let_go.update(dict.fromkeys(owned[quota:], consumer))
+            revoked.update(dict.fromkeys(owned[quota:], consumer))
             del owned[quota:]
             if above < extras:
                 level.append(consumer)
@@ -220,13 +225,13 @@ def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks, *, by_nu
     unassigned = _unassigned([(topic, partition) for topic in topics for partition in range(known[topic])], kept, known)
     under.sort(key=string_order)
     level = deque(sorted(level, key=string_order))
-    given: list[tuple[TopicPartition, str]] = []
+    added: list[tuple[TopicPartition, str]] = []
     if racks.of_consumer:
-        unassigned.sort(key=racks.consumers_near.__getitem__)
-        unassigned = _fill_near(
+        unassigned.sort(key=racks.consumers_on_racks.__getitem__)
+        unassigned = _assign_on_racks(
             unassigned,
             assignment,
-            given,
+            added,
             under,
             level,
             racks,
@@ -234,19 +239,19 @@ def _by_quota(known: Mapping[str, int], claims: _Claims, racks: _Racks, *, by_nu
             uneven=extras > 0,
             free_extras=extras - above if by_number else None,
         )
-    _fill(unassigned, assignment, given, under, level, quota=quota)
+    _assign_rest(unassigned, assignment, added, under, level, quota=quota)
     transferred = {
         partition: consumer
-        for partition, consumer in given
-        if partition in claims.disputed or (partition in let_go and not (by_number and let_go[partition] == consumer))
+        for partition, consumer in added
+        if partition in claims.disputed or (partition in revoked and not (by_number and revoked[partition] == consumer))
     }
     return assignment, transferred
 
 
-def _fill_near(
+def _assign_on_racks(
     unassigned: list[TopicPartition],
     assignment: Assignment,
-    given: list[tuple[TopicPartition, str]],
+    added: list[tuple[TopicPartition, str]],
     under: list[str],
     level: deque[str],
     racks: _Racks,
@@ -255,13 +260,14 @@ def _fill_near(
     uneven: bool,
     free_extras: int | None,
 ) -> list[TopicPartition]:
-    """Deal partitions to members on a rack of theirs, within the quotas; what is left has none. Before 3.7.1 (no `free_extras`) nobody
-    counted how many members went above the quota.
+    """Assign partitions to members on one of their racks, within the quotas, and return the partitions without such a member.
+
+    `free_extras` is the number of members that may still go above the quota; before 3.7.1 Kafka did not count them (None).
     """
     left = []
     turn = 0
     for partition in unassigned:
-        position = racks.next_near(partition, under, turn)
+        position = racks.next_on_rack(partition, under, turn)
         if position is not None:
             consumer = under[position]
             if len(assignment[consumer]) + 1 >= quota:
@@ -272,7 +278,7 @@ def _fill_near(
                 position += 1
             turn = position % len(under) if under else 0
         else:
-            position = racks.next_near(partition, level, 0)
+            position = racks.next_on_rack(partition, level, 0)
             if position is None:
                 left.append(partition)
                 continue
@@ -283,29 +289,32 @@ def _fill_near(
                 if not free_extras:
                     level.clear()
         assignment[consumer].append(partition)
-        given.append((partition, consumer))
+        added.append((partition, consumer))
     return left
 
 
-def _fill(
+def _assign_rest(
     unassigned: list[TopicPartition],
     assignment: Assignment,
-    given: list[tuple[TopicPartition, str]],
+    added: list[tuple[TopicPartition, str]],
     under: list[str],
     level: deque[str],
     *,
     quota: int,
 ) -> None:
-    """Deal partitions in rounds to the members under the quota (since 3.7.1 there are enough for these), then one each to those at it."""
+    """Assign partitions in rounds to members under the quota, then one each to members at the quota.
+
+    Since 3.7.1 there are enough partitions for the members under the quota.
+    """
     rest = iter(unassigned)
     while under:
         still_under: list[str] = []
         for consumer in under:
             partition = next(rest, None)
             if partition is None:
-                raise BrokenClaims(f"no partition is left for {consumer}: others are above their quota")
+                raise BrokenClaims(f"no partition is left for {consumer}: other members are above their quota")
             assignment[consumer].append(partition)
-            given.append((partition, consumer))
+            added.append((partition, consumer))
             if len(assignment[consumer]) < quota:
                 still_under.append(consumer)
             else:
@@ -313,15 +322,15 @@ def _fill(
         under = still_under
     for partition in rest:
         if not level:
-            raise BrokenClaims(f"no member can take {partition}: all are at their quota, some by partitions that do not exist")
+            raise BrokenClaims(f"no member can take {partition}: all are at their quota, some with partitions that do not exist")
         consumer = level.popleft()
         assignment[consumer].append(partition)
-        given.append((partition, consumer))
+        added.append((partition, consumer))
 
 
-# ---------------------------------------------------------------- members subscribe to different topics
-class _General:
-    """The assignment on its way: dealt to the least loaded, then moved from those with more to those with less."""
+# ---------------------------------------------------------------- different subscriptions
+class _GeneralAssignment:
+    """The state of the general algorithm: assign partitions to the least loaded members, then move them to less loaded ones."""
 
     def __init__(self, known: Mapping[str, int], listed: Sequence[Member], claims: _Claims, racks: _Racks) -> None:
         self.known = known
@@ -336,27 +345,27 @@ class _General:
         self.rank = {consumer: position for position, consumer in enumerate(by_name)}
         self.owner: dict[TopicPartition, str] = {}
         self.previous = _previous_owners(listed, claims.generation)
-        self.moves = _Moves()
+        self.movements = _Movements()
         topic_order = sorted(known, key=lambda topic: (len(self.subscribers[topic]), string_order(topic)))
         self.topic_rank = {topic: position for position, topic in enumerate(topic_order)}
         self.partitions = [(topic, partition) for topic in topic_order for partition in range(known[topic])]
         self.active = set(self.owned)
-        self.sound = True
-        self.witness: tuple[str, TopicPartition] | None = None
+        self.consistent = True  # every partition has exactly one owner
+        self.imbalance: tuple[str, TopicPartition] | None = None  # a member and a partition that it lacks, found last
 
     def build(self) -> Assignment:
-        kept, revoked = self._keep()
+        kept, revoked = self._keep_owned()
         unassigned = _unassigned(self.partitions, kept, self.known)
-        self.sound = len(kept) + len(unassigned) == len(self.partitions)
-        fresh = not any(self.owned.values())
-        undealt = self._deal(unassigned, by_rack=True) if self.racks.of_consumer else unassigned
-        self._deal(undealt, by_rack=False)
+        self.consistent = len(kept) + len(unassigned) == len(self.partitions)
+        is_new = not any(self.owned.values())
+        rest = self._assign_to_least_loaded(unassigned, by_rack=True) if self.racks.of_consumer else unassigned
+        self._assign_to_least_loaded(rest, by_rack=False)
         movable = [partition for partition in self.partitions if len(self.subscribers[partition[0]]) > 1]
         self.active = {consumer for consumer in self.owned if self._may_change(consumer)}
         before = {consumer: list(self.owned[consumer]) for consumer in self.active}
         if not revoked:
             self._move([partition for partition in unassigned if len(self.subscribers[partition[0]]) > 1])
-        if self._move(movable) and not fresh and _imbalance(self._active_lists()) >= _imbalance(before.values()):
+        if self._move(movable) and not is_new and _balance_score(self._active_lists()) >= _balance_score(before.values()):
             self.owned.update(before)
         return self.owned
 
@@ -369,8 +378,8 @@ class _General:
     def _active_lists(self) -> list[list[TopicPartition]]:
         return [self.owned[consumer] for consumer in self.active]
 
-    def _keep(self) -> tuple[list[TopicPartition], bool]:
-        """What members keep of their claims, in the order of partitions; and whether they lose any for their subscription or their rack."""
+    def _keep_owned(self) -> tuple[list[TopicPartition], bool]:
+        """List the claimed partitions that members keep, in order, and report whether subscriptions or racks revoke any."""
         revoked = False
         for consumer, claimed in self.owned.items():
             kept = []
@@ -381,22 +390,25 @@ class _General:
                 else:
                     revoked = True
             self.owned[consumer] = kept
-        every = chain.from_iterable(self.owned.values())
-        return sorted(every, key=lambda partition: (self.topic_rank[partition[0]], partition[1])), revoked
+        all_kept = chain.from_iterable(self.owned.values())
+        return sorted(all_kept, key=lambda partition: (self.topic_rank[partition[0]], partition[1])), revoked
 
-    def _deal(self, partitions: Sequence[TopicPartition], *, by_rack: bool) -> list[TopicPartition]:
-        """Give each partition to the least loaded subscriber (on a rack of its, or on none); what nobody took."""
+    def _assign_to_least_loaded(self, partitions: Sequence[TopicPartition], *, by_rack: bool) -> list[TopicPartition]:
+        """Assign each partition to its least loaded subscriber, and return those without one.
+
+        With `by_rack`, only members on one of the partition's racks, or without a rack, qualify.
+        """
         left = []
-        for topic, run in groupby(partitions, key=itemgetter(0)):
+        for topic, of_topic in groupby(partitions, key=itemgetter(0)):
             waiting: dict[str | None, list[tuple[int, int, str]]] = {}
             for consumer in self.subscribers[topic]:
                 rack = self.racks.of_consumer.get(consumer) if by_rack else None
                 waiting.setdefault(rack, []).append((*self._order(consumer), consumer))
             for queue in waiting.values():
                 heapify(queue)
-            for partition in run:
-                near = (None, *self.racks.of_partition[partition]) if by_rack else (None,)
-                queues = [waiting[rack] for rack in near if rack in waiting]
+            for partition in of_topic:
+                racks = (None, *self.racks.of_partition[partition]) if by_rack else (None,)
+                queues = [waiting[rack] for rack in racks if rack in waiting]
                 if not queues:
                     left.append(partition)
                     continue
@@ -408,31 +420,31 @@ class _General:
         return left
 
     def _may_change(self, consumer: str) -> bool:
-        return self.load(consumer) < self._most(consumer) or any(len(self.subscribers[topic]) > 1 for topic, _ in self.owned[consumer])
+        return self.load(consumer) < self._max_load(consumer) or any(len(self.subscribers[topic]) > 1 for topic, _ in self.owned[consumer])
 
-    def _most(self, consumer: str) -> int:
+    def _max_load(self, consumer: str) -> int:
         return sum(self.known[topic] for topic in self.topics_of[consumer])
 
     def _move(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Go through the partitions until no move helps; whether one was made."""
+        """Move partitions until no move improves the balance, and report whether any moved."""
         moved_any = False
         moved = True
         while moved:
             moved = False
             balanced = None
             for partition in partitions:
-                balanced = self._balanced() if balanced is None else balanced
+                balanced = self._is_balanced() if balanced is None else balanced
                 if balanced:
                     break
-                taker = self._taker(partition)
-                if taker is not None:
-                    self._reassign(partition, taker)
+                target = self._better_owner(partition)
+                if target is not None:
+                    self._reassign(partition, target)
                     moved = moved_any = True
                     balanced = None
         return moved_any
 
-    def _taker(self, partition: TopicPartition) -> str | None:
-        """Who should have the partition instead: its owner of an earlier generation, or else its least loaded subscriber."""
+    def _better_owner(self, partition: TopicPartition) -> str | None:
+        """Find a less loaded owner: the partition's owner in an earlier generation, otherwise its least loaded subscriber."""
         load = self._active_load(self.owner[partition])
         previous = self.previous.get(partition)
         if previous is not None and load > self._active_load(previous) + 1:
@@ -444,109 +456,116 @@ class _General:
 
     def _active_load(self, consumer: str) -> int:
         if consumer not in self.active:
-            raise BrokenClaims(f"{consumer} has a claim to partitions, but none of those that may move")
+            raise BrokenClaims(f"{consumer} claims partitions, but none that may move")
         return self.load(consumer)
 
-    def _balanced(self) -> bool:
-        """Whether no member lacks a partition whose owner has two or more partitions above it."""
+    def _is_balanced(self) -> bool:
+        """Whether no member lacks a partition whose owner has at least two partitions more."""
         loads = [len(owned) for owned in self._active_lists()]
         if min(loads) >= max(loads) - 1:
             return True
-        return self._balanced_if_sound() if self.sound else self._balanced_by_lists()
+        return self._is_balanced_by_topic() if self.consistent else self._is_balanced_by_lists()
 
-    def _balanced_if_sound(self) -> bool:
-        if self.witness is not None:
-            consumer, partition = self.witness
-            if self.load(consumer) + 1 < self.load(self.owner[partition]) and self.load(consumer) != self._most(consumer):
+    def _is_balanced_by_topic(self) -> bool:
+        if self.imbalance is not None:
+            consumer, partition = self.imbalance
+            if self.load(consumer) + 1 < self.load(self.owner[partition]) and self.load(consumer) != self._max_load(consumer):
                 return False
         for topic, consumers in self.subscribers.items():
             if len(consumers) < 2:
                 continue
-            needy = min((consumer for consumer in consumers if self.load(consumer) != self._most(consumer)), key=self.load, default=None)
-            if needy is None:
+            with_room = (consumer for consumer in consumers if self.load(consumer) != self._max_load(consumer))
+            least_loaded = min(with_room, key=self.load, default=None)
+            if least_loaded is None:
                 continue
-            fullest = max(range(self.known[topic]), key=lambda number: self.load(self.owner[topic, number]))
-            if self.load(needy) + 1 < self.load(self.owner[topic, fullest]):
-                self.witness = needy, (topic, fullest)
+            of_most_loaded = max(range(self.known[topic]), key=lambda number: self.load(self.owner[topic, number]))
+            if self.load(least_loaded) + 1 < self.load(self.owner[topic, of_most_loaded]):
+                self.imbalance = least_loaded, (topic, of_most_loaded)
                 return False
         return True
 
-    def _balanced_by_lists(self) -> bool:
-        """The same, where claims to partitions that do not exist have left some in two lists: Kafka then takes the last of the lists."""
-        held = {partition: consumer for consumer in self._in_map_order() for partition in self.owned[consumer]}
+    def _is_balanced_by_lists(self) -> bool:
+        """Check the balance where claims to partitions that do not exist have left partitions with two owners.
+
+        Kafka then counts the last owner.
+        """
+        last_owner = {partition: consumer for consumer in self._in_map_order() for partition in self.owned[consumer]}
         for consumer in sorted(self.active, key=self._order):
-            if self.load(consumer) == self._most(consumer):
+            if self.load(consumer) == self._max_load(consumer):
                 continue
             own = set(self.owned[consumer])
             for topic in self.topics_of[consumer]:
                 for partition in ((topic, number) for number in range(self.known[topic])):
                     if partition in own:
                         continue
-                    if partition not in held:
-                        raise BrokenClaims(f"{partition} is with no member that may change")
-                    if self.load(consumer) + 1 < self.load(held[partition]):
+                    if partition not in last_owner:
+                        raise BrokenClaims(f"{partition} belongs to no member that may change")
+                    if self.load(consumer) + 1 < self.load(last_owner[partition]):
                         return False
         return True
 
     def _in_map_order(self) -> list[str]:
         return [consumer for consumer in self.owned if consumer in self.active]
 
-    def _reassign(self, partition: TopicPartition, taker: str) -> None:
-        """Move the partition, or rather one of its topic that moved the other way before."""
-        partition = self.moves.instead_of(partition, self.owner[partition], taker)
-        giver = self.owner[partition]
-        self.moves.add(partition, giver, taker)
-        _remove(self.owned[giver], partition)
-        self.owned[taker].append(partition)
-        self.owner[partition] = taker
+    def _reassign(self, partition: TopicPartition, target: str) -> None:
+        """Move the partition, or a partition of its topic that moved in the opposite direction before."""
+        partition = self.movements.partition_to_move(partition, self.owner[partition], target)
+        source = self.owner[partition]
+        self.movements.add(partition, source, target)
+        _remove(self.owned[source], partition)
+        self.owned[target].append(partition)
+        self.owner[partition] = target
 
 
 def _previous_owners(listed: Sequence[Member], generation: int) -> dict[TopicPartition, str]:
-    """Who held a partition in the latest generation before the last one."""
+    """Find the owner of each partition in the latest generation before the current one."""
     latest: dict[TopicPartition, tuple[int, str]] = {}
     for member in listed:
-        held_in = _generation(member.generation)
-        if held_in < generation:
+        owned_in = _generation(member.generation)
+        if owned_in < generation:
             for partition in member.owned:
-                if partition not in latest or held_in > latest[partition][0]:
-                    latest[partition] = held_in, member.member_id
+                if partition not in latest or owned_in > latest[partition][0]:
+                    latest[partition] = owned_in, member.member_id
     return {partition: consumer for partition, (_, consumer) in latest.items()}
 
 
-class _Moves:
-    """Which partitions moved from whom to whom, by topic, so that none moves where another of its topic came from."""
+class _Movements:
+    """Moved partitions by topic, source and target (Kafka's PartitionMovements).
+
+    They prevent that two partitions of a topic move in opposite directions between two members.
+    """
 
     def __init__(self) -> None:
         self._of_partition: dict[TopicPartition, tuple[str, str]] = {}
         self._of_topic: dict[str, dict[tuple[str, str], HashTable[int]]] = {}
 
-    def instead_of(self, partition: TopicPartition, giver: str, taker: str) -> TopicPartition:
+    def partition_to_move(self, partition: TopicPartition, owner: str, target: str) -> TopicPartition:
         topic, _ = partition
-        source = self._of_partition[partition][0] if partition in self._of_partition else giver
-        moved_back = self._of_topic.get(topic, {}).get((taker, source))
+        source = self._of_partition[partition][0] if partition in self._of_partition else owner
+        moved_back = self._of_topic.get(topic, {}).get((target, source))
         return (topic, next(iter(moved_back))) if moved_back else partition
 
-    def add(self, partition: TopicPartition, giver: str, taker: str) -> None:
+    def add(self, partition: TopicPartition, owner: str, target: str) -> None:
         topic, number = partition
-        moves = self._of_topic.setdefault(topic, {})
-        source = giver
+        movements = self._of_topic.setdefault(topic, {})
+        source = owner
         if partition in self._of_partition:
             pair = self._of_partition.pop(partition)
-            moves[pair].discard(number)
-            if not moves[pair]:
-                del moves[pair]
+            movements[pair].discard(number)
+            if not movements[pair]:
+                del movements[pair]
             source = pair[0]
-            if source == taker:
+            if source == target:
                 return
-        self._of_partition[partition] = source, taker
-        if (source, taker) not in moves:
+        self._of_partition[partition] = source, target
+        if (source, target) not in movements:
             name = string_hash(topic)
-            moves[source, taker] = HashTable(lambda number: 31 * (31 + number) + name)
-        moves[source, taker].put(number)
+            movements[source, target] = HashTable(lambda number: 31 * (31 + number) + name)
+        movements[source, target].put(number)
 
 
-def _imbalance(lists: Iterable[list[TopicPartition]]) -> int:
-    """The sum of the differences in length of all pairs, which Kafka counts in 32 bits."""
+def _balance_score(lists: Iterable[list[TopicPartition]]) -> int:
+    """Sum the differences in length of all pairs of lists. Kafka counts in 32 bits; 0 is balanced."""
     ordered = sorted(map(len, lists))
     total = sum(load * (2 * position - len(ordered) + 1) for position, load in enumerate(ordered))
     return (total + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000

@@ -1,14 +1,17 @@
-"""Uniform: the coordinator's even assignment (KIP-848; org.apache.kafka.coordinator.group.assignor.UniformAssignor, 4.0 to 4.3).
+"""The uniform assignor of the group coordinator.
 
-A and B hold three partitions each, C joins; each of the three is due two, so A and B keep the first two of what Kafka's HashSet lists:
+Reproduces org.apache.kafka.coordinator.group.assignor.UniformAssignor (KIP-848), 4.0 to 4.3.
 
-    A: T0 T1 T2      A: T0 T1
-    B: T3 T4 T5  ->  B: T3 T4
-                     C: T2 T5
+A and B own three partitions each, then C joins. The quota is two, so A and B keep the first two partitions of Kafka's HashSet:
 
-A group is homogeneous if every topic that anybody names is named by all, whether the topic exists or not. Then quotas decide
-(`_by_quota`); otherwise partitions are dealt to the least loaded subscribers, topic by topic, and topics are balanced one after another
-(`_Balance`). Racks play no part. An answer is a set for each member: here what it keeps comes first.
+    >>> def owner(name: str, *numbers: int) -> Member:
+    ...     return Member(name, ("T",), owned=tuple(("T", number) for number in numbers))
+    >>> assign({"T": 6}, {"T": "AAAAAAAAAAEAAAAAAAAAAQ"}, [owner("A", 0, 1, 2), owner("B", 3, 4, 5), owner("C")])
+    {'A': [('T', 0), ('T', 1)], 'B': [('T', 3), ('T', 4)], 'C': [('T', 2), ('T', 5)]}
+
+A group is homogeneous if all members subscribe to the same topics, existing or not. Then quotas decide (`_assign_by_quota`). Otherwise
+partitions are assigned to the least loaded subscribers, topic by topic, and topics are balanced one after the other
+(`_HeterogeneousAssignment`). Racks are ignored. Kafka's answer is a set for each member; here the kept partitions come first.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 
-from kafka_model.assignor.group import Assignment, BrokenClaims, Member, TopicPartition, UnknownTopic, hash_map_of
+from kafka_model.assignor.group import Assignment, BrokenClaims, Member, TopicPartition, UnknownTopic, in_hash_map_order
 from kafka_model.java.hash_map import (
     DEFAULT_CAPACITY,
     copied_capacity,
@@ -31,42 +34,42 @@ from kafka_model.java.hash_map import (
 )
 from kafka_model.release import LATEST, UnknownVersion, release
 
-_MOST_PASSES = 16
+_MAX_ROUNDS = 16
 
 
 def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members: Sequence[Member], *, version: str = LATEST) -> Assignment:
-    """The target assignment, given the partition counts of the topics that exist, their ids as Kafka prints them, and the current target
-    as `owned`.
+    """Compute the target assignment.
 
-    `owned` is in the order of the target assignment's record, if more than one topic of it is to be given up in part. In 4.0 the first
-    members get what does not divide evenly; since, those that hold it already go first.
+    `partitions` are the partition counts of the topics that exist, `topic_ids` their ids as Kafka prints them. A member's `owned` is its
+    current target; its order must be that of the target's record if partitions of several topics are revoked. In 4.0 the first members
+    get the remainder; since 4.1, members that already own one partition more keep it.
     """
     if release(version) < (4, 0):
-        raise UnknownVersion(f"the uniform assignor of Kafka {version} is not modelled: the first is 4.0's")
-    listed = hash_map_of(members)
+        raise UnknownVersion(f"the uniform assignor of Kafka {version} is not modelled: use 4.0 or later")
+    listed = in_hash_map_order(members)
     if not any(topic in partitions for member in listed for topic in member.topics):
         return {member.member_id: [] for member in members}
     if homogeneous(listed):
-        return _by_quota(partitions, topic_ids, listed, keep_extras=release(version) >= (4, 1))
-    return _Balance(partitions, topic_ids, listed).build()
+        return _assign_by_quota(partitions, topic_ids, listed, keep_extras=release(version) >= (4, 1))
+    return _HeterogeneousAssignment(partitions, topic_ids, listed).build()
 
 
 def homogeneous(members: Sequence[Member]) -> bool:
-    """Whether each topic that is named at all is named by every member (ModernGroup.subscriptionType)."""
+    """Whether all members subscribe to the same topics (ModernGroup.subscriptionType)."""
     subscriptions = {member.topics for member in members}
     common = set(members[0].topics) if members else set()
     return all(common == set(topics) for topics in subscriptions)
 
 
 def subscribed_order(member: Member, partitions: Mapping[str, int]) -> list[str]:
-    """The topics of a subscription that exist, in the order of Kafka's HashSet of their names."""
+    """Order the existing topics of a subscription as Kafka's HashSet of their names."""
     names = dict.fromkeys(member.topics)
     order = hash_map_order(names, string_hashes, initial=copied_capacity(len(names)), tie=string_order)
     return [topic for topic in order if topic in partitions]
 
 
 def topic_id_order(topics: Iterable[str], topic_ids: Mapping[str, str], *, initial: int = DEFAULT_CAPACITY) -> list[str]:
-    """Topics in the order of a HashMap by their ids."""
+    """Order topics as a HashMap by topic id."""
 
     def hashes(topics: Sequence[str]) -> list[int]:
         return [uuid_hash(topic_ids[topic]) for topic in topics]
@@ -74,11 +77,11 @@ def topic_id_order(topics: Iterable[str], topic_ids: Mapping[str, str], *, initi
     try:
         return hash_map_order(topics, hashes, initial=initial, tie=lambda topic: uuid_order(topic_ids[topic]))
     except KeyError as unknown:
-        raise UnknownTopic(f"no topic id of {unknown.args[0]}: the order of topics goes by their ids") from None
+        raise UnknownTopic(f"no topic id of {unknown.args[0]}: give the id, because the order of topics depends on it") from None
 
 
 def by_topic(owned: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The partition numbers of each topic, in the order given."""
+    """Group partition numbers by topic, in the given order."""
     numbers: dict[str, list[int]] = {}
     for topic, partition in owned:
         if topic in numbers:
@@ -89,13 +92,14 @@ def by_topic(owned: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 
 def set_order(numbers: Sequence[int]) -> list[int]:
-    """Partition numbers in the order of the HashSet that Kafka makes of such a list."""
+    """Order partition numbers as the HashSet that Kafka creates from such a list."""
     return hash_map_order(numbers, list, initial=copied_capacity(len(numbers)), tie=int)
 
 
-def one_each(owned: Sequence[TopicPartition], spreads: Mapping[str, int]) -> list[TopicPartition] | None:
-    """What a member holds in the order of its map by topic id, whose spread hashes these are: if it holds one partition of a topic, and
-    no bin is a tree. None otherwise.
+def single_partition_order(owned: Sequence[TopicPartition], spreads: Mapping[str, int]) -> list[TopicPartition] | None:
+    """Order a member's partitions as its map by topic id, if it owns at most one partition of each topic and no bin may be a tree.
+
+    None otherwise. `spreads` are the hashes of the topic ids in that map.
     """
     mask = filled_capacity(len(owned)) - 1
     bins = [spreads[topic] & mask for topic, _ in owned]
@@ -104,35 +108,36 @@ def one_each(owned: Sequence[TopicPartition], spreads: Mapping[str, int]) -> lis
     return [owned[at] for at in sorted(range(len(owned)), key=bins.__getitem__)]
 
 
-# ---------------------------------------------------------------- all members subscribe alike
-def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member], *, keep_extras: bool) -> Assignment:
+# ---------------------------------------------------------------- equal subscriptions
+def _assign_by_quota(
+    partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member], *, keep_extras: bool
+) -> Assignment:
     names = subscribed_order(listed[0], partitions)
-    room = copied_capacity(len(set(listed[0].topics)))
-    topics = topic_id_order(names, topic_ids, initial=room)
+    capacity = copied_capacity(len(set(listed[0].topics)))
+    topics = topic_id_order(names, topic_ids, initial=capacity)
     assigned = set(chain.from_iterable(member.owned for member in listed))
     unassigned = [pair for topic in topics for pair in zip(repeat(topic), range(partitions[topic])) if pair not in assigned]
     least, extras = divmod(sum(partitions[topic] for topic in topics), len(listed))
     subscribed = set(topics)
-    plain = len(assigned) == sum(len(member.owned) for member in listed) and {topic for topic, _ in assigned} <= subscribed
-
+    # Usually no partition is owned twice, and all owned partitions are subscribed.
+    usual = len(assigned) == sum(len(member.owned) for member in listed) and {topic for topic, _ in assigned} <= subscribed
     spreads = {topic: spread(uuid_hash(topic_ids[topic])) for topic in topics}
-
     assignment: Assignment = {}
     unfilled: list[tuple[str, int]] = []
     for position, member in enumerate(listed):
         extra = extras > 0
         quota = least + extra
-        kept = list(member.owned) if plain else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
+        kept = list(member.owned) if usual else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
         if len(kept) > quota:
-            through = one_each(kept, spreads) if plain else None
-            if through is not None:
-                unassigned += through[quota:]
-                assignment[member.member_id] = through[:quota]
+            ordered = single_partition_order(kept, spreads) if usual else None
+            if ordered is not None:
+                unassigned += ordered[quota:]
+                assignment[member.member_id] = ordered[:quota]
                 extras -= extra
                 continue
             numbers = by_topic(kept)
-            held = numbers if plain else dict.fromkeys(topic for topic, _ in member.owned)
-            kept, revoked = _first(numbers, held, quota, topic_ids, spreads)
+            owned_topics = numbers if usual else dict.fromkeys(topic for topic, _ in member.owned)
+            kept, revoked = _split_at_quota(numbers, owned_topics, quota, topic_ids, spreads)
             unassigned += revoked
         assignment[member.member_id] = kept
         quota -= len(kept)
@@ -147,29 +152,34 @@ def _by_quota(partitions: Mapping[str, int], topic_ids: Mapping[str, str], liste
         assignment[member_id] += unassigned[start : start + quota]
         start += quota
     if start < len(unassigned):
-        raise BrokenClaims(f"{len(unassigned) - start} partitions would be left to nobody: some members claim partitions that do not exist")
+        unassigned_count = len(unassigned) - start
+        raise BrokenClaims(f"{unassigned_count} partitions would have no member: some members claim partitions that do not exist")
     return assignment
 
 
-def _first(
-    numbers: Mapping[str, Sequence[int]], held: Collection[str], quota: int, topic_ids: Mapping[str, str], spreads: Mapping[str, int]
+def _split_at_quota(
+    numbers: Mapping[str, Sequence[int]],
+    owned_topics: Collection[str],
+    quota: int,
+    topic_ids: Mapping[str, str],
+    spreads: Mapping[str, int],
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
-    """The partitions that a member keeps within its quota, going through its maps as Kafka does, and those that it gives up."""
-    mask = filled_capacity(len(held)) - 1
+    """Split a member's partitions into those that it keeps and those revoked, in the order in which Kafka iterates over its maps."""
+    mask = filled_capacity(len(owned_topics)) - 1
     if may_have_tree([spreads[topic] & mask for topic in numbers]):
-        topics = [topic for topic in topic_id_order(held, topic_ids) if topic in numbers]
+        topics = [topic for topic in topic_id_order(owned_topics, topic_ids) if topic in numbers]
     else:
         topics = sorted(numbers, key=lambda topic: spreads[topic] & mask)
-    through: list[TopicPartition] = []
+    ordered: list[TopicPartition] = []
     for topic in topics:
         of_topic = numbers[topic]
-        through += zip(repeat(topic), set_order(of_topic) if len(of_topic) > 1 else of_topic)
-    return through[:quota], through[quota:]
+        ordered += zip(repeat(topic), set_order(of_topic) if len(of_topic) > 1 else of_topic)
+    return ordered[:quota], ordered[quota:]
 
 
-# ---------------------------------------------------------------- members subscribe to different topics
-class _Balance:
-    """The target assignment on its way; members and topics are numbered."""
+# ---------------------------------------------------------------- different subscriptions
+class _HeterogeneousAssignment:
+    """The state of the heterogeneous algorithm (UniformHeterogeneousAssignmentBuilder). Members are numbered."""
 
     def __init__(self, partitions: Mapping[str, int], topic_ids: Mapping[str, str], listed: Sequence[Member]) -> None:
         self.partitions = partitions
@@ -196,23 +206,23 @@ class _Balance:
                 self.owner[topic][number] = index
             self.loads[index] = len(kept)
             self.owned.append(kept)
-        self._deal()
+        self._assign_free_partitions()
         self._balance()
         return {member.member_id: list(owned) for member, owned in zip(self.listed, self.owned, strict=True)}
 
     def _sorted(self, topics: Iterable[str]) -> list[str]:
-        """Topics with the most partitions a subscriber first; then with the fewest subscribers; then by id."""
+        """Sort topics: most partitions per subscriber first, then fewest subscribers, then by id."""
 
-        def place(topic: str) -> tuple[float, int, int]:
+        def sort_key(topic: str) -> tuple[float, int, int]:
             subscribers = len(self.subscribers[topic])
             return -self.partitions[topic] / subscribers, subscribers, self.id_rank[topic]
 
-        return sorted(topics, key=place)
+        return sorted(topics, key=sort_key)
 
-    def _deal(self) -> None:
+    def _assign_free_partitions(self) -> None:
         free = {topic: [number for number, owner in enumerate(owners) if owner is None] for topic, owners in self.owner.items()}
         for topic in self._sorted(topic for topic, numbers in free.items() if numbers):
-            least_loaded, owner = _Ends(self.subscribers[topic], self.loads).least_loaded, self.owner[topic]
+            least_loaded, owner = _LoadRanges(self.subscribers[topic], self.loads).least_loaded, self.owner[topic]
             for number in free[topic]:
                 index = least_loaded()
                 owner[number] = index
@@ -220,10 +230,10 @@ class _Balance:
                 self.loads[index] += 1
 
     def _balance(self) -> None:
-        """Balance topic after topic, until a whole round changed nothing."""
+        """Balance topic after topic until a whole round changes nothing."""
         topics = self._sorted(topic for topic, subscribers in self.subscribers.items() if len(subscribers) > 1)
         last_changed: int | None = None
-        for _ in range(_MOST_PASSES):
+        for _ in range(_MAX_ROUNDS):
             for position, topic in enumerate(topics):
                 if position == last_changed:
                     return
@@ -231,43 +241,42 @@ class _Balance:
                     last_changed = position
 
     def _balance_topic(self, topic: str) -> bool:
-        """Move partitions from the most to the least loaded subscribers, each giver's highest number first; whether any moved."""
+        """Move partitions from the most to the least loaded subscribers, highest numbers first, and report whether any moved."""
         subscribers = self.subscribers[topic]
         loads = [self.loads[index] for index in subscribers]
         if max(loads) - min(loads) <= 1:
             return False
-        held: dict[int, list[int]] = {}
+        owned_numbers: dict[int, list[int]] = {}
         for number, owner in enumerate(self.owner[topic]):
             if owner is not None:
-                held.setdefault(owner, []).append(number)
-        ends = _Ends(subscribers, self.loads)
+                owned_numbers.setdefault(owner, []).append(number)
+        ranges = _LoadRanges(subscribers, self.loads)
         moved = False
-        while not ends.balanced():
-            giver = ends.most_loaded()
-            while giver is not None and not held.get(giver):
-                ends.exclude_most_loaded()
-                giver = ends.most_loaded()
-            if giver is None:
+        while not ranges.balanced():
+            source = ranges.most_loaded()
+            while source is not None and not owned_numbers.get(source):
+                ranges.exclude_most_loaded()
+                source = ranges.most_loaded()
+            if source is None:
                 break
-            number = held[giver].pop()
-            taker = ends.least_loaded()
-            if ends.balanced():
+            number = owned_numbers[source].pop()
+            target = ranges.least_loaded()
+            if ranges.balanced():
                 break
-            self.loads[giver] -= 1
-            self.owned[giver].pop((topic, number), None)
-            self.owner[topic][number] = taker
-            self.owned[taker][topic, number] = None
-            self.loads[taker] += 1
+            self.loads[source] -= 1
+            self.owned[source].pop((topic, number), None)
+            self.owner[topic][number] = target
+            self.owned[target][topic, number] = None
+            self.loads[target] += 1
             moved = True
         return moved
 
 
-class _Ends:
-    """The least loaded of some members (in the order of their numbers), level by level from below, and the most loaded from above
-    (MemberAssignmentBalancer).
+class _LoadRanges:
+    """The least loaded members from below and the most loaded members from above (Kafka's MemberAssignmentBalancer).
 
-    Each end is a range of the members in the order of their loads, whose level rises (or falls) by one each time that the range was gone
-    through.
+    Members are sorted by load. Each range covers the members at one load, its level. When a range is used up, the low level rises by one
+    and the high level falls by one.
     """
 
     def __init__(self, members: Sequence[int], loads: Sequence[int]) -> None:
@@ -290,7 +299,7 @@ class _Ends:
         return self.members[self.low_next - 1]
 
     def most_loaded(self) -> int | None:
-        """None once nobody is left who could give."""
+        """Return the next most loaded member, or None if all are excluded."""
         if self.high_next < self.high_start:
             if self.high_end <= self.high_start and self.high_start > 0:
                 self.high_level = self.loads[self.members[self.high_start - 1]]
@@ -305,7 +314,7 @@ class _Ends:
         return self.members[self.high_next + 1]
 
     def exclude_most_loaded(self) -> None:
-        """The member just named leaves the range: it changes places with the last one, and the range ends before it."""
+        """Remove the member returned last from the high range: swap it with the last one, and end the range before it."""
         here, last = self.high_next + 1, self.high_end - 1
         self.members[here], self.members[last] = self.members[last], self.members[here]
         self.high_end -= 1

@@ -5,36 +5,36 @@ from kafka_model.assignor.group import BrokenClaims, EmptyGroup, Member
 from kafka_model.release import UnknownVersion
 
 
-def test_a_newcomer_takes_what_the_others_hold_above_their_quota():
-    members = [_holder("A", 0, 2, 4), _holder("B", 1, 3, 5), Member("C", ("T",))]
+def test_a_new_member_gets_the_partitions_above_the_others_quota():
+    members = [_owner("A", 0, 2, 4), _owner("B", 1, 3, 5), Member("C", ("T",))]
     assert sticky.assign({"T": 6}, members) == {"A": _of_t(0, 2), "B": _of_t(1, 3), "C": _of_t(4, 5)}
 
 
-def test_cooperative_withholds_for_one_round_what_changes_hands():
-    members = [_holder("A", 0, 2, 4), _holder("B", 1, 3, 5), Member("C", ("T",))]
+def test_cooperative_assigns_moved_partitions_only_in_the_second_round():
+    members = [_owner("A", 0, 2, 4), _owner("B", 1, 3, 5), Member("C", ("T",))]
     first = cooperative_sticky.assign({"T": 6}, members)
     assert first == {"A": _of_t(0, 2), "B": _of_t(1, 3), "C": []}
-    then = [Member(member, ("T",), owned=tuple(owned), generation=2) for member, owned in first.items()]
-    assert cooperative_sticky.assign({"T": 6}, then) == {"A": _of_t(0, 2), "B": _of_t(1, 3), "C": _of_t(4, 5)}
+    second = [Member(member, ("T",), owned=tuple(owned), generation=2) for member, owned in first.items()]
+    assert cooperative_sticky.assign({"T": 6}, second) == {"A": _of_t(0, 2), "B": _of_t(1, 3), "C": _of_t(4, 5)}
 
 
-def test_a_claim_by_two_goes_to_the_higher_generation():
-    members = [_holder("A", 0, generation=1), _holder("B", 0, generation=2)]
+def test_of_two_claims_the_higher_generation_wins():
+    members = [_owner("A", 0, generation=1), _owner("B", 0, generation=2)]
     assert sticky.assign({"T": 2}, members) == {"A": _of_t(1), "B": _of_t(0)}
 
 
-def test_a_clash_looks_at_the_subscriptions_generation_of_the_member_met_first():
-    members = [_holder("A", 0, generation=2), _holder("B", 0, generation=1)]
+def test_conflicting_claims_compare_the_subscription_generation_of_the_first_member():
+    members = [_owner("A", 0, generation=2), _owner("B", 0, generation=1)]
     assert sticky.assign({"T": 2}, members)["A"] == _of_t(0)
     assert sticky.assign({"T": 2}, members, subscription_generations={"A": None})["B"] == _of_t(0)
 
 
-def test_a_claim_by_two_of_one_generation_counts_for_neither():
-    members = [_holder("A", 1), _holder("B", 1)]
+def test_of_two_claims_in_one_generation_neither_wins():
+    members = [_owner("A", 1), _owner("B", 1)]
     assert sticky.assign({"T": 2}, members) == {"A": _of_t(0), "B": _of_t(1)}
 
 
-def test_a_first_member_without_topics_is_dealt_what_it_does_not_subscribe_to():
+def test_a_first_member_without_topics_gets_unsubscribed_partitions():
     assert sticky.assign({"T": 2}, [Member("A", ()), Member("B", ("T",))]) == {"A": _of_t(0), "B": _of_t(1)}
 
 
@@ -42,9 +42,9 @@ def test_a_later_member_without_topics_gets_nothing():
     assert sticky.assign({"T": 2}, [Member("B", ()), Member("A", ("T",))]) == {"A": _of_t(0, 1), "B": []}
 
 
-def test_a_claim_to_a_partition_that_is_gone_can_leave_nobody_to_fill():
+def test_a_claim_of_a_partition_that_does_not_exist_can_be_refused():
     with pytest.raises(BrokenClaims):
-        sticky.assign({"T": 2}, [_holder("A", 7), _holder("B", 0)])
+        sticky.assign({"T": 2}, [_owner("A", 7), _owner("B", 0)])
 
 
 @pytest.mark.parametrize("assignor", [sticky, cooperative_sticky])
@@ -53,26 +53,26 @@ def test_a_group_without_members_is_refused(assignor):
         assignor.assign({"T": 2}, [])
 
 
-def test_a_topic_without_metadata_is_left_out():
-    assert sticky.assign({"T": 1}, [Member("A", ("gone", "T"), owned=(("gone", 0),), generation=1)]) == {"A": _of_t(0)}
+def test_a_topic_without_metadata_is_skipped():
+    assert sticky.assign({"T": 1}, [Member("A", ("deleted", "T"), owned=(("deleted", 0),), generation=1)]) == {"A": _of_t(0)}
 
 
-def _holder(member_id: str, *partitions: int, generation: int = 1) -> Member:
-    return Member(member_id, ("T",), owned=tuple(_of_t(*partitions)), generation=generation)
-
-
-def _of_t(*partitions: int) -> list[tuple[str, int]]:
-    return [("T", partition) for partition in partitions]
-
-
-def test_before_3_7_1_a_member_keeps_what_it_names_first():
-    members = [_holder("A", 4, 2, 0), _holder("B", 1, 3, 5), Member("C", ("T",))]
+def test_before_3_7_1_a_member_keeps_the_partitions_that_it_lists_first():
+    members = [_owner("A", 4, 2, 0), _owner("B", 1, 3, 5), Member("C", ("T",))]
     assert sticky.assign({"T": 6}, members, version="3.6.2")["A"] == _of_t(4, 2)
     assert sticky.assign({"T": 6}, members, version="3.7.1")["A"] == _of_t(0, 2)
 
 
 @pytest.mark.parametrize("assign", [sticky.assign, cooperative_sticky.assign])
 @pytest.mark.parametrize("version", ["2.0.0", "2.4.1", "3.5.1"])
-def test_an_older_version_is_refused(assign, version):
+def test_versions_before_3_5_2_are_refused(assign, version):
     with pytest.raises(UnknownVersion, match=version):
-        assign({"T": 6}, [_holder("A", 0)], version=version)
+        assign({"T": 6}, [_owner("A", 0)], version=version)
+
+
+def _owner(member_id: str, *partitions: int, generation: int = 1) -> Member:
+    return Member(member_id, ("T",), owned=tuple(_of_t(*partitions)), generation=generation)
+
+
+def _of_t(*partitions: int) -> list[tuple[str, int]]:
+    return [("T", partition) for partition in partitions]
