@@ -1,0 +1,47 @@
+"""A model of Kafka's own algorithms: plain values in, plain values out.
+
+The modules perform no I/O and use no clock and no random numbers of their own: start index, random source and time are arguments. They
+import nothing of the project, only the standard library, numpy and numba. Where answers differ between Kafka versions, the version is an
+argument. The golden files of `tests/golden` contain the answers of Kafka's own classes to random cases.
+
+The list has, for each module, the Kafka classes and versions that it reproduces, and the Delta tables that are computed with it. A table
+in parentheses is computed by a columnar form in `jobs/`, which the tests compare with the module. `-`: no table.
+
+module                        | reproduces                          | versions     | tables
+release                       | order of version numbers            | all          | -
+placement.zookeeper           | AdminUtils, AdminZkClient           | 2.0 to 3.9   | replica_assignment topic_placement
+placement.kraft               | StripedReplicaPlacer                | 2.8 to 4.3   | -
+placement.errors              | InvalidPartitionsException          | 2.0 to 4.3   | -
+partitioner.java_client       | DefaultPartitioner and successors   | 2.0 to 4.4   | (producer_load)
+partitioner.other_clients     | librdkafka 1 to 2, Sarama 1         | -            | topic_partitioner (producer_load)
+partitioner.key_hash          | Utils.murmur2, FNV-1a               | all          | producer_load hot_key topic_partitioner
+partitioner.key_attribution   | no class: compares partitioners     | -            | topic_partitioner
+assignor.group                | AbstractPartitionAssignor           | 2.0 to 4.3   | consumer_assignment group_assignment
+assignor.range                | RangeAssignor (client, coordinator) | 2.0 to 4.3   | consumer_assignment group_assignment
+assignor.round_robin          | RoundRobinAssignor                  | 2.0 to 4.3   | consumer_assignment group_assignment
+assignor.sticky               | StickyAssignor                      | 3.5.2 to 4.3 | -
+assignor.cooperative_sticky   | CooperativeStickyAssignor           | 3.5.2 to 4.3 | -
+assignor.uniform              | UniformAssignor                     | 4.0 to 4.3   | -
+assignor.share_simple         | SimpleAssignor                      | 4.2 to 4.3   | -
+election.partition            | LeaderAndIsr, PartitionRegistration | 2.0 to 4.3   | failover broker_restart remedy plan_scenario
+election.leader_election      | PartitionLeaderElectionAlgorithms   | 2.0 to 3.9   | failover broker_restart remedy plan_scenario
+election.leader_and_isr       | kafka.controller.Election           | 3.9          | failover broker_restart remedy plan_scenario
+election.partition_change     | PartitionChangeBuilder              | 3.8 to 4.3   | failover broker_restart remedy plan_scenario
+election.state_machines       | PartitionState, ReplicaState        | 2.0 to 3.9   | failover
+election.preferred_leaders    | ReplicationControlManager           | 4.3          | -
+election.zookeeper_controller | KafkaController, its state machines | 3.9          | (scenario)
+failover.broker_failure       | KafkaController, QuorumController   | 2.0 to 4.3   | failover broker_restart remedy plan_scenario
+failover.joint_failure        | no class: counts sets of brokers    | -            | joint_loss
+failover.rolling_restart      | no class: order of clean shutdowns  | 2.0 to 4.3   | broker_restart
+log.segments                  | UnifiedLog, LogSegment, OffsetIndex | 2.0 to 4.3   | (log_storage)
+log.file_formats              | FileRecords, OffsetIndex            | 0.11 to 4.3  | -
+log.replication               | Partition, Replica, fetcher threads | 2.0 to 4.3   | -
+java.hash_map                 | java.util.HashMap, hashCode         | OpenJDK 17   | consumer_assignment (scenario)
+java.random_numbers           | java.util.Random                    | OpenJDK      | -
+java.scala_hash_map           | immutable.HashMap of Scala          | 2.13         | (scenario)
+goal                          | goals of Cruise Control             | 2.5          | goal_verdict goal_breach cluster_balance
+goal_array                    | goals of Cruise Control, in arrays  | 2.5          | goal_verdict goal_breach cluster_balance net_imbalance
+held                          | no class: state of a reassignment   | -            | plan
+load_balance                  | no class: evens out loads           | -            | plan
+reassignment                  | no class: smallest reassignment     | -            | plan plan_move plan_wave
+"""
