@@ -120,7 +120,7 @@ def _log_dirs(replica: DataFrame) -> DataFrame:
 
 def coordinator_partition(group_id: Column, partitions: Column) -> Column:
     """The partition of __consumer_offsets whose leader coordinates a group (GroupCoordinatorService.partitionFor, 4.x; GroupMetadataManager
-    before it): Utils.abs(groupId.hashCode) % partitions, the columnar twin of kafka_model.java.hash_map.string_hash.
+    before it): Utils.abs(groupId.hashCode) % partitions, the columnar form of kafka_model.java.hash_map.string_hash.
     """
 
     def hashed(units: Column) -> Column:  # String.hashCode goes by UTF-16 code units, four hexadecimal digits each
@@ -357,7 +357,7 @@ def _told_by_zookeeper_controller(asked: DataFrame, played: DataFrame, moved: Co
 
 
 def _controller_work(survivors: Column) -> dict[str, Column]:
-    """What the controller writes or sends: the columnar twin of kafka_model.election.zookeeper_controller's requests for one broker.
+    """Count what the controller writes or sends: the columnar form of the requests of kafka_model.election.zookeeper_controller.
 
     KRaft fences a killed broker with one record of its registration; of one that stops in order it notes first that it is stopping. A
     broker whose log dirs fail tells all of them in one.

@@ -1,8 +1,8 @@
 """joint_failover: what two brokers take with them, and how likely a few that die at random take data or writes with them.
 
 A pair differs from its two brokers alone only in the partitions that both hold: those are played (as jobs/failover.py does), so that all
-pairs cost partitions x replicas^2 at most, and brokers without a shared partition cost nothing. How many sets of more brokers are fatal is
-counted by kafka_model.failover.joint_failure from the distinct replica sets.
+pairs cost partitions x replicas^2 at most, and brokers without a shared partition cost nothing. kafka_model.failover.joint_failure counts
+the fatal sets of more brokers from the distinct replica sets.
 """
 
 from __future__ import annotations

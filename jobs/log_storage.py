@@ -1,6 +1,7 @@
 """log_storage: the segments, indexes and retention of each replica, and the bytes on each log dir.
 
-The columnar twin of kafka_model.log.segments's closed forms: from a replica's size alone, the least number of segments, and the most index.
+Columnar forms of the bounds in kafka_model.log.segments: the minimum number of segments and the maximum index of a replica, from its
+size alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of partitions when brokers die, and when one comes back: kafka_model.failover.broker_failure, asked once for each pattern of a batch.
+"""What happens to partitions when brokers die or return, computed once for each pattern of a batch (kafka_model.failover.broker_failure).
 
 What happens does not depend on which brokers these are, only on their places: who is the first replica, who is in sync, who lives, who dies
 and in which order. Millions of partitions have some hundreds of such patterns. So a batch's partitions are written as patterns, in which

@@ -1,8 +1,8 @@
 """producer_load: the records and bytes that each partition gets of what the producers send, predicted and seen.
 
-As DefaultPartitioner (2.0) has it: an explicit partition wins; a key goes to toPositive(murmur2(key)) mod all partitions; a record
-without a key to the next of the available ones, those with a leader, by a counter. The counter's closed form stands here for
-columns; kafka_model.partitioner.java_client has it for values. Where keys were found tells which client put them there: kafka_model.partitioner.key_attribution.
+Reproduces DefaultPartitioner (2.0): an explicit partition wins; a key goes to toPositive(murmur2(key)) mod all partitions; a record
+without a key goes to the next available partition (with a leader), by a counter. The closed form of the counter is the columnar form of
+kafka_model.partitioner.java_client. kafka_model.partitioner.key_attribution infers from the partitions of keys which client wrote them.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _numbered(topic: DataFrame, partition: DataFrame, previous_topic: DataFrame)
 
 def _said(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
     """What is said of runs of keys."""
-    # consistent_random of kafka_model.partitioner.other_clients
+    # `consistent_random` in kafka_model.partitioner.other_clients
     other = F.expr("if(length(key) > 0, cast(crc32(key) % told_partitions AS int), NULL)").alias("librdkafka_partition")
     return (
         key_sample.join(F.broadcast(topics.select(*_TOPIC, "number", "told_partitions")), on=_TOPIC, how="inner")

@@ -2,8 +2,8 @@
 
 AdminUtils' placement of partition p depends on two numbers only: the index of its first broker, (p + start) mod n, and the shift
 of its followers, (shift + p div n) mod (n - 1). So each cluster and replication factor has a small table of patterns, n x (n - 1)
-rows made by kafka_model.placement.zookeeper: joined one way it places a partition, joined the other way it tells which start and shift
-would have put an observed partition where it is. The start that most partitions of a topic tell is the one that explains it best.
+rows made by kafka_model.placement.zookeeper. Joined one way it places a partition; joined the other way it gives the start and shift that
+would have put an observed partition where it is. The start of most partitions of a topic explains the topic best.
 """
 
 from __future__ import annotations

@@ -76,9 +76,8 @@ class Requests:
     """One batch of requests, by broker. Only live brokers receive requests."""
 
     leader_and_isr: Mapping[int, Mapping[TopicPartition, tuple[Partition, bool]]] = field(default_factory=dict)  # True: new replica
-    update_metadata: Mapping[int, Mapping[TopicPartition, tuple[Partition, tuple[int, ...]]]] = field(
-        default_factory=dict
-    )  # with the offline replicas
+    # Each partition with its offline replicas.
+    update_metadata: Mapping[int, Mapping[TopicPartition, tuple[Partition, tuple[int, ...]]]] = field(default_factory=dict)
     stop_replica: Mapping[int, Mapping[TopicPartition, bool]] = field(default_factory=dict)  # True: delete the replica
 
 

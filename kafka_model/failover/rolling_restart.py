@@ -1,6 +1,6 @@
 """An order for a rolling restart in which no partition stops accepting acks=all writes or loses its leader.
 
-A broker that shuts down cleanly leaves every ISR (ReplicationControlManager.handleBrokerInControlledShutdown, KRaft 3.0 to 4.3;
+A broker that shuts down cleanly leaves every ISR (ReplicationControlManager.handleBrokerInControlledShutdown, KRaft 4.1 to 4.3;
 KafkaController.doControlledShutdown, ZooKeeper 2.0 to 3.9). After its return, and once it has caught up, it is in the ISR of all its
 partitions, also of those where it lagged before. So a restart leaves ISRs as they were or larger, and a broker that may stop now may also
 stop later. The order is therefore found greedily: each time, the first broker that may stop.

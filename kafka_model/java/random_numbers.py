@@ -1,6 +1,7 @@
-"""Random numbers of java.util.Random (OpenJDK 8 to 21): the same seed gives the same numbers as in Kafka's JVM.
+"""Random numbers of java.util.Random: the same seed gives the same numbers as in Kafka's JVM.
 
-It is a linear congruential generator of 48 bits. `nextInt(bound)` draws again where a plain remainder would favour small numbers.
+Java specifies the algorithm, so all versions agree: a linear congruential generator of 48 bits. `nextInt(bound)` draws again where a
+plain remainder would favour small numbers.
 
     >>> random = JavaRandom(42)
     >>> [random.next_int(10) for _ in range(5)]

@@ -188,26 +188,3 @@ def truncate_by_epoch(
 def truncate_epochs(epochs: Sequence[EpochEntry], end_offset: int) -> list[EpochEntry]:
     """List the epochs that remain after a log is truncated to an offset."""
     return [entry for entry in epochs if entry.start_offset < end_offset]
-
-
-# ---------------------------------------------------------------- loss
-@dataclass(frozen=True, slots=True)
-class ReplicaLog:
-    """A replica's log: its leader epochs and its LEO."""
-
-    epochs: tuple[EpochEntry, ...]
-    log_end_offset: int
-
-
-def lost_records(leader: ReplicaLog, others: Collection[ReplicaLog], *, high_watermark: int) -> tuple[int, int]:
-    """Count the records that an unclean leader loses: committed ones, and all.
-
-    Each count is the maximum over the other replicas, when they truncate to the new leader's log. A replica loses all records from where
-    its log diverges from the leader's.
-    """
-    committed = lost = 0
-    for log in others:
-        end = truncate_by_epoch(log.epochs, log.log_end_offset, leader.epochs, leader.log_end_offset, high_watermark=high_watermark)
-        lost = max(lost, log.log_end_offset - end)
-        committed = max(committed, min(high_watermark, log.log_end_offset) - end)
-    return committed, lost

@@ -1,4 +1,4 @@
-"""Segments, indexes and what retention would delete, from a replica's size and its topic's configs: the twin of kafka_model.log.segments."""
+"""Segments, indexes and bytes deleted by retention, from a replica's size and its topic's configs, equal kafka_model.log.segments."""
 
 from __future__ import annotations
 

@@ -103,11 +103,11 @@ def _put_on_racks(rng: random.Random, topics: dict[str, Any], members: list[dict
 
 def _own(rng: random.Random, known: list[str], topics: dict[str, Any], members: list[dict[str, Any]]) -> None:
     """Draw an earlier assignment: topics and members have changed since, and some claims conflict."""
-    held = [(topic, partition) for topic in known for partition in range(len(topics.get(topic, [0] * 3)))]
-    rng.shuffle(held)
+    owned_pairs = [(topic, partition) for topic in known for partition in range(len(topics.get(topic, [0] * 3)))]
+    rng.shuffle(owned_pairs)
     holders = rng.sample(members, rng.randint(1, len(members)))
     faithful = rng.random() < 0.8
-    for number, partition in enumerate(held):
+    for number, partition in enumerate(owned_pairs):
         if rng.random() < 0.1:
             continue
         holder = holders[number % len(holders)] if rng.random() < 0.8 else rng.choice(holders)
@@ -115,7 +115,7 @@ def _own(rng: random.Random, known: list[str], topics: dict[str, Any], members: 
             holder["owned"].append(list(partition))
     if rng.random() < 0.3:
         for _ in range(rng.randint(1, 4)):
-            rng.choice(members)["owned"].append(list(rng.choice(held)))
+            rng.choice(members)["owned"].append(list(rng.choice(owned_pairs)))
     if rng.random() < 0.06:
         topic = rng.choice(known)
         rng.choice(members)["owned"].append([topic, len(topics.get(topic, ())) + rng.randrange(3)])
@@ -172,9 +172,9 @@ def contested_group(rng: random.Random) -> dict[str, Any]:
         member["generation"] = member["subscription_generation"] = 5 if rng.random() < 0.6 else rng.choice([3, 4, None])
     if rng.random() < 0.3:
         _put_on_racks(rng, topics, members)
-    held = [[topic, partition] for topic, partitions in topics.items() for partition in range(len(partitions))]
+    owned_pairs = [[topic, partition] for topic, partitions in topics.items() for partition in range(len(partitions))]
     holders = rng.sample(members, rng.randint(1, 2))
-    for pair in rng.sample(held, len(held)):
+    for pair in rng.sample(owned_pairs, len(owned_pairs)):
         holder = rng.choice(holders if rng.random() < 0.8 else members)
         if pair[0] in holder["topics"] or rng.random() < 0.1:
             holder["owned"].append(pair)
@@ -182,7 +182,7 @@ def contested_group(rng: random.Random) -> dict[str, Any]:
     for member in members:
         for topic in rng.choices(sorted(topics), k=rng.randint(1, 6) if beyond and rng.random() < 0.5 else 0):
             member["owned"].append([topic, len(topics[topic]) + rng.randrange(4)])
-        member["owned"] += rng.choices(held, k=rng.randint(0, 4))
+        member["owned"] += rng.choices(owned_pairs, k=rng.randint(0, 4))
     return {"topics": topics, "members": members}
 
 
@@ -206,10 +206,10 @@ def modern_group(rng: random.Random) -> dict[str, Any]:
 def share_group(rng: random.Random) -> dict[str, Any]:
     """Draw a share group: several members own a partition, and some partitions are not assignable yet."""
     drawn = modern_group(rng)
-    held = [(topic, number) for topic, partitions in drawn["topics"].items() for number in range(partitions)]
-    if rng.random() < 0.6 and held:
+    owned_pairs = [(topic, number) for topic, partitions in drawn["topics"].items() for number in range(partitions)]
+    if rng.random() < 0.6 and owned_pairs:
         for member in drawn["members"]:
-            drawn_pairs = rng.sample(held, rng.randint(0, min(5, len(held))))
+            drawn_pairs = rng.sample(owned_pairs, rng.randint(0, min(5, len(owned_pairs))))
             more = [pair for pair in drawn_pairs if pair[0] in member["topics"] or rng.random() < 0.1]
             member["owned"] = list(dict.fromkeys([*map(tuple, member["owned"]), *more]))
     if rng.random() < 0.2:

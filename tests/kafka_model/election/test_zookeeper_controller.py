@@ -11,6 +11,7 @@ from kafka_model.election.zookeeper_controller import (
     on_reassignment,
     on_replicas_deleted,
     on_topic_deletion,
+    shut_down,
     start_up,
 )
 
@@ -20,6 +21,11 @@ ORDERS = ("orders", 0)
 def started(live: set[int]) -> Context:
     recorded = {ORDERS: Partition(replicas=(1, 2), leader=1, isr=(1, 2))}
     return start_up(Context(partitions=recorded, live=frozenset(live))).context
+
+
+def test_seed_002_a_controller_that_shuts_down_clears_its_context() -> None:
+    context = shut_down(started({1, 2}))
+    assert (context.partitions, context.partition_states, context.replica_states, context.live) == ({}, {}, {}, frozenset())
 
 
 def test_reassignment_completes_once_the_added_replicas_are_in_sync() -> None:

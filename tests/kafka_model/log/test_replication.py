@@ -4,9 +4,7 @@ from kafka_model.log.replication import (
     EpochEntry,
     Follower,
     Leader,
-    ReplicaLog,
     end_offset_for,
-    lost_records,
     truncate_by_epoch,
     truncate_to_high_watermark,
     under_replicated,
@@ -98,22 +96,6 @@ def test_a_follower_joins_the_isr_only_at_the_start_of_the_leaders_epoch() -> No
     leader = Leader(1, 9, 4, frozenset({1}), {2: Leader.of(1, {1: 0, 2: 0}).followers[2]}, epoch_start_offset=7)
     assert leader.fetch(2, 6, now_ms=1).isr == {1}
     assert leader.fetch(2, 7, now_ms=1).isr == {1, 2}
-
-
-def test_an_unclean_leader_loses_the_records_that_it_lacks() -> None:
-    led = (EpochEntry(0, 0),)
-    others = [ReplicaLog(led, 7), ReplicaLog(led, 6)]
-    assert lost_records(ReplicaLog(led, 3), others, high_watermark=5) == (2, 4)
-
-
-def test_an_unclean_leader_loses_records_where_its_log_diverges() -> None:
-    # Its log has epoch 1 from offset 3 on and is longer than the old leader's, which has committed records of epoch 0 up to offset 5.
-    leader = ReplicaLog((EpochEntry(0, 0), EpochEntry(1, 3)), 9)
-    assert lost_records(leader, [ReplicaLog((EpochEntry(0, 0),), 7)], high_watermark=5) == (2, 4)
-
-
-def test_a_replica_without_epochs_loses_no_committed_records() -> None:
-    assert lost_records(ReplicaLog((EpochEntry(1, 3),), 9), [ReplicaLog((), 7)], high_watermark=5) == (0, 2)
 
 
 def test_a_follower_that_joins_without_new_records_raises_the_high_watermark_of_a_too_small_isr() -> None:

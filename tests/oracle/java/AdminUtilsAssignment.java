@@ -16,7 +16,7 @@ import org.apache.kafka.server.common.AdminOperationException;
  * of n runs took, a topic for each start (tests/benchmarks/batches.py).
  */
 public class AdminUtilsAssignment {
-    private static long kept;
+    private static long sink;
 
     public static void main(String[] args) throws Exception {
         Lines.serve(question -> {
@@ -38,7 +38,7 @@ public class AdminUtilsAssignment {
         List<Long> times = new ArrayList<>();
         for (int run = 0; run < question.get("repeat").asInt(); run++) {
             long began = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
-            for (int start : starts) kept += AdminUtils.assignReplicasToBrokers(brokers, partitions, factor, start, 0).size();
+            for (int start : starts) sink += AdminUtils.assignReplicasToBrokers(brokers, partitions, factor, start, 0).size();
             times.add(ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - began);
         }
         return times;

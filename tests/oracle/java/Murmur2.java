@@ -12,7 +12,7 @@ import org.apache.kafka.common.utils.Utils;
  * (tests/benchmarks/batches.py).
  */
 public class Murmur2 {
-    private static int kept;
+    private static int sink;
 
     public static void main(String[] args) throws Exception {
         Lines.serve(question -> {
@@ -31,7 +31,7 @@ public class Murmur2 {
             long began = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
             for (int i = 0; i < keys.length; i++) hashes[i] = Utils.murmur2(keys[i]);
             times.add(ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - began);
-            kept += hashes[run % hashes.length];
+            sink += hashes[run % hashes.length];
         }
         return times;
     }
