@@ -1,4 +1,4 @@
-"""A cluster's rows as the arrays of kafka_model.goal_array: brokers, and partitions with their replicas and what their leaders carry."""
+"""A cluster's rows as arrays of kafka_model.cruise_control.columnar: brokers, and partitions with their replicas and leaders' loads."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.arrow_array import spread
-from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT
-from kafka_model.goal_array import Cluster, Floats, Ints
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints
+from kafka_model.cruise_control.verdicts import CPU, DISK, NETWORK_IN, NETWORK_OUT
 
 # Columns in bytes, and the units of the goals in these.
 _LOADS = {

@@ -1,8 +1,8 @@
 """goal: the verdicts of Cruise Control's goals on each cluster, who is outside their limits, the score and the size.
 
-A cluster's partitions and brokers come together as arrays, and kafka_model.goal_array judges them: one pass over Python, whatever there is
-to say of a cluster. Loads are Cruise Control's own (`partition_load`). Where it does not tell the disk, each replica counts with its
-leader's size, as it does there; and each broker is taken to have a host to itself.
+The partitions and brokers of a cluster become arrays, and kafka_model.cruise_control.columnar computes all verdicts in one call of
+Python. Loads are Cruise Control's own (`partition_load`). If they have no disk load, each replica counts with its leader's size, as in
+Cruise Control. Each broker counts as a host of its own.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from jobs.tables import (
     PARTITION_LOAD,
     Table,
 )
-from kafka_model import goal
-from kafka_model.goal import Thresholds
-from kafka_model.goal_array import Cluster, Floats, Ints, judged, net_imbalance, of_topics, on_racks, spread_breaches
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, judged, net_imbalance, of_topics, on_racks, spread_breaches
+from kafka_model.cruise_control.verdicts import Thresholds
 
 READS = (CLUSTER, BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)
 WRITES = (GOAL_VERDICT, GOAL_BREACH, CLUSTER_BALANCE, NET_IMBALANCE)

@@ -1,6 +1,6 @@
 """plan: the smallest reassignment of a published cluster that clears its broken goals, or that drains, adds or re-replicates as asked.
 
-The cluster's rows come to this process as arrays, and kafka_model.reassignment decides. A plan that makes something worse
+The cluster's rows come to this process as arrays, and kafka_model.cruise_control.reassignment decides. A plan that makes something worse
 (jobs.plan_comparison) is tried again with fewer balancing steps, and refused if none is left. Nothing is executed: the input for Kafka's own
 tools is written as files.
 """
@@ -48,10 +48,12 @@ from jobs.tables import (
     Table,
 )
 from jobs.what_if import published
-from kafka_model import goal, goal_array, reassignment
-from kafka_model.goal import DISK, Thresholds, Verdict
-from kafka_model.held import Disks
-from kafka_model.reassignment import BALANCING, REQUIRED, Asked, Bounds
+from kafka_model.cruise_control import columnar as goal_array
+from kafka_model.cruise_control import reassignment
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.plan_state import Disks
+from kafka_model.cruise_control.reassignment import BALANCING, REQUIRED, Asked, Bounds
+from kafka_model.cruise_control.verdicts import DISK, Thresholds, Verdict
 
 READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
 WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_BLOCKED, PLAN_RULE)

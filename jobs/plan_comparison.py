@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.plan_failover import COUNTS, Matrix
-from kafka_model import goal
-from kafka_model.goal import Thresholds, Verdict
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.verdicts import Thresholds, Verdict
 
 # What a failure costs a partition, the most severe first, and the counts that add up to it. A partition without a leader takes no writes either.
 _LEADER, _WRITES, _DATA = "their leader", "their acks=all writes", "all in-sync replicas"

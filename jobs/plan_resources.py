@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.tables import LOG_DIR, PARTITION, REPLICA, Table
-from kafka_model import goal
-from kafka_model.goal_array import Cluster, Floats, Ints, told
-from kafka_model.held import Disks
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, told
+from kafka_model.cruise_control.plan_state import Disks
 
 _KEY = ["topic", "partition"]
 # Where the load of a link is known from.

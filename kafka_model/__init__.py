@@ -39,9 +39,9 @@ log.replication               | Partition, Replica, fetcher threads | 2.0 to 4.3
 java.hash_map                 | java.util.HashMap, hashCode         | OpenJDK 17   | consumer_assignment (scenario)
 java.random_numbers           | java.util.Random                    | OpenJDK      | -
 java.scala_hash_map           | immutable.HashMap of Scala          | 2.13         | (scenario)
-goal                          | goals of Cruise Control             | 2.5          | goal_verdict goal_breach cluster_balance
-goal_array                    | goals of Cruise Control, in arrays  | 2.5          | goal_verdict goal_breach cluster_balance net_imbalance
-held                          | no class: state of a reassignment   | -            | plan
-load_balance                  | no class: evens out loads           | -            | plan
-reassignment                  | no class: smallest reassignment     | -            | plan plan_move plan_wave
+cruise_control.verdicts       | goals of Cruise Control             | 2.5          | goal_verdict goal_breach cluster_balance
+cruise_control.columnar       | goals of Cruise Control, in arrays  | 2.5          | goal_verdict goal_breach cluster_balance net_imbalance
+cruise_control.plan_state     | no class: state of a reassignment   | -            | plan
+cruise_control.load_balance   | no class: evens out loads           | -            | plan
+cruise_control.reassignment   | no class: smallest reassignment     | -            | plan plan_move plan_wave
 """

@@ -19,11 +19,11 @@ import pyarrow as pa
 from expectations.limits import limits
 from jobs.plan import Question, planned
 from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
-from kafka_model.goal import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
-from kafka_model.goal_array import Cluster, judged
-from kafka_model.load_balance import REASONS
+from kafka_model.cruise_control.columnar import Cluster, judged
+from kafka_model.cruise_control.load_balance import REASONS
+from kafka_model.cruise_control.reassignment import STEPS, Bounds, Plan, net_imbalance, plan, waves
+from kafka_model.cruise_control.verdicts import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.placement.zookeeper import place_rack_aware
-from kafka_model.reassignment import STEPS, Bounds, Plan, net_imbalance, plan, waves
 
 FACTOR, PARTITIONS = 3, 50  # of each topic
 LIMITS = Thresholds(max_replicas_per_broker=20_000)  # 2,800,000 on 215 brokers are 13,000 on each

@@ -14,7 +14,7 @@ from expectations.change import READS_PREVIOUS
 from jobs.check import PREVIOUS
 from jobs.lake import frame
 from jobs.tables import BY_NAME, Table
-from kafka_model.goal import DEFAULT_GOALS, GOALS, Thresholds, balancedness_costs
+from kafka_model.cruise_control.verdicts import DEFAULT_GOALS, GOALS, Thresholds, balancedness_costs
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from jobs import goal as job
 from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD
-from kafka_model import goal
-from kafka_model.goal import Broker, Partition, Thresholds
-from kafka_model.reassignment import net_imbalance
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.reassignment import net_imbalance
+from kafka_model.cruise_control.verdicts import Broker, Partition, Thresholds
 from tests.jobs.rows import table, told
 from tests.oracle.algorithms import cruise_control_goals as oracle
 

@@ -34,7 +34,7 @@ from jobs.tables import (
     TOPIC,
     Table,
 )
-from kafka_model import goal
+from kafka_model.cruise_control import verdicts as goal
 from tests.jobs.rows import rows
 from tests.oracle.algorithms import cruise_control_goals as oracle
 

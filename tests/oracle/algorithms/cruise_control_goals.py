@@ -11,8 +11,8 @@ import math
 import random
 from typing import Any
 
-from kafka_model import goal
-from kafka_model.goal import Broker, Partition, Thresholds
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.verdicts import Broker, Partition, Thresholds
 from tests.oracle import cruise_control
 from tests.oracle.cruise_control import ask as ask  # records the golden file
 

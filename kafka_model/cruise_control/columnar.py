@@ -1,4 +1,4 @@
-"""The goals of kafka_model.goal on a cluster in arrays: the same verdicts, of millions of replicas at once.
+"""The goals of kafka_model.cruise_control.verdicts on a cluster in arrays: the same verdicts, of millions of replicas at once.
 
 >>> cluster = Cluster.of({1: "a", 2: "b"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1,), 1, 10.0)])
 >>> judged(cluster, cluster.replicas, cluster.leader, Thresholds())["RackAwareGoal"].verdict
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_model import goal
-from kafka_model.goal import Breach, Thresholds, Verdict
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.verdicts import Breach, Thresholds, Verdict
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Cluster:
     leader: Ints  # -1: none
     size: Floats
     racks_told: bool = True
-    loads: Mapping[str, Floats] = field(default_factory=dict)  # of each partition's leader, in the units of kafka_model.goal; nan: not told
+    loads: Mapping[str, Floats] = field(default_factory=dict)  # of each partition's leader, in the units of verdicts.py; nan: not told
     capacities: Mapping[str, Floats] = field(default_factory=dict)  # of each broker, likewise
     rack_names: tuple[str, ...] = ()
 
@@ -134,7 +134,7 @@ def spread_breaches(cluster: Cluster, replicas: Ints, leader: Ints, thresholds: 
 
 def net_imbalance(counts: Ints, places: int) -> Ints:
     """For each row of counts, how many must move until any two of so many places have as many, to within one; places without any may be
-    left out: the columnar twin of kafka_model.reassignment.net_imbalance.
+    left out: the columnar twin of kafka_model.cruise_control.reassignment.net_imbalance.
 
         >>> net_imbalance(np.array([[3, 2, 3, 4, 3], [9, 0, 0, 0, 0]]), 5).tolist()
         [1, 7]

@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kafka_model import goal, load_balance, reassignment
-from kafka_model.goal import Thresholds, count_limits
-from kafka_model.goal_array import Cluster, judged
-from kafka_model.held import Disks
-from kafka_model.reassignment import Asked, Bounds, Plan, net_imbalance, plan, schedule, waves
+from kafka_model.cruise_control import load_balance, reassignment
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.columnar import Cluster, judged
+from kafka_model.cruise_control.plan_state import Disks
+from kafka_model.cruise_control.reassignment import Asked, Bounds, Plan, net_imbalance, plan, schedule, waves
+from kafka_model.cruise_control.verdicts import Thresholds, count_limits
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
 RACKS = {1: "a", 2: "b", 3: "c"}

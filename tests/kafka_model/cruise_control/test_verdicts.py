@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kafka_model.goal import (
+from kafka_model.cruise_control.verdicts import (
     DEFAULT_GOALS,
     NOT_TOLD,
     OVER,

@@ -13,10 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_model import goal
-from kafka_model.goal import usage_limits
-from kafka_model.goal_array import Floats, Ints
-from kafka_model.held import CPU, LEADER_NETWORK_IN, NETWORK_IN, NETWORK_OUT, POTENTIAL_NETWORK_OUT, RESOURCE, Bools, Held
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.columnar import Floats, Ints
+from kafka_model.cruise_control.plan_state import (
+    CPU,
+    LEADER_NETWORK_IN,
+    NETWORK_IN,
+    NETWORK_OUT,
+    POTENTIAL_NETWORK_OUT,
+    RESOURCE,
+    Bools,
+    Held,
+)
+from kafka_model.cruise_control.verdicts import usage_limits
 
 LARGEST = 64  # that an exchange is sought for
 _NEAREST = 8  # to exchange each with

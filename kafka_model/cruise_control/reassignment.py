@@ -11,7 +11,7 @@ In this order, and never giving up what an earlier step has won:
 6. leaders are within theirs: by leadership alone, along the shortest chain of brokers from one with too many to one with too few
 7. disks are within theirs (DiskUsageDistributionGoal): by moves that fit, else by exchanges, the largest replica that fits first
 8. network and cpu are within theirs (PotentialNwOutGoal, the three usage distributions, LeaderBytesInDistributionGoal): by
-   kafka_model.load_balance
+   kafka_model.cruise_control.load_balance
 
 A replica goes to a live broker that holds none of its partition, on a rack with the fewest of them; of these to the one with the
 fewest replicas, then the fewest of the topic, then the least bytes, then the lowest index. Nothing is left to chance.
@@ -35,11 +35,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_model import load_balance
-from kafka_model.goal import Thresholds, count_limits, topic_limits, usage_limits
-from kafka_model.goal_array import Cluster, Floats, Ints, shares_rack
-from kafka_model.held import CPU, DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Disks, Held, wide
-from kafka_model.load_balance import pairs
+from kafka_model.cruise_control import load_balance
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, shares_rack
+from kafka_model.cruise_control.load_balance import pairs
+from kafka_model.cruise_control.plan_state import CPU, DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Disks, Held, wide
+from kafka_model.cruise_control.verdicts import Thresholds, count_limits, topic_limits, usage_limits
 
 _TRIED = 64  # replicas that an exchange is sought for, and as many to exchange each with
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_model import goal
-from kafka_model.goal import Thresholds
-from kafka_model.goal_array import Cluster, Floats, Ints, follower_cpu, told
+from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, follower_cpu, told
+from kafka_model.cruise_control.verdicts import Thresholds
 
 Bools = NDArray[np.bool_]
 # What a replica weighs, by column.

@@ -1,0 +1,1 @@
+"""Cruise Control's goals on a cluster, and the smallest reassignment that satisfies them."""
