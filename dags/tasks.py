@@ -17,8 +17,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from jobs.errors import NothingReadable
 from jobs.names import ID_PATTERN, SNAPSHOT_PATTERN
-from jobs.report_folder import SNAPSHOT_FILE, name_snapshot
-from jobs.tables import BY_NAME
+from jobs.report.folder import SNAPSHOT_FILE, name_snapshot
+from jobs.schema import BY_NAME
 from jobs.views import ANSWERS
 
 LAKE = "{{ var.value.topology_lake }}"

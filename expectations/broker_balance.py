@@ -8,7 +8,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import BROKER, PARTITION
+from jobs.schema import BROKER, PARTITION
 
 READS = (BROKER, PARTITION)
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import hard, soft
-from jobs.tables import BROKER
+from jobs.schema import BROKER
 
 READS = (BROKER,)
 

@@ -8,7 +8,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import BROKER, CLUSTER, CONSUMER_GROUP, PARTITION, TOPIC
+from jobs.schema import BROKER, CLUSTER, CONSUMER_GROUP, PARTITION, TOPIC
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, CONSUMER_GROUP)
 READS_PREVIOUS = READS

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import hard, soft
-from jobs.tables import CLUSTER, GOAL_VERDICT
+from jobs.schema import CLUSTER, GOAL_VERDICT
 
 READS = (CLUSTER, GOAL_VERDICT)
 

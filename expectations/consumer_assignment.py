@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.tables import CONSUMER_GROUP, GROUP_MEMBER, TOPIC
+from jobs.schema import CONSUMER_GROUP, GROUP_MEMBER, TOPIC
 
 READS = (CONSUMER_GROUP, GROUP_MEMBER, TOPIC)
 

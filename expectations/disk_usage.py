@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import LOG_STORAGE
+from jobs.schema import LOG_STORAGE
 
 READS = (LOG_STORAGE,)
 

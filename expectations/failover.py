@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.tables import BROKER, PARTITION, SCENARIO
+from jobs.schema import BROKER, PARTITION, SCENARIO
 
 READS = (BROKER, PARTITION, SCENARIO)
 

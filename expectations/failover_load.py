@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import SCENARIO
+from jobs.schema import SCENARIO
 
 READS = (SCENARIO,)
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import hard, soft_as_told
-from jobs.tables import GOAL_VERDICT
+from jobs.schema import GOAL_VERDICT
 
 READS = (GOAL_VERDICT,)
 

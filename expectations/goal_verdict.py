@@ -7,7 +7,7 @@ from great_expectations.expectations.expectation import Expectation
 from expectations.goal_breach import GOALS
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.tables import CLUSTER, GOAL_BREACH
+from jobs.schema import CLUSTER, GOAL_BREACH
 
 READS = (CLUSTER, GOAL_BREACH)
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_MEMBER
+from jobs.schema import CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_MEMBER
 
 READS = (CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_MEMBER)
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import hard, soft
-from jobs.tables import CONSUMER_GROUP
+from jobs.schema import CONSUMER_GROUP
 
 READS = (CONSUMER_GROUP,)
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import KEY_SAMPLE, PRODUCER_LOAD
+from jobs.schema import KEY_SAMPLE, PRODUCER_LOAD
 
 READS = (KEY_SAMPLE, PRODUCER_LOAD)
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import soft
-from jobs.tables import TOPIC
+from jobs.schema import TOPIC
 
 READS = (TOPIC,)
 

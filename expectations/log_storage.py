@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.tables import REPLICA
+from jobs.schema import REPLICA
 
 READS = (REPLICA,)
 

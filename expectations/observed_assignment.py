@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import hard
-from jobs.tables import GROUP_MEMBER
+from jobs.schema import GROUP_MEMBER
 
 READS = (GROUP_MEMBER,)
 

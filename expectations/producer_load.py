@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.tables import KEY_SAMPLE, PARTITION, TOPIC
+from jobs.schema import KEY_SAMPLE, PARTITION, TOPIC
 
 READS = (KEY_SAMPLE, PARTITION, TOPIC)
 

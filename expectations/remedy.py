@@ -6,8 +6,8 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard
-from jobs.harm import HARMED, ONE_BROKER_KILLED
-from jobs.tables import FAILOVER, SCENARIO
+from jobs.schema import FAILOVER, SCENARIO
+from jobs.schema.harm import HARMED, ONE_BROKER_KILLED
 
 READS = (FAILOVER, SCENARIO)
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import PARTITION
+from jobs.schema import PARTITION
 
 READS = (PARTITION,)
 

@@ -20,7 +20,7 @@ from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.query_metric_provider import QueryMetricProvider
 
-from jobs.tables import Table
+from jobs.schema import Table
 
 HARD, SOFT = "critical", "warning"
 

@@ -6,7 +6,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
-from jobs.tables import CLUSTER, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
+from jobs.schema import CLUSTER, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
 
 READS = (CLUSTER, TOPIC, REPLICA_ASSIGNMENT, TOPIC_PLACEMENT)
 

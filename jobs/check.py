@@ -32,7 +32,7 @@ from filelock import FileLock
 
 from jobs.errors import AuditError
 from jobs.lake import Lake
-from jobs.tables import BY_NAME, CLUSTER, INPUT_FILE, REJECTED_INPUT, VALIDATION, Table
+from jobs.schema import BY_NAME, CLUSTER, INPUT_FILE, REJECTED_INPUT, VALIDATION, Table
 
 if TYPE_CHECKING:  # importing GX takes seconds, and most commands do not judge
     from great_expectations.core import ExpectationSuiteValidationResult

@@ -23,19 +23,19 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jobs import query_output
 from jobs import report as pages
 from jobs.errors import AuditError, IncompleteNight, NoSuchPlan
 from jobs.names import folder_name, new_id, snapshot_name
-from jobs.query_output import Format
-from jobs.report_folder import name_snapshot
+from jobs.report import query_output
+from jobs.report.folder import name_snapshot
+from jobs.report.query_output import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from expectations.limits import Limits
     from jobs.lake import Lake
-    from jobs.run import Night
+    from jobs.night import Night
     from jobs.views import DuckdbViews
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -90,8 +90,8 @@ def nightly(
 ) -> None:
     """Run a night: every step, every check, publish, and the verdicts."""
     from jobs.ingest import dumped
-    from jobs.jars import java
-    from jobs.run import LONG_BYTES, Night
+    from jobs.night import LONG_BYTES, Night
+    from jobs.spark.jars import java
 
     started = time.monotonic()
     asked, allowed, id = _pairs(parameters), _limits(limits), _snapshot_id(snapshot)
@@ -125,7 +125,7 @@ def step(
     limits: LimitsFile = None,
 ) -> None:
     """Run one step of a night, from its tables to its tables."""
-    from jobs.run import JOBS
+    from jobs.night import JOBS
 
     if name not in ("ingest", *JOBS):
         raise AuditError(f"no step {name}: there are ingest, {', '.join(JOBS)}")
@@ -151,7 +151,7 @@ def check(
     report: Report = None,
 ) -> None:
     """Judge the tables of a gate with Great Expectations; a cluster that breaks a hard rule will not be published."""
-    from jobs.run import GATES
+    from jobs.night import GATES
 
     if gate not in GATES:
         raise AuditError(f"no gate {gate}: there are {', '.join(GATES)}")
@@ -414,7 +414,7 @@ def generate(
 ) -> None:
     """Make up a fleet, to try the audit on: as dumps, or as tables."""
     from jobs.generate import Fleet, dumps, tables
-    from jobs.session import set_for
+    from jobs.spark.session import set_for
 
     fleet = Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed)
     if (folder is None) == (lake is None):
@@ -446,8 +446,8 @@ def maintain(
     ] = None,
 ) -> None:
     """Delete old nights and their reports, and compact the others."""
-    from jobs.maintain import delete_expired_reports
-    from jobs.maintain import maintain as tidy
+    from jobs.lake.maintenance import delete_expired_reports
+    from jobs.lake.maintenance import maintain as tidy
 
     with (place := _lake(lake)).sole_writer(), _telling("maintain"):
         gone = tidy(place, keep_nights=keep_nights, vacuum_hours=vacuum_hours)
@@ -465,8 +465,8 @@ def airflow(
     port: Annotated[int, typer.Option(help="Of the UI, on 127.0.0.1.")] = 8080,
 ) -> None:
     """Start Airflow on this machine, with the DAGs wired to this lake; it runs until interrupted."""
-    from dags.environment import environment
-    from jobs.session import properties_file
+    from jobs.airflow import environment
+    from jobs.spark.session import properties_file
 
     wired = environment(lake=lake.resolve(), source=source.resolve(), home=home.resolve(), spark_properties=properties_file(), port=port)
     _say(f"Airflow on http://127.0.0.1:{port}, with user and password as it prints them below; stop it with Ctrl-C.")
@@ -523,7 +523,7 @@ def _ids(given: list[str] | None) -> set[str]:
 
 
 def _night(lake: str, snapshot: str | None) -> Night:
-    from jobs.run import Night
+    from jobs.night import Night
 
     return Night(_lake(lake), _snapshot_id(snapshot))
 
@@ -536,7 +536,7 @@ def _lake(uri: str) -> Lake:
 
 @cache  # to ask for it again would set back what is set for the size of the data
 def _spark(*, long: bool = False) -> SparkSession:
-    from jobs.session import session
+    from jobs.spark.session import session
 
     return session(long=long)
 
@@ -611,7 +611,7 @@ def main() -> None:
 
 
 def _explain(error: Exception) -> None:
-    from jobs.jars import CACHE
+    from jobs.spark.jars import CACHE
 
     name, said = type(error).__name__, str(error).strip().splitlines() or [""]
     if "Concurrent" in f"{name}{said[0]}" or "DELTA_CONCURRENT" in said[0]:

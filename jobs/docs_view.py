@@ -14,7 +14,7 @@ from great_expectations.render.view import DefaultJinjaIndexPageView, DefaultJin
 from great_expectations.render.view.view import DefaultJinjaView
 from jinja2 import ChoiceLoader, FileSystemBytecodeCache, FileSystemLoader
 
-from jobs.jars import CACHE
+from jobs.spark.jars import CACHE
 
 # GX marks a result by an icon of a font that it loads.
 _ICONS = {"fa-check-circle": "passed", "fa-times": "failed", "fa-exclamation-triangle": "not evaluated"}

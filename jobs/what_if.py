@@ -9,12 +9,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs import failover
 from jobs.errors import AuditError
 from jobs.lake import Lake
 from jobs.names import storable_id
-from jobs.run import Night
-from jobs.tables import BROKER, LOG_DIR, REPLICA, SNAPSHOT, Table
+from jobs.night import Night
+from jobs.schema import BROKER, LOG_DIR, REPLICA, SNAPSHOT, Table
+from jobs.steps import failover
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from jobs.session import session
+from jobs.spark.session import session
 
 # Hypothesis fails an example after 200 ms, which a busy machine exceeds.
 settings.register_profile("no_deadline", deadline=None)

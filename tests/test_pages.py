@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jobs.lake import Lake
-from jobs.tables import VALIDATION
+from jobs.schema import VALIDATION
 from tests.browser import chromium, in_a_browser
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
 from jobs.errors import AuditError
-from jobs.jars import SPARK_JARS, fetch, java
+from jobs.spark.jars import SPARK_JARS, fetch, java
 
 KAFKA_CLIENTS = "org.apache.kafka:kafka-clients:4.4.0"
 # Gentle and patient, within bounds; what the connection says wins.

@@ -13,8 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from jobs import ingest
 from jobs.generate import FACTORS, Fleet, racks_of
-from jobs.replica_assignment import patterns
-from jobs.tables import (
+from jobs.schema import (
     BROKER,
     CLUSTER,
     COMMITTED_OFFSET,
@@ -29,6 +28,7 @@ from jobs.tables import (
     TOPIC,
     Table,
 )
+from jobs.steps.replica_assignment import patterns
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _TOPIC = [*_CLUSTER, "topic"]

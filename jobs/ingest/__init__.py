@@ -33,9 +33,8 @@ from jobs.ingest.merge import Merged, ReadFile, merge_files
 from jobs.ingest.partition_lines import Part
 from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
 from jobs.ingest.source import Bytes, Cluster, File, NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
-from jobs.session import set_for
-from jobs.table_file import TableFile, TableFileWriter
-from jobs.tables import (
+from jobs.lake.table_file import TableFile, TableFileWriter
+from jobs.schema import (
     BROKER,
     CLUSTER,
     COMMITTED_OFFSET,
@@ -52,6 +51,7 @@ from jobs.tables import (
     TOPIC,
     Table,
 )
+from jobs.spark.session import set_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -69,7 +69,7 @@ from jobs.ingest.metadata_image import MetadataSource, Place, replay
 from jobs.ingest.partition_lines import PartitionLines
 from jobs.ingest.reading import Reading, read_entries, text_of
 from jobs.ingest.replica_logs import ReplicaLogs
-from jobs.tables import PARTITION, REPLICA, Table
+from jobs.schema import PARTITION, REPLICA, Table
 
 Rows = list[tuple[Any, ...]]
 _NOT_FINALIZED = ("0", "-")

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from jobs.errors import AuditError, NothingReadable
-from jobs.tables import BESIDE, FOLDER
+from jobs.schema import BESIDE, FOLDER
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PART_BYTES = 1 << 20

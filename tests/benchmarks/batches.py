@@ -4,7 +4,7 @@
 
 Prints nanoseconds of processor time per key or partition: the minimum of ten runs of the model and of forty runs of Java. The model
 hashes keys from Arrow's buffers, as the pipeline does. It places partitions by a table of all distinct placements, as
-`jobs/replica_assignment.py` does; the time to build the table is included.
+`jobs/steps/replica_assignment.py` does; the time to build the table is included.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs import failover, joint_failover
 from jobs.lake import frame
-from jobs.session import session, set_for
-from jobs.tables import BROKER, CLUSTER, PARTITION, TOPIC, Table
+from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC, Table
+from jobs.spark.session import session, set_for
+from jobs.steps import failover, joint_failover
 
 RUNS = 3
 

@@ -35,9 +35,9 @@ from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake import Lake
-from jobs.run import GATES, JOBS, NIGHT, Night
-from jobs.session import session, set_for
-from jobs.tables import TABLES, Table
+from jobs.night import GATES, JOBS, NIGHT, Night
+from jobs.schema import TABLES, Table
+from jobs.spark.session import session, set_for
 
 SNAPSHOT = "2026-01-01"
 Row = dict[str, float | int | str | None]

@@ -27,10 +27,10 @@ from jobs.ingest import partition_lines
 from jobs.ingest.partition_lines import LISTS
 from jobs.ingest.source import clusters
 from jobs.lake import Lake
-from jobs.run import Night
-from jobs.session import session, set_for
-from jobs.table_file import TableFile
-from jobs.tables import PARTITION, TABLES
+from jobs.lake.table_file import TableFile
+from jobs.night import Night
+from jobs.schema import PARTITION, TABLES
+from jobs.spark.session import session, set_for
 
 TOPICS, PARTITIONS, BROKERS = 1_000, 70, 60
 NIGHT = "2026-01-01"

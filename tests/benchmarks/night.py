@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-EMPTY = "import sys; from jobs.session import session; session().range(10).write.format('delta').save(sys.argv[1])"
+EMPTY = "import sys; from jobs.spark.session import session; session().range(10).write.format('delta').save(sys.argv[1])"
 
 
 def seconds(command: list[str]) -> float:

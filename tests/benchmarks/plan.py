@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from expectations.limits import limits
 from jobs.plan import Question, planned
-from jobs.tables import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
+from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
 from kafka_model.cruise_control.columnar import Cluster, judged
 from kafka_model.cruise_control.load_balance import REASONS
 from kafka_model.cruise_control.reassignment import STEPS, Bounds, Plan, net_imbalance, plan, waves

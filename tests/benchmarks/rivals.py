@@ -24,9 +24,9 @@ from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake import Lake
-from jobs.run import Night
-from jobs.session import session, set_for
-from jobs.tables import BROKER, FAILOVER, GROUP_MEMBER, KEY_SAMPLE, PARTITION, TOPIC
+from jobs.night import Night
+from jobs.schema import BROKER, FAILOVER, GROUP_MEMBER, KEY_SAMPLE, PARTITION, TOPIC
+from jobs.spark.session import session, set_for
 from tests.oracle import java
 
 SNAPSHOT = "2026-01-01"

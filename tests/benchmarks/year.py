@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from jobs.lake import Lake
-from jobs.tables import SNAPSHOT, TABLES
+from jobs.schema import SNAPSHOT, TABLES
 from jobs.views import ask_duckdb
 
 FIRST = date(2026, 1, 1)

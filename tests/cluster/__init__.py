@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from jobs import jars
+from jobs.spark import jars
 
 VERSION = "4.3.1"
 _BEFORE_4 = {"kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
 
-from jobs import jars
+from jobs.spark import jars
 from tests.cluster import Cluster
 
 USER, PASSWORD = "audit", 'a "quoted" \\ secret'  # as a password may be

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from expectations.limits import limits
 from jobs import ingest
 from jobs.lake import Lake
+from jobs.night import Night
 from jobs.plan import READS, Question, answer, files, planned
-from jobs.run import Night
-from jobs.tables import BROKER, PLAN, PLAN_GOAL, PLAN_RULE, VALIDATION
+from jobs.schema import BROKER, PLAN, PLAN_GOAL, PLAN_RULE, VALIDATION
 from tests.cluster import Cluster, cluster
 
 pytestmark = pytest.mark.kafka

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dags.environment import environment
+from jobs.airflow import environment
 
 
 @pytest.fixture(scope="package")

@@ -17,8 +17,8 @@ from urllib.parse import quote
 import psutil
 import requests
 
-from dags.environment import environment
-from jobs.session import properties_file
+from jobs.airflow import environment
+from jobs.spark.session import properties_file
 
 DAGS = {"maintenance", "nightly", "plan", "what_if"}
 _LOCAL = "airflow.dag_processing.bundles.local.LocalDagBundle"

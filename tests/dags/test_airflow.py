@@ -16,7 +16,7 @@ import yaml
 
 from jobs.cli import BUNDLED
 from jobs.lake import Lake
-from jobs.tables import FAILOVER
+from jobs.schema import FAILOVER
 from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser
 from tests.dags.standalone import Airflow, standalone, until

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jobs import ingest
-from jobs.run import GATES, JOBS, NIGHT
+from jobs.night import GATES, JOBS, NIGHT
 from jobs.views import EVERY_NIGHT, statements
 
 if TYPE_CHECKING:

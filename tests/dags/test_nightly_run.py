@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from dags.environment import environment
-from jobs.lake import Lake
-from jobs.session import properties_file
-from jobs.tables import BY_NAME, TABLES
-from jobs.views import ANSWERS
 from tests.jobs.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
+
+from jobs.airflow import environment
+from jobs.lake import Lake
+from jobs.schema import BY_NAME, TABLES
+from jobs.spark.session import properties_file
+from jobs.views import ANSWERS
 
 DAGS = Path(__file__).parents[2] / "dags"
 ALL_BEFORE_PUBLISH = "(?!publish$|report$).*"

@@ -18,7 +18,7 @@ import psutil
 import typer
 
 from jobs.generate import Fleet, dumps
-from jobs.tables import SNAPSHOT, TABLES
+from jobs.schema import SNAPSHOT, TABLES
 from tests.docker.standalone import ROOT, Cluster, rows, standalone, wiring
 
 NIGHT = "2026-01-31"

@@ -18,11 +18,11 @@ import duckdb
 import requests
 import yaml
 
-from dags.environment import environment
+from jobs.airflow import environment
 from jobs.cli import BUNDLED
 from jobs.lake import Lake
-from jobs.session import properties_file
-from jobs.tables import SNAPSHOT, VALIDATION, Table
+from jobs.schema import SNAPSHOT, VALIDATION, Table
+from jobs.spark.session import properties_file
 
 ROOT = Path(__file__).parents[2]
 

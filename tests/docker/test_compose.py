@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dags.environment import environment
+from jobs.airflow import environment
 from tests.docker.standalone import free_port, health_check
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ import yaml
 
 from jobs.cli import BUNDLED
 from jobs.lake import Lake
-from jobs.run import JOBS, NIGHT
-from jobs.tables import SCENARIO, TABLES, Table
+from jobs.night import JOBS, NIGHT
+from jobs.schema import SCENARIO, TABLES, Table
 from tests.docker.standalone import ROOT, Cluster, health_check, rows, standalone, wiring
 
 DAY = "2026-01-31"

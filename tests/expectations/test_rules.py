@@ -11,7 +11,7 @@ from expectations.goal_breach import GOALS
 from expectations.limits import limits
 from expectations.rule import one_row_per_key
 from jobs.check import PREVIOUS, InDuckdb, InSpark, judge, rules_of
-from jobs.tables import BY_NAME
+from jobs.schema import BY_NAME
 from tests.expectations.lake import HELD, Edit, add, arrow, before, breached, consumers, differ, drop, edit, frames, sound
 
 PLANS = {

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from jobs import views
-from jobs.tables import TABLES, Table
+from jobs.schema import TABLES, Table
 
 Key = tuple[str, str]  # snapshot_id, cluster_id
 COUNTS = ("newly_offline", "newly_refusing_acks_all", "newly_lost")

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.lake import frame
-from jobs.tables import Table
+from jobs.schema import Table
 
 
 def rows(of: Table, *given: dict[str, Any]) -> pa.Table:

@@ -14,9 +14,9 @@ import pytest
 from jobs import cli, ingest
 from jobs.errors import AuditError, IncompleteNight
 from jobs.lake import Lake
-from jobs.run import Night
-from jobs.session import properties
-from jobs.tables import CLUSTER, INPUT_FILE
+from jobs.night import Night
+from jobs.schema import CLUSTER, INPUT_FILE
+from jobs.spark.session import properties
 from jobs.views import DuckdbViews
 from tests.jobs.rows import rows
 from tests.web_pages import external_references

@@ -12,8 +12,8 @@ from jobs import ingest
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake import Lake
-from jobs.run import Night
-from jobs.tables import BROKER, CONSUMER_GROUP, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, REPLICA, TOPIC
+from jobs.night import Night
+from jobs.schema import BROKER, CONSUMER_GROUP, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, REPLICA, TOPIC
 
 FLEET = Fleet(clusters=3, brokers=7, racks=3, topics=12, groups=4, partitions=9, keys=5, seed=11)
 

@@ -19,9 +19,9 @@ from jobs.check import PREVIOUS, judged_by, rules_of
 from jobs.cli import BUNDLED
 from jobs.errors import AuditError
 from jobs.lake import Lake
-from jobs.publish import Outcome
-from jobs.run import GATES, JOBS, NIGHT, Night
-from jobs.tables import (
+from jobs.lake.publication import Outcome
+from jobs.night import GATES, JOBS, NIGHT, Night
+from jobs.schema import (
     ABSENT_CLUSTER,
     BROKER,
     FAILOVER,
@@ -140,7 +140,7 @@ def test_what_changed_is_laid_to_the_broker_that_was_lost(lake: Lake) -> None:
 
 def test_a_rerun_changes_no_row_not_even_as_a_large_night(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(night, but=("snapshot",))
-    monkeypatch.setattr("jobs.run._SMALL_BYTES", 0)
+    monkeypatch.setattr("jobs.night._SMALL_BYTES", 0)
     again = Night(night.lake, SECOND)
     assert run(again, BUNDLED, docs=f"{night.lake.uri}/docs") == []
     assert not again.small

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import broker_restart, failover, ingest
+from jobs import ingest
 from jobs.lake import frame
+from jobs.steps import broker_restart, failover
 
 KILLED = Path(os.environ.get("TOPOLOGY_KILLED", Path(__file__).parents[1] / "snapshots" / "killed"))
 LINE = re.compile(

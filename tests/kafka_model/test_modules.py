@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kafka_model
-from jobs import tables
+from jobs import schema as tables
 
 FOLDER = Path(kafka_model.__path__[0])
 FILES = sorted(FOLDER.rglob("*.py"))

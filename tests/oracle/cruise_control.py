@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jobs import jars
+from jobs.spark import jars
 from tests.oracle import java
 
 VERSION = "cruise-control dadba67"  # of 2026-08-17

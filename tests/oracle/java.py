@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jobs import jars
+from jobs.spark import jars
 from kafka_model.release import release
 
 KAFKA = {

@@ -21,7 +21,7 @@ from jobs.ingest.dump import Dump, Told
 from jobs.ingest.formats import kafka_topics
 from jobs.ingest.merge import Merged, ReadFile, merge_files
 from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
-from jobs.tables import BY_NAME
+from jobs.schema import BY_NAME
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
 NOW = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)

@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs import ingest
 from jobs.cli import BUNDLED, _spark
 from jobs.lake import Lake, frame
-from jobs.session import set_for
-from jobs.tables import (
+from jobs.schema import (
     BROKER,
     CLUSTER,
     INPUT_FILE,
@@ -25,6 +24,7 @@ from jobs.tables import (
     REPLICA,
     TOPIC,
 )
+from jobs.spark.session import set_for
 
 PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
 

@@ -35,7 +35,7 @@ from jobs.ingest.facts import (
     TopicLine,
 )
 from jobs.ingest.reading import Reading, read_dump
-from jobs.tables import CLUSTER
+from jobs.schema import CLUSTER
 
 HEAD = {"capture": "kafka-topology-audit", "version": 1, "captured_at": "2026-11-21T02:00:00Z", "kafka_cluster_id": "abc"}
 PARTITION = {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [2, 1], "elr": [], "last_known_elr": [3]}

@@ -7,7 +7,7 @@ import random
 import subprocess
 from typing import Any
 
-from jobs import jars
+from jobs.spark import jars
 from kafka_model.partitioner.other_clients import librdkafka_partition
 
 PROGRAMS = {"confluent-kafka 2.16.1": "rd_kafka_msg_partitioner"}

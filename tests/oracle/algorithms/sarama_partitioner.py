@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from jobs import jars
+from jobs.spark import jars
 from kafka_model.partitioner.other_clients import sarama_partition
 
 PROGRAMS = {"sarama 1.45.1": "sarama"}

@@ -1,0 +1,305 @@
+"""Every step of a night: read a job's tables, transform, replace what it writes; jobs/lake/ does the reading and writing.
+
+A night is `ingest`, then each job and each gate, then `publish`; `NIGHT` has them in order. The same functions serve the local
+command (all steps in one Spark session) and Airflow (a spark-submit a step).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from expectations.limits import Limits
+from jobs import ingest
+from jobs.check import check, judges
+from jobs.errors import AuditError, NothingReadable
+from jobs.lake import Lake, Slice
+from jobs.lake import publication as publish
+from jobs.lake.publication import Outcome
+from jobs.lake.table_file import TableFile
+from jobs.names import NIGHTLY, snapshot_name
+from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.spark.session import keeping, set_for
+from jobs.steps import (
+    broker_balance,
+    broker_restart,
+    change,
+    consumer_assignment,
+    failover,
+    goal,
+    joint_failover,
+    log_storage,
+    producer_load,
+    remedy,
+    replica_assignment,
+)
+
+JOBS: dict[str, ModuleType] = {
+    "change": change,
+    "replica_assignment": replica_assignment,
+    "producer_load": producer_load,
+    "consumer_assignment": consumer_assignment,
+    "log_storage": log_storage,
+    "failover": failover,
+    "joint_failover": joint_failover,
+    "broker_restart": broker_restart,
+    "remedy": remedy,
+    "broker_balance": broker_balance,
+    "goal": goal,
+}
+# The gates, each over the tables of the steps before it.
+GATES: dict[str, tuple[Table, ...]] = {
+    "ingest": ingest.WRITES,
+    "computed": (*change.WRITES, *replica_assignment.WRITES, *producer_load.WRITES, *consumer_assignment.WRITES, *log_storage.WRITES),
+    "failover": (*failover.WRITES, *joint_failover.WRITES, *broker_restart.WRITES, *remedy.WRITES),
+    "balance": (*broker_balance.WRITES, *goal.WRITES),
+}
+NIGHT = (
+    ("step", "ingest"),
+    ("check", "ingest"),
+    ("step", "change"),
+    ("step", "replica_assignment"),
+    ("step", "producer_load"),
+    ("step", "consumer_assignment"),
+    ("step", "log_storage"),
+    ("check", "computed"),
+    ("step", "failover"),
+    ("step", "joint_failover"),
+    ("step", "broker_restart"),
+    ("step", "remedy"),
+    ("check", "failover"),
+    ("step", "broker_balance"),
+    ("step", "goal"),
+    ("check", "balance"),
+    ("publish", ""),
+)
+_SMALL_BYTES = 1 << 20  # of dumps: at twice that, the code that Spark makes for a step is worth its time
+LONG_BYTES = 8 << 20  # from some such on (27,000 partitions), what the JVM's second compiler costs a night, it gives back
+_SIDE_BY_SIDE = 3  # steps and gates: a core each for two, and one that waits
+# What a run may be asked, each a whole number.
+PARAMETERS = {
+    "start_index": "the broker index that AdminUtils starts at, in place of the one recovered for each topic",
+    "shift": "the shift of AdminUtils' followers; with a start_index alone, the same number, as Kafka has it",
+    "counter_start": "where the producers' counter for records without a key stands at first (0)",
+}
+
+
+@dataclass(frozen=True)
+class Night:
+    """A snapshot in a lake."""
+
+    lake: Lake
+    snapshot_id: str
+
+    def __post_init__(self) -> None:
+        snapshot_name(self.snapshot_id)
+
+    def read(self, table: Table) -> DataFrame:
+        return self.lake.read(table, snapshot_id=self.snapshot_id)
+
+    def replace(self, table: Table, rows: pa.Table | DataFrame, **slice: Slice) -> None:
+        self.lake.replace(table, rows, few=self.small, snapshot_id=self.snapshot_id, **slice)
+
+    def rows(self, table: Table) -> list[dict[str, Any]]:
+        return self.lake.rows(table, snapshot_id=self.snapshot_id)
+
+    def of_cluster(self, table: Table, cluster_id: str) -> pa.Table:
+        """A cluster's rows in this process."""
+        few = self.lake.few(table, snapshot_id=self.snapshot_id)
+        if few is None:
+            return self.read(table).where(F.col("cluster_id") == cluster_id).toArrow()
+        return few.filter(pc.equal(few["cluster_id"], cluster_id))
+
+    def run(
+        self,
+        source: str | None,
+        parameters: Mapping[str, str],
+        limits: Limits,
+        docs: str | None,
+        telling: Callable[[str], AbstractContextManager[None]] = lambda step: nullcontext(),
+        retired: Collection[str] = (),
+    ) -> Outcome:
+        """Run the whole night in this process.
+
+        Of a small night, steps run side by side once the tables that they read are written, and gates beside the steps after them,
+        since they bind at publishing alone; gates of a lake in a folder run in processes of their own. `telling` is entered for each. Without a source, what was ingested is taken as it is.
+        """
+
+        def do(kind: str, name: str) -> None:
+            with telling(f"{kind} {name}"):
+                if kind == "check":
+                    self.check(name, limits, docs, judging)
+                else:
+                    self.step(name, limits)
+
+        with judges() if self.lake.in_process else nullcontext() as judging:
+            if source is not None:
+                with telling("step ingest"):
+                    self.ingest(source, parameters)
+            at_once = _SIDE_BY_SIDE if self.small else 1
+            waiting = {each: _needs(each) for each in NIGHT[1:-1]}
+            running: dict[Future[None], tuple[str, str]] = {}
+            with ThreadPoolExecutor(at_once) as pool:
+                while waiting or running:
+                    ready = [each for each, needs in waiting.items() if not needs & {*waiting, *running.values()}]
+                    # Gates first, which work in processes of their own; of steps, the one that most others wait for.
+                    ready.sort(key=lambda each: (each[0] != "check", -sum(each in needs for needs in waiting.values())))
+                    for each in ready[: at_once - len(running)]:
+                        del waiting[each]
+                        running[pool.submit(do, *each)] = each
+                    for it in wait(running, return_when=FIRST_COMPLETED).done:
+                        del running[it]
+                        it.result()
+            with telling("publish"):
+                return self.publish(limits, retired)
+
+    def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
+        """Read the dumps of every cluster; fail if not one of them can be read, after the reasons are written."""
+        _known(parameters)
+        file_writer = self.lake.file_writer(snapshot_id=self.snapshot_id)
+        self.begin(ingest.read(self.lake.spark, source, self.snapshot_id, file_writer=file_writer), parameters)
+        if not self.rows(CLUSTER):
+            cluster, why = next(iter(self._unreadable().items()))
+            raise NothingReadable(
+                f"source {source} has no readable dump, such as in cluster {cluster}: {why}; "
+                f"all_rejected_input of snapshot {self.snapshot_id} has every reason: mend the dumps, then run again"
+            )
+
+    def begin(self, tables: Sequence[pa.Table] | Sequence[list[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str]) -> None:
+        """Make these, in the order of ingest.WRITES, the night's own; what was published or judged of it before is withdrawn first."""
+        asked = list(_known(parameters).items())
+        _together(self.lake.create, TABLES)
+        for table in (SNAPSHOT, ABSENT_CLUSTER, VALIDATION):
+            self.lake.replace(table, table.schema.empty_table(), few=True, snapshot_id=self.snapshot_id)
+        parameter = pa.table(
+            list(zip(*asked, strict=True)) or [[], []], schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
+        )
+        few = isinstance(tables[0], pa.Table)
+        written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
+        _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
+
+    def step(self, name: str, limits: Limits) -> None:
+        """Run a job: from the tables that it reads to those that it writes. What the goals are judged by is of the limits."""
+        job = JOBS[name]
+        self.session()
+        frames = [self.read(table) for table in job.READS] + [
+            self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())
+        ]
+        parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
+        asked = {"thresholds": limits.cruise_control} if job is goal else {}
+        self.write(
+            job.WRITES,
+            lambda: job.transform(*frames, parameters=parameters, **asked),
+            **{"scenario_set": NIGHTLY} if job is failover else {},
+        )
+
+    def write(self, tables: Sequence[Table], work_out: Callable[[], Sequence[DataFrame]], **slice: str) -> None:
+        """Work these tables out and write them, each its slice."""
+
+        def replace(table: Table, rows: DataFrame) -> None:
+            self.replace(table, rows, **{name: value for name, value in slice.items() if name in table.schema.names})
+
+        def store(table: Table, rows: DataFrame) -> DataFrame:
+            replace(table, rows)
+            return self.lake.read(table, snapshot_id=self.snapshot_id, **slice)
+
+        with keeping(store) as keeper:
+            results = zip(tables, work_out(), strict=True)
+            _together(lambda pair: replace(*pair), [(table, rows) for table, rows in results if table not in keeper.stored])
+
+    def check(self, gate: str, limits: Limits, docs: str | None, judges: Executor | None = None) -> list[str]:
+        """Judge the tables of a gate, by one of the `judges` if there are any; returns a line for each hard rule that a cluster broke."""
+        suites = [table.name for table in GATES[gate]]
+        verdicts = check(self.lake, self.snapshot_id, suites, earlier=self._earlier(), limits=limits, docs=docs, judges=judges)
+        self.lake.replace(VALIDATION, verdicts, few=True, snapshot_id=self.snapshot_id, gate=gate)
+        broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
+        return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
+
+    def publish(self, limits: Limits, retired: Collection[str] = ()) -> Outcome:
+        """Make the sound clusters visible, and record the absent ones; clusters that are `retired` on purpose are not missed."""
+        suites = frozenset(table.name for gate in GATES.values() for table in gate)
+        validation = self.rows(VALIDATION)
+        sound = publish.sound(validation, suites)
+        ids = sorted(row["cluster_id"] for row in self.rows(CLUSTER))
+        published = [id for id in ids if id in sound]
+        withheld = {
+            id: publish.why_withheld([row for row in validation if row["cluster_id"] == id], suites) for id in ids if id not in sound
+        }
+        earlier, now = self._earlier(), datetime.now(UTC)
+        before = {row["snapshot_id"] for row in self.lake.rows(SNAPSHOT) if row["snapshot_id"] < self.snapshot_id}
+        nights = sorted(before, reverse=True)[: limits.absent_cluster_nights]
+        absent = publish.absent(earlier, nights, published=published, withheld=withheld, unreadable=self._unreadable(), retired=retired)
+        rows = [{"cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now} for id in published]
+        self._replace_rows(ABSENT_CLUSTER, absent)
+        self._replace_rows(SNAPSHOT, rows)
+        return Outcome(published, absent)
+
+    def _replace_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        schema = pa.schema([field for field in table.schema if field.name != "snapshot_id"])
+        self.lake.replace(table, pa.Table.from_pylist(rows, schema), few=True, snapshot_id=self.snapshot_id)
+
+    def _unreadable(self) -> dict[str, str]:
+        """Of each cluster without a readable file, why."""
+        read = {row["cluster_id"] for row in self.rows(CLUSTER)}
+        ids = {row["cluster_id"] for row in self.rows(INPUT_FILE)} - read - {BESIDE}
+        return {id: publish.why_unreadable(self.of_cluster(REJECTED_INPUT, id).to_pylist()) for id in sorted(ids)}
+
+    @cached_property
+    def small(self) -> bool:
+        """Whether its dumps are a few."""
+        return self.dumped <= _SMALL_BYTES
+
+    @property
+    def dumped(self) -> int:
+        """The bytes of its dumps, told by what ingest read."""
+        files = self.rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
+        if not files:
+            raise AuditError(
+                f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first"
+            )
+        return sum(file["size_bytes"] for file in files)
+
+    def session(self) -> SparkSession:
+        """Spark, set for the size of what was ingested."""
+        spark = self.lake.spark()
+        set_for(spark, small=self.small)
+        return spark
+
+    def _earlier(self) -> dict[str, str]:
+        """Of each cluster, the newest published snapshot before this one."""
+        return publish.newest(self.lake.rows(SNAPSHOT), before=self.snapshot_id)
+
+
+def _needs(this: tuple[str, str]) -> set[tuple[str, str]]:
+    """What must have run before a step: those that write what it reads; before a gate: those that write what it judges."""
+    kind, name = this
+    wanted = set(GATES[name] if kind == "check" else JOBS[name].READS)
+    return {("step", job) for job, module in JOBS.items() if wanted & set(module.WRITES)}
+
+
+def _known(parameters: Mapping[str, str]) -> dict[str, str]:
+    for name, value in parameters.items():
+        if name not in PARAMETERS:
+            raise AuditError(f"unknown parameter {name}: a run may be asked {', '.join(PARAMETERS)}")
+        if not re.fullmatch(r"\d{1,9}", value):
+            raise AuditError(f"parameter {name} is {value!r}: it must be a whole number, 0 or more")
+    return dict(parameters)
+
+
+def _together(do: Callable[..., None], these: Sequence[object]) -> None:
+    """Delta's small writes wait more than they work: several at once."""
+    with ThreadPoolExecutor(4) as pool:
+        for _ in pool.map(do, these):
+            pass

@@ -1,0 +1,244 @@
+"""The Spark session, and the settings that make it quick to start and right for Delta.
+
+In one process the settings go to the session; under spark-submit they arrive as a properties file (`properties_file`), and the
+master comes from the command line or the Airflow connection. They are in no SPARK_CONF_DIR, because a folder on the class path
+that is not empty makes the JVM refuse the class-data archive, which halves the start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.spark.jars import CACHE, SPARK_JARS, fetch, java
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from jobs.schema import Table
+
+# delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
+DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
+_FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
+_MOST_OF_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"  # 64 MiB, if not set
+_OF_ONE_PARTITION = 10_000  # rows
+_KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
+# What expressions are made by, as PySpark says it.
+_ASKED_OFTEN = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.classic.SparkSession")
+# Five times the JVM's own thresholds for its second compiler, half of whose work is else for what plans queries, not for what runs them.
+_COMPILED_LATE = "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
+_LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def properties(*, long: bool = False, **extra: str) -> dict[str, str]:
+    """The Spark settings of every run; `extra` ones win. `long`: of a run so long that the second compiler tier is worth its time."""
+    java()
+    jars = ":".join(str(jar) for coordinate in DELTA for jar in fetch(coordinate))
+    logging = CACHE / "log4j2.properties"
+    if not logging.exists() or logging.read_text() != _LOGGING:
+        logging.write_text(_LOGGING)
+    # The first compiler tier alone and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
+    # With one tier the JVM reserves 48 MB for compiled code, which a night fills: it would go on uncompiled.
+    options = _COMPILED_LATE if long else "-XX:TieredStopAtLevel=1"
+    options += f" -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
+    archive = _archive()
+    options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
+    return {
+        "spark.app.name": "kafka-topology-audit",
+        "spark.driver.extraClassPath": jars,
+        "spark.executor.extraClassPath": jars,
+        "spark.driver.extraJavaOptions": options,
+        "spark.driver.memory": "3g",
+        "spark.buffer.pageSize": "1m",  # else every hash table, of three rows too, takes and clears 64 MiB
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.daemon.module": "jobs.spark.python_daemon",
+        # Else each column tells the JVM the line that made it, and half of what the two say to each other is that.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.shuffle.partitions": "2",  # these four are for a few rows: jobs.night sets others for a large snapshot
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # A reader of one cluster skips the row groups of others: of seven million rows in one it would read all.
+        "spark.hadoop.parquet.block.row.count.limit": "500000",
+        # A step writes a slice or two, and Spark would sort all rows by them first.
+        "spark.sql.maxConcurrentOutputFileWriters": "8",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **extra,
+    }
+
+
+def properties_file() -> Path:
+    """The settings as a file for spark-submit's --properties-file."""
+    path = CACHE / "spark.properties"
+    text = "".join(f"{name} {value}\n" for name, value in properties().items())
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return path
+
+
+def session(*, long: bool = False, **extra: str) -> SparkSession:
+    """The session: of this process, set for a `long` run or not, or the one that spark-submit started."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take the system's Python
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    settings = extra if submitted else {"spark.master": "local[*]", **properties(long=long, **extra)}
+    if not submitted and not _archive().exists():
+        part = _archive().with_suffix(f".{os.getpid()}")
+        settings["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={part}"
+        atexit.register(_keep_archive, part)
+
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    if not submitted and SparkContext._gateway is None:
+        # What the JVM says on its own account is for a file: errors that matter come as exceptions.
+        with (CACHE / "spark.log").open("wb") as log:
+            SparkContext._ensure_initialized(gateway=launch_gateway(SparkConf().setAll(settings.items()), {"stderr": log}))
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    _resolve_once(spark)
+    return spark
+
+
+def set_for(spark: SparkSession, *, small: bool) -> None:
+    """Set a session for the size of what it works on: on a few rows, to plan and compile costs more than all the work."""
+    spark.conf.set(_FOR_MANY, not small)
+    spark.conf.set("spark.sql.codegen.wholeStage", not small)
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
+    spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
+
+
+class Keeper:
+    """What a step keeps: rows on disk, to let go at its end, and tables that are written already.
+
+    `store` writes a table of the step, and reads it back.
+    """
+
+    def __init__(self, store: Callable[[Table, DataFrame], DataFrame]) -> None:
+        self.store = store
+        self.frames: list[DataFrame] = []
+        self.stored: set[Table] = set()
+
+
+def kept(df: DataFrame, of: Table | None = None, *, light: Callable[[], bool] = lambda: False) -> DataFrame:
+    """Rows that several queries of a step read, worked out once; on disk, since in the heap they would leave no room for what is joined.
+    All rows `of` a table that the step writes are written, and read from there. `light`: whether what is sent to Python for them is so
+    small that batches need no bound but their number of rows; to weigh them at each row costs Spark as much as to send it.
+
+    A few of them come to this process: Spark then plans what reads them without what made them, which for few rows is most of the time.
+    """
+    from pyspark import StorageLevel
+
+    spark, keeper = df.sparkSession, _KEEPER.get()
+    if spark.conf.get(_FOR_MANY) == "false":
+        return of_arrow(spark, df.toArrow())
+    if keeper is not None and of is not None:
+        keeper.stored.add(of)
+        return keeper.store(of, df)
+    df = df.persist(StorageLevel.DISK_ONLY)
+    if keeper is not None:
+        keeper.frames.append(df)
+    if light():
+        # Of the whole session, and for now: a large night runs a step at a time, and these rows are worked out before it goes on.
+        weighed = spark.conf.get(_MOST_OF_BATCH)
+        spark.conf.set(_MOST_OF_BATCH, (1 << 31) - 1)
+        try:
+            df.count()
+        finally:
+            spark.conf.set(_MOST_OF_BATCH, weighed)
+    return df
+
+
+def by_cluster(df: DataFrame) -> DataFrame:
+    """Rows to write that a shuffle mixed: each cluster's in as few files as they fill, for readers who ask for one cluster."""
+    return df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.hint("rebalance", "cluster_id")
+
+
+def in_order(df: DataFrame, by: str) -> DataFrame:
+    """Rows to write that a shuffle mixed: in files one after the other by this column, which stands for what readers ask by; without it.
+    Spark looks at all rows twice for that, so that they had better be kept.
+    """
+    return (df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.repartitionByRange(by)).drop(by)
+
+
+def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
+    """Rows in this process as a DataFrame: of a small night in one partition, which needs no shuffle; of a large one a few rows may become
+    millions, such as groups that become assignments, and are for all cores.
+    """
+    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
+    df = spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
+    return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION and spark.conf.get(_FOR_MANY) == "false" else df
+
+
+@contextmanager
+def keeping(store: Callable[[Table, DataFrame], DataFrame]) -> Iterator[Keeper]:
+    """Let go at the end what was kept within, and nothing that another step keeps meanwhile."""
+    keeper = Keeper(store)
+    token = _KEEPER.set(keeper)
+    try:
+        yield keeper
+    finally:
+        _KEEPER.reset(token)
+        for df in keeper.frames:
+            df.unpersist()
+
+
+def _resolve_once(spark: SparkSession) -> None:
+    """Ask the JVM once for what expressions are made by. py4j asks again for each, and the JVM looks into every jar of the class path for a
+    name that an import may have shortened: without this the bundled snapshot's night takes a seventh longer.
+    """
+    from py4j.java_gateway import JavaClass
+
+    class Known(JavaClass):
+        def __getattr__(self, name: str) -> object:
+            member = super().__getattr__(name)
+            setattr(self, name, member)
+            return member
+
+    jvm, client = spark.sparkContext._jvm, spark.sparkContext._gateway._gateway_client
+    for name in _ASKED_OFTEN:
+        setattr(jvm, name, Known(getattr(jvm, name)._fqn, client))
+
+
+def _archive() -> Path:
+    """The JVM's class-data archive: made by the first session on a machine when it ends, used by all after it."""
+    # The JVM takes an archive only for the very same Java and class path: another pair has another archive.
+    pair = hashlib.sha256(f"{Path(java()).resolve()} {SPARK_JARS}".encode()).hexdigest()[:12]
+    return CACHE / f"classes-{pair}.jsa"
+
+
+def _keep_archive(part: Path) -> None:
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    if gateway.proc.wait() == 0 and part.exists():
+        part.replace(_archive())

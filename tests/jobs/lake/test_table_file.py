@@ -1,0 +1,59 @@
+"""Files that are written as rows come: what they say of themselves, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jobs.lake.table_file import TableFileWriter
+from jobs.schema import LOG_DIR
+
+NIGHT = {"snapshot_id": "2026-11-21T02:00"}
+COLUMNS = list(LOG_DIR.schema)[1:]
+
+
+def rows(*of: tuple[str | None, int, str]) -> pa.Table:
+    loose = pa.schema([field.with_nullable(True) for field in COLUMNS])
+    return pa.Table.from_pylist(
+        [{"cluster_id": cluster_id, "broker_id": broker_id, "log_dir": log_dir} for cluster_id, broker_id, log_dir in of], loose
+    )
+
+
+def test_pieces_are_one_file_that_tells_its_rows_and_bounds(tmp_path: Path) -> None:
+    writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
+    writer.write(rows(("b", 7, "/z"), ("é", 1, "/d")))
+    writer.write(rows(("a", 10, "/y")))
+    file = writer.close()
+    written = tmp_path / "log_dir" / file.path
+    assert written.parent.name == "snapshot_id=2026-11-21T02%3A00"
+    assert file.size_bytes == written.stat().st_size
+    assert json.loads(file.stats) == {
+        "numRecords": 3,
+        "minValues": {"cluster_id": "a", "broker_id": 1, "log_dir": "/d"},
+        "maxValues": {"cluster_id": "é", "broker_id": 10, "log_dir": "/z"},
+    }
+    assert pq.read_table(written, partitioning=None)["broker_id"].to_pylist() == [7, 1, 10]
+    assert pq.ParquetFile(written).num_row_groups == 1
+
+
+def test_bounds_are_those_of_all_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.lake.table_file._ROW_GROUP_BYTES", 1)
+    writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
+    for broker_id in (5, 2, 9):
+        writer.write(rows(("c", broker_id, "/d" if broker_id == 5 else "/d" * 9_000)))
+    file = writer.close()
+    assert pq.ParquetFile(tmp_path / "log_dir" / file.path).num_row_groups == 3
+    # A text that is too long for Parquet's own bounds has none here either.
+    assert json.loads(file.stats) == {
+        "numRecords": 3,
+        "minValues": {"cluster_id": "c", "broker_id": 2},
+        "maxValues": {"cluster_id": "c", "broker_id": 9},
+    }
+
+
+def test_no_null_where_none_may_be(tmp_path: Path) -> None:
+    writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
+    with pytest.raises(ValueError, match="null"):
+        writer.write(rows((None, 1, "/d")))
