@@ -58,7 +58,7 @@ def expectations(limits: Limits) -> list[Expectation]:
             "A breach names a goal that judged the cluster, and a value that is not its limit.",
             """
                 SELECT cluster_id, goal, broker_id, topic, partition, measured, limit_value FROM {batch}
-                LEFT JOIN (SELECT cluster_id, goal, verdict FROM goal_verdict WHERE verdict <> 'not told') USING (cluster_id, goal)
+                LEFT JOIN (SELECT cluster_id, goal, verdict FROM goal_verdict WHERE verdict <> 'unknown') USING (cluster_id, goal)
                 WHERE verdict IS NULL OR measured = limit_value
             """,
         ),
@@ -70,7 +70,7 @@ def expectations(limits: Limits) -> list[Expectation]:
                     SELECT cluster_id, broker_id, topic, partition, measured, limit_value, formula, smallest_change, close
                     FROM {{batch}} WHERE goal = '{goal}'
                 """,
-                told=f"SELECT cluster_id FROM goal_verdict WHERE goal = '{goal}' AND verdict NOT IN ('not told', 'refused')",
+                told=f"SELECT cluster_id FROM goal_verdict WHERE goal = '{goal}' AND verdict NOT IN ('unknown', 'refused')",
             )
             for goal, (rule, claim) in GOALS.items()
         ),

@@ -35,7 +35,7 @@ def expectations(limits: Limits) -> list[Expectation]:
         ),
         hard(
             "says_what_it_lacks",
-            "A goal that is not told says what it lacks, and no other does.",
-            "SELECT cluster_id, goal, verdict, lacks FROM {batch} WHERE (verdict IN ('not told', 'refused')) = (lacks IS NULL)",
+            "A goal that is unknown says what it lacks, and no other does.",
+            "SELECT cluster_id, goal, verdict, lacks FROM {batch} WHERE (verdict IN ('unknown', 'refused')) = (lacks IS NULL)",
         ),
     ]

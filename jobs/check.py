@@ -31,7 +31,7 @@ import pyarrow as pa
 from filelock import FileLock
 
 from jobs.errors import AuditError
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.schema import BY_NAME, CLUSTER, INPUT_FILE, REJECTED_INPUT, VALIDATION, Table
 
 if TYPE_CHECKING:  # importing GX takes seconds, and most commands do not judge

@@ -23,9 +23,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jobs import report as pages
 from jobs.errors import AuditError, IncompleteNight, NoSuchPlan
 from jobs.names import folder_name, new_id, snapshot_name
+from jobs.report import page as pages
 from jobs.report import query_output
 from jobs.report.folder import name_snapshot
 from jobs.report.query_output import Format
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from expectations.limits import Limits
-    from jobs.lake import Lake
+    from jobs.lake.lake import Lake
     from jobs.night import Night
     from jobs.views import DuckdbViews
 
@@ -276,7 +276,7 @@ def plan(
     If a part of what is asked cannot be done, the first line states it, the plan for the rest is stored, and the exit code is 4; files for
     Kafka's tools are then written only if nothing gets worse. A plan that makes the cluster worse is refused, also with exit code 4.
     """
-    from jobs.plan import Question, answer, files, unfulfilled
+    from jobs.plan.plan import Question, answer, files, unfulfilled
     from jobs.views import DuckdbViews
 
     brokers = {int(number): rack or None for number, _, rack in (_broker(text).partition(":") for text in add or ())}
@@ -529,7 +529,7 @@ def _night(lake: str, snapshot: str | None) -> Night:
 
 
 def _lake(uri: str) -> Lake:
-    from jobs.lake import Lake
+    from jobs.lake.lake import Lake
 
     return Lake(uri, _spark)
 

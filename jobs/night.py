@@ -25,8 +25,8 @@ from expectations.limits import Limits
 from jobs import ingest
 from jobs.check import check, judges
 from jobs.errors import AuditError, NothingReadable
-from jobs.lake import Lake, Slice
 from jobs.lake import publication as publish
+from jobs.lake.lake import Lake, Slice
 from jobs.lake.publication import Outcome
 from jobs.lake.table_file import TableFile
 from jobs.names import NIGHTLY, snapshot_name

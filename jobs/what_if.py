@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.errors import AuditError
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.names import storable_id
 from jobs.night import Night
 from jobs.schema import BROKER, LOG_DIR, REPLICA, SNAPSHOT, Table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.schema import VALIDATION
 from tests.browser import chromium, in_a_browser
 

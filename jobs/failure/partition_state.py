@@ -59,7 +59,7 @@ def none_for_null(name: str) -> Column:
 
 
 def size_on(broker: Column) -> Column:
-    """What the replica of a partition on this broker stores, in bytes; null: not told, or it has none there."""
+    """What the replica of a partition on this broker stores, in bytes; null: unknown, or it has none there."""
     return F.get("replica_size_bytes", F.array_position("replicas", broker).cast("int") - 1)
 
 

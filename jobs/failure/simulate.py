@@ -17,7 +17,7 @@ from jobs.failure.patterns import AS_TOPIC_SAYS, Deaths, Partitions
 from jobs.schema import FAILOVER
 
 _OF_PARTITION = ("snapshot_id", "cluster_id", "topic", "partition", "min_insync_replicas")
-UNTOLD = -1  # a size
+UNKNOWN = -1  # a size
 
 
 class Failures:
@@ -86,11 +86,11 @@ class Failures:
         failure, deaths = self.touching(partitions, of["cluster_id"], of["log_dirs"] if "log_dirs" in of.schema.names else None)
         outcome, row, asked = partitions.after(deaths), pa.array(deaths.row), pa.array(failure)
         told = dict(zip(outcome.type.names, outcome.flatten(), strict=True))
-        per_byte = of["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: not told
+        per_byte = of["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: unknown
         lists = {name: partitions.lists_of_brokers(told[name], deaths.row, in_order=True) for name in ("isr", "elr", "last_known_elr")}
         leaders = {name: numbers(told[name], 0) for name in ("leader_before", "leader")}
-        sizes = by_place(of["replica_size_bytes"], UNTOLD)
-        size, untold = at_risk(sizes, deaths.row, *leaders.values(), _largest_left(sizes, deaths.row, told))
+        sizes = by_place(of["replica_size_bytes"], UNKNOWN)
+        size, unknown = at_risk(sizes, deaths.row, *leaders.values(), _largest_left(sizes, deaths.row, told))
         rows = {
             **told,
             **{name: of[name].take(row) for name in _OF_PARTITION},
@@ -99,35 +99,35 @@ class Failures:
             **lists,
             "survivors": partitions.lists_of_brokers(told["survivors"], deaths.row),
             "isr_before": of["isr"].take(row),
-            "at_risk_size_bytes": pa.array(size, mask=untold),
-            "at_risk_records": _records(size, untold, per_byte),
+            "at_risk_size_bytes": pa.array(size, mask=unknown),
+            "at_risk_records": _records(size, unknown, per_byte),
             "assigned_replicas": pc.list_value_length(of["replicas"]).take(row),
         }
         return pa.record_batch([rows[name] for name in FAILOVER.schema.names], schema=FAILOVER.schema)
 
 
 def at_risk(sizes: Matrix, row: Ints, before: Ints, leader: Ints, left: Ints) -> tuple[Ints, np.ndarray]:
-    """What a lost leader stores and its successor does not, or what else is left of the partition if it has none; and where that is not told.
+    """What a lost leader stores and its successor does not, or what else is left of the partition if it has none; and where that is unknown.
 
     `sizes` are those of a batch's partitions, `row` is the partition of each loss, and leaders are places.
     """
-    had, has = (at_place(sizes, place, row, UNTOLD) for place in (before, leader))
+    had, has = (at_place(sizes, place, row, UNKNOWN) for place in (before, leader))
     has = np.where(leader > 0, has, left)
     lost = (before > 0) & (leader != before)
-    untold = lost & ((had < 0) | (has < 0))
-    return np.where(lost & ~untold, np.maximum(had - has, 0), 0), untold
+    unknown = lost & ((had < 0) | (has < 0))
+    return np.where(lost & ~unknown, np.maximum(had - has, 0), 0), unknown
 
 
 def _largest_left(sizes: Matrix, row: Ints, told: Mapping[str, pa.Array]) -> Ints:
     """What the largest of the replicas that live on stores."""
-    largest = np.full(len(row), UNTOLD)
+    largest = np.full(len(row), UNKNOWN)
     for place in by_place(told["survivors"]):
-        largest = np.maximum(largest, at_place(sizes, place, row, UNTOLD))
+        largest = np.maximum(largest, at_place(sizes, place, row, UNKNOWN))
     return np.where(numbers(told["live_replicas"], 0) == 0, 0, largest)
 
 
-def _records(size: Ints, untold: np.ndarray, per_byte: np.ndarray) -> pa.Array:
+def _records(size: Ints, unknown: np.ndarray, per_byte: np.ndarray) -> pa.Array:
     """So many bytes in records."""
     records = np.where(size == 0, 0, np.ceil(size * per_byte))
-    untold = untold | np.isnan(records)
-    return pa.array(np.where(untold, 0, records).astype(np.int64), mask=untold)
+    unknown = unknown | np.isnan(records)
+    return pa.array(np.where(unknown, 0, records).astype(np.int64), mask=unknown)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.report.folder import delete_reports
 from jobs.schema import SNAPSHOT, TABLES
 

@@ -61,7 +61,7 @@ class Failures:
     def __init__(
         self, controller: str, *, live: Mapping[int, str | None], dead: Collection[int] = (), voters: Collection[int] | None = None
     ) -> None:
-        """`live` brokers with their racks; `voters` of KRaft's quorum, None: not told."""
+        """`live` brokers with their racks; `voters` of KRaft's quorum, None: unknown."""
         self._kraft = int(controller == "kraft")
         self._voters = None if voters is None or controller != "kraft" else [id for id in voters if id not in dead]
         self._needed = len(voters or ()) // 2 + 1

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from expectations.limits import Limits
 from jobs import ingest
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import JOBS, Night
 from jobs.plan.failover import State
 from jobs.schema import BROKER, LOG_DIR, PARAMETER, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table

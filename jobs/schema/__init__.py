@@ -89,9 +89,9 @@ CLUSTER = Table(
     elr         BOOLEAN       NOT NULL COMMENT 'eligible leader replicas (KIP-966) are kept',
     sources     ARRAY<STRING> NOT NULL COMMENT 'the formats found, sorted: what is not here is unknown, not healthy',
     captured_at TIMESTAMP              COMMENT 'when the newest of its files was last written, or its capture taken',
-    kafka_cluster_id STRING            COMMENT 'the id that Kafka itself knows it by; null: not told',
-    controller_id INT                  COMMENT 'the active controller: of KRaft the node that leads the quorum; null: not told',
-    voters      ARRAY<INT>             COMMENT 'the nodes of the KRaft quorum, sorted: an id that a broker has too is both in one process; null: not told'
+    kafka_cluster_id STRING            COMMENT 'the id that Kafka itself knows it by; null: unknown',
+    controller_id INT                  COMMENT 'the active controller: of KRaft the node that leads the quorum; null: unknown',
+    voters      ARRAY<INT>             COMMENT 'the nodes of the KRaft quorum, sorted: an id that a broker has too is both in one process; null: unknown'
 """,
 )
 INPUT_FILE = Table(
@@ -130,14 +130,14 @@ BROKER = Table(
     f"""
     {_CLUSTER},
     broker_id INT NOT NULL,
-    rack      STRING           COMMENT 'null: none, or not told',
+    rack      STRING           COMMENT 'null: none, or unknown',
     live      BOOLEAN NOT NULL COMMENT 'in the broker list; without a list, answering kafka-log-dirs; without that, leading or in sync somewhere',
-    disk_capacity_bytes             DOUBLE COMMENT 'from capacity.json, as are the next three; null: not told',
+    disk_capacity_bytes             DOUBLE COMMENT 'from capacity.json, as are the next three; null: unknown',
     network_in_capacity_bytes_per_s  DOUBLE,
     network_out_capacity_bytes_per_s DOUBLE,
     cpu_capacity_percent            DOUBLE COMMENT '100 is one core',
     capacity_by_default BOOLEAN COMMENT 'its capacities are those of entry -1 of capacity.json, which stands for every broker not named; null: no capacity is told',
-    network_in_bytes_per_s  DOUBLE COMMENT 'that it takes in from producers and leaders, as Cruise Control''s load measured; null: not told',
+    network_in_bytes_per_s  DOUBLE COMMENT 'that it takes in from producers and leaders, as Cruise Control''s load measured; null: unknown',
     network_out_bytes_per_s DOUBLE COMMENT 'that it sends to consumers and followers, likewise'
 """,
 )
@@ -151,7 +151,7 @@ LOG_DIR = Table(
     log_dir   STRING NOT NULL,
     error     STRING          COMMENT 'the exception that the broker told; null: none',
     capacity_bytes DOUBLE     COMMENT 'from capacity.json where it is told by log dir, else total_bytes',
-    total_bytes    BIGINT     COMMENT 'of its volume, as the broker tells it; null: not told',
+    total_bytes    BIGINT     COMMENT 'of its volume, as the broker tells it; null: unknown',
     usable_bytes   BIGINT     COMMENT 'left on its volume, likewise'
 """,
 )
@@ -164,8 +164,8 @@ TOPIC = Table(
     topic_id           STRING,
     partitions         INT NOT NULL COMMENT 'partition count: as told, or counted where the topic line is missing',
     replication_factor INT NOT NULL COMMENT 'as told (that of partition 0), or of partition 0 where the topic line is missing',
-    min_insync_replicas INT         COMMENT 'min.insync.replicas; null: not told, and the default of 1 is taken',
-    configs MAP<STRING, STRING> NOT NULL COMMENT 'what is set for it, or for all brokers; Kafka''s own defaults are not told'
+    min_insync_replicas INT         COMMENT 'min.insync.replicas; null: unknown, and the default of 1 is taken',
+    configs MAP<STRING, STRING> NOT NULL COMMENT 'what is set for it, or for all brokers; Kafka''s own defaults are unknown'
 """,
 )
 PARTITION = Table(
@@ -177,14 +177,14 @@ PARTITION = Table(
     leader   INT                 COMMENT 'null: none',
     replicas ARRAY<INT> NOT NULL COMMENT 'broker ids, the preferred leader first',
     isr      ARRAY<INT> NOT NULL COMMENT 'broker ids, sorted',
-    elr            ARRAY<INT>    COMMENT 'eligible leader replicas, sorted; null: not told',
-    last_known_elr ARRAY<INT>    COMMENT 'null: not told',
+    elr            ARRAY<INT>    COMMENT 'eligible leader replicas, sorted; null: unknown',
+    last_known_elr ARRAY<INT>    COMMENT 'null: unknown',
     adding_replicas   ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
     removing_replicas ARRAY<INT> COMMENT 'of a reassignment under way; null: none',
-    log_end_offset BIGINT        COMMENT 'the leader''s; null: not told',
-    leader_recovering BOOLEAN    COMMENT 'the leader was elected uncleanly, and its ISR has not changed since (leader recovery state 1); null: not told',
-    log_start_offset BIGINT      COMMENT 'the leader''s; null: not told',
-    replica_size_bytes ARRAY<BIGINT> COMMENT 'of each of the replicas, in their order; null: not told'
+    log_end_offset BIGINT        COMMENT 'the leader''s; null: unknown',
+    leader_recovering BOOLEAN    COMMENT 'the leader was elected uncleanly, and its ISR has not changed since (leader recovery state 1); null: unknown',
+    log_start_offset BIGINT      COMMENT 'the leader''s; null: unknown',
+    replica_size_bytes ARRAY<BIGINT> COMMENT 'of each of the replicas, in their order; null: unknown'
 """,
 )
 REPLICA = Table(
@@ -196,11 +196,11 @@ REPLICA = Table(
     broker_id     INT     NOT NULL,
     replica_index INT              COMMENT 'place in the assignment, 0 the preferred leader; null: on disk, but not assigned',
     in_sync       BOOLEAN NOT NULL COMMENT 'in the ISR',
-    log_dir       STRING           COMMENT 'null: not told',
-    size_bytes    BIGINT           COMMENT 'null: not told',
-    offset_lag    BIGINT           COMMENT 'records behind the leader''s high watermark or end; null: not told',
+    log_dir       STRING           COMMENT 'null: unknown',
+    size_bytes    BIGINT           COMMENT 'null: unknown',
+    offset_lag    BIGINT           COMMENT 'records behind the leader''s high watermark or end; null: unknown',
     future_log_dir STRING          COMMENT 'where an intra-broker move is copying it; null: none under way',
-    directory_id   STRING          COMMENT 'of its log dir, as the metadata log has it; null: not told, or not assigned yet'
+    directory_id   STRING          COMMENT 'of its log dir, as the metadata log has it; null: unknown, or not assigned yet'
 """,
 )
 CONSUMER_GROUP = Table(
@@ -210,10 +210,10 @@ CONSUMER_GROUP = Table(
     f"""
     {_CLUSTER},
     group_id STRING NOT NULL,
-    protocol STRING         COMMENT 'classic, consumer (KIP-848) or share (KIP-932); null: not told',
-    assignor STRING         COMMENT 'as the group tells it (range, roundrobin, ...); null: not told',
-    state    STRING         COMMENT 'null: not told',
-    coordinator_id INT      COMMENT 'the broker that coordinates it; null: not told',
+    protocol STRING         COMMENT 'classic, consumer (KIP-848) or share (KIP-932); null: unknown',
+    assignor STRING         COMMENT 'as the group tells it (range, roundrobin, ...); null: unknown',
+    state    STRING         COMMENT 'null: unknown',
+    coordinator_id INT      COMMENT 'the broker that coordinates it; null: unknown',
     members  INT NOT NULL   COMMENT 'members seen'
 """,
 )
@@ -229,8 +229,8 @@ GROUP_MEMBER = Table(
     client_id STRING,
     host      STRING,
     topics ARRAY<STRING> NOT NULL COMMENT 'subscribed, sorted: a capture tells them; dumps, and a regular expression, only by what is assigned, so the topics assigned to any member of the group',
-    rack STRING COMMENT 'client.rack; null: none, or not told',
-    topic_regex STRING COMMENT 'by which it subscribes (KIP-848); null: by none, or not told'
+    rack STRING COMMENT 'client.rack; null: none, or unknown',
+    topic_regex STRING COMMENT 'by which it subscribes (KIP-848); null: by none, or unknown'
 """,
 )
 OBSERVED_ASSIGNMENT = Table(
@@ -251,8 +251,8 @@ COMMITTED_OFFSET = Table(
     {_PARTITION},
     group_id       STRING NOT NULL,
     current_offset BIGINT COMMENT 'committed; null: none',
-    log_end_offset BIGINT COMMENT 'null: not told',
-    lag            BIGINT COMMENT 'records; null: not told'
+    log_end_offset BIGINT COMMENT 'null: unknown',
+    lag            BIGINT COMMENT 'records; null: unknown'
 """,
 )
 KEY_SAMPLE = Table(
@@ -265,8 +265,8 @@ KEY_SAMPLE = Table(
     partition INT             COMMENT 'named by the producer; null: left to the partitioner',
     records   BIGINT NOT NULL,
     size_bytes BIGINT NOT NULL,
-    observed_partitions ARRAY<INT> COMMENT 'where its records were found, sorted; null: not told',
-    observed_records ARRAY<BIGINT> COMMENT 'how many in each of them; null: not told'
+    observed_partitions ARRAY<INT> COMMENT 'where its records were found, sorted; null: unknown',
+    observed_records ARRAY<BIGINT> COMMENT 'how many in each of them; null: unknown'
 """,
 )
 PARTITION_LOAD = Table(
@@ -347,10 +347,10 @@ PRODUCER_LOAD = Table(
     keys             BIGINT COMMENT 'distinct keys of the sample that hash here',
     record_share DOUBLE COMMENT 'of the topic''s sampled records; sums to 1',
     byte_share   DOUBLE COMMENT 'of the topic''s sampled bytes; sums to 1 (0 where no bytes were sampled)',
-    observed_records BIGINT COMMENT 'growth of the end offset since the previous published snapshot; null: not told in both',
-    observed_size_bytes BIGINT COMMENT 'growth of the leader''s size since the previous published snapshot; null: not told in both',
-    observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: not told of every partition, or nothing grew',
-    observed_size_bytes_per_s DOUBLE COMMENT 'growth over the time between the two captures; null: not told in both, or these are less than ten minutes apart'
+    observed_records BIGINT COMMENT 'growth of the end offset since the previous published snapshot; null: unknown in both',
+    observed_size_bytes BIGINT COMMENT 'growth of the leader''s size since the previous published snapshot; null: unknown in both',
+    observed_record_share DOUBLE COMMENT 'of the topic''s growth; null: unknown of every partition, or nothing grew',
+    observed_size_bytes_per_s DOUBLE COMMENT 'growth over the time between the two captures; null: unknown in both, or these are less than ten minutes apart'
 """,
 )
 TOPIC_LOAD = Table(
@@ -369,8 +369,8 @@ TOPIC_LOAD = Table(
     record_cv   DOUBLE COMMENT 'coefficient of variation of records over partitions',
     hottest_key_share DOUBLE COMMENT 'of all records; null also: no keyed record',
     skew_floor  DOUBLE COMMENT 'no partitioner can go below it while a key stays in one partition and named partitions stay named: by the hottest key, and by the two, three and four hottest that must share one, there being more such keys than partitions',
-    observed_records BIGINT COMMENT 'growth of the end offsets since the previous published snapshot; null: not told',
-    observed_skew    DOUBLE COMMENT 'growth of the fastest partition over the mean; null: not told, or nothing grew',
+    observed_records BIGINT COMMENT 'growth of the end offsets since the previous published snapshot; null: unknown',
+    observed_skew    DOUBLE COMMENT 'growth of the fastest partition over the mean; null: unknown, or nothing grew',
     keys_elsewhere    BIGINT COMMENT 'keys that the default of librdkafka (consistent_random: CRC-32) puts elsewhere than the Java client does',
     records_elsewhere BIGINT COMMENT 'their records: what a second client of that kind would send out of order with the first',
     hottest_share DOUBLE COMMENT 'of the records, those of the hottest partition; null: no key sample, or no record',
@@ -476,8 +476,8 @@ DISK_USAGE = Table(
     size_bytes BIGINT NOT NULL COMMENT 'log segments',
     index_bytes BIGINT NOT NULL COMMENT 'at most',
     segments   BIGINT NOT NULL,
-    capacity_bytes DOUBLE COMMENT 'of the log dir, or of a broker with one; null: not told',
-    used_share     DOUBLE COMMENT 'size over capacity; null: capacity not told'
+    capacity_bytes DOUBLE COMMENT 'of the log dir, or of a broker with one; null: unknown',
+    used_share     DOUBLE COMMENT 'size over capacity; null: capacity unknown'
 """,
 )
 
@@ -505,17 +505,17 @@ SCENARIO = Table(
     at_min_isr          BIGINT NOT NULL COMMENT 'led, with just min.insync.replicas in sync',
     unclean_leaders     BIGINT NOT NULL COMMENT 'led by a replica that was out of sync: records are lost',
     no_replica_left     BIGINT NOT NULL COMMENT 'all replicas are on failing or dead brokers',
-    homeless_records    BIGINT COMMENT 'sampled records bound by key or by name to a partition without a leader, or of a topic that has no leader at all; null: no key sample',
+    undeliverable_records    BIGINT COMMENT 'sampled records bound by key or by name to a partition without a leader, or of a topic that has no leader at all; null: no key sample',
     busiest_survivor    INT    COMMENT 'who gains the most leaders; null: nobody gains',
     busiest_gained_leaders BIGINT NOT NULL,
     newly_lost         BIGINT NOT NULL COMMENT 'partitions that had a live replica with every acknowledged record (in the ISR or ELR) before the failure and have none after it; can also be counted in newly_offline or newly_refusing_acks_all',
     changed_partitions BIGINT NOT NULL COMMENT 'whose leader, ISR or ELR changes: a PartitionChangeRecord each to KRaft, a state node written to ZooKeeper',
-    homeless_size_bytes BIGINT COMMENT 'sampled bytes of the homeless records; null: no key sample',
+    undeliverable_size_bytes BIGINT COMMENT 'sampled bytes of the homeless records; null: no key sample',
     moved_coordinators BIGINT  COMMENT 'consumer groups whose coordinator moves; null: no group or no __consumer_offsets is told',
     lost_coordinators  BIGINT  COMMENT 'consumer groups that are left without a coordinator: their members stop; null likewise',
     log_dirs ARRAY<STRING>     COMMENT 'that were asked to fail, after brokers and racks: broker id, colon, path',
-    controller_moves BOOLEAN   COMMENT 'the active controller is among those that fail; null: not told which it is',
-    quorum_lost BOOLEAN        COMMENT 'too few controllers are left to elect anybody: nothing moves from then on, and an ISR keeps its dead; null: voters not told, or ZooKeeper',
+    controller_moves BOOLEAN   COMMENT 'the active controller is among those that fail; null: unknown which it is',
+    quorum_lost BOOLEAN        COMMENT 'too few controllers are left to elect anybody: nothing moves from then on, and an ISR keeps its dead; null: voters unknown, or ZooKeeper',
     transitions BIGINT         COMMENT 'of partition states that the controller makes',
     metadata_records BIGINT    COMMENT 'that KRaft''s controller writes: a PartitionChangeRecord for each change of a partition, and those of the brokers'' registrations; null: ZooKeeper',
     leader_and_isr_requests BIGINT  COMMENT 'that the ZooKeeper controller sends; null, as the next two: KRaft, or not one broker, or the controller itself',
@@ -523,15 +523,15 @@ SCENARIO = Table(
     stop_replica_requests BIGINT    COMMENT 'that it sends',
     at_risk_size_bytes BIGINT  COMMENT 'of the partitions whose leader is lost, what it has and its successor has not, as far as told',
     at_risk_records    BIGINT  COMMENT 'likewise, as far as told',
-    at_risk_untold     BIGINT  COMMENT 'partitions whose leader is lost, of which these bytes are not told',
+    at_risk_unknown     BIGINT  COMMENT 'partitions whose leader is lost, of which these bytes are unknown',
     moved_transaction_coordinators BIGINT COMMENT 'partitions of __transaction_state, each the coordinator of its share of transactional ids, that move; null: there is no such topic',
     lost_transaction_coordinators  BIGINT COMMENT 'of them, those left without a leader: their producers can neither begin nor commit; null likewise',
     affected_groups    BIGINT  COMMENT 'consumer groups that read a partition which loses its leader; null: no group is told',
     stranded_members   BIGINT  COMMENT 'members all of whose partitions lose their leader: they read nothing; null: no member''s partitions are told',
     redirected_records BIGINT  COMMENT 'sampled records without a key of partitions that lose their leader, which producers send evenly to the topic''s others instead; null: no key sample',
-    homeless_share     DOUBLE  COMMENT 'homeless records over all that are sampled of the cluster; null: no key sample',
+    undeliverable_share     DOUBLE  COMMENT 'homeless records over all that are sampled of the cluster; null: no key sample',
     concentration      DOUBLE  COMMENT 'leaders that the busiest survivor gains over the mean of all survivors: 1 is even; null: none moves',
-    fullest_survivor   INT     COMMENT 'who sends the greatest part of its network capacity then; null: not told',
+    fullest_survivor   INT     COMMENT 'who sends the greatest part of its network capacity then; null: unknown',
     fullest_survivor_share DOUBLE COMMENT 'that part'
 """,
     slice=("snapshot_id", "scenario_set"),
@@ -563,8 +563,8 @@ FAILOVER = Table(
     safe_replicas_before INT NOT NULL COMMENT 'replicas on live brokers, in the ISR or ELR: they have every acknowledged record',
     safe_replicas        INT NOT NULL COMMENT 'of them, those that still live',
     metadata_records INT   COMMENT 'PartitionChangeRecords that KRaft writes of it; null: ZooKeeper',
-    at_risk_size_bytes BIGINT COMMENT 'what the lost leader has on disk and its successor (without one, the largest replica left) has not: gone if the leader does not come back; 0: the leader stays; null: sizes not told',
-    at_risk_records    BIGINT COMMENT 'likewise, by the bytes that a record of the partition took since the previous snapshot; null: not told',
+    at_risk_size_bytes BIGINT COMMENT 'what the lost leader has on disk and its successor (without one, the largest replica left) has not: gone if the leader does not come back; 0: the leader stays; null: sizes unknown',
+    at_risk_records    BIGINT COMMENT 'likewise, by the bytes that a record of the partition took since the previous snapshot; null: unknown',
     leader_epochs      INT    COMMENT 'by how many the leader epoch rises (KRaft: with metadata version 3.6 or later): at each, clients look for the leader anew',
     assigned_replicas    INT NOT NULL COMMENT 'replicas that it has, on live brokers or dead',
     live_replicas_before INT NOT NULL COMMENT 'of them, on live brokers',
@@ -584,9 +584,9 @@ FAILOVER_LOAD = Table(
     gained_records BIGINT COMMENT 'sampled records of the partitions gained; null: no key sample',
     gained_size_bytes BIGINT COMMENT 'sampled bytes of the partitions gained; null: no key sample',
     gained_share DOUBLE NOT NULL COMMENT 'of all leaders that move in the scenario',
-    gained_size_bytes_per_s DOUBLE COMMENT 'that producers send to the partitions gained, as Cruise Control measured or as seen since the previous snapshot: the broker stored them before, as a follower; null: not told',
-    network_out_bytes_per_s DOUBLE COMMENT 'that it sends to followers and consumer groups of all that it leads then; null: not told',
-    network_out_share       DOUBLE COMMENT 'of its network capacity; null: either not told'
+    gained_size_bytes_per_s DOUBLE COMMENT 'that producers send to the partitions gained, as Cruise Control measured or as seen since the previous snapshot: the broker stored them before, as a follower; null: unknown',
+    network_out_bytes_per_s DOUBLE COMMENT 'that it sends to followers and consumer groups of all that it leads then; null: unknown',
+    network_out_share       DOUBLE COMMENT 'of its network capacity; null: either unknown'
 """,
     slice=("snapshot_id", "scenario_set"),
 )
@@ -637,9 +637,9 @@ BROKER_RESTART = Table(
     revived_uncleanly    BIGINT NOT NULL COMMENT 'of them, those in which records may be missing: by unclean election, or as the last known leader after an unclean shutdown',
     preferred_partitions BIGINT NOT NULL COMMENT 'whose first replica it is',
     regained_leaders     BIGINT NOT NULL COMMENT 'of them, those that others lead until a preferred election gives them back',
-    full_copy_bytes      BIGINT COMMENT 'to fetch from leaders if it comes back with empty disks; null: sizes not told',
-    catch_up_bytes_per_s DOUBLE COMMENT 'that each second of its absence adds to what it must fetch; null: not told',
-    truncated_size_bytes BIGINT COMMENT 'that it alone had where another was elected after its death: cut off when it follows; null: not told'
+    full_copy_bytes      BIGINT COMMENT 'to fetch from leaders if it comes back with empty disks; null: sizes unknown',
+    catch_up_bytes_per_s DOUBLE COMMENT 'that each second of its absence adds to what it must fetch; null: unknown',
+    truncated_size_bytes BIGINT COMMENT 'that it alone had where another was elected after its death: cut off when it follows; null: unknown'
 """,
 )
 
@@ -671,10 +671,10 @@ BROKER_BALANCE = Table(
     in_sync_replicas  BIGINT NOT NULL,
     leaders           BIGINT NOT NULL,
     preferred_leaders BIGINT NOT NULL COMMENT 'partitions whose first replica it is',
-    size_bytes        BIGINT COMMENT 'on its log dirs; null: not told',
+    size_bytes        BIGINT COMMENT 'on its log dirs; null: unknown',
     produced_records  BIGINT COMMENT 'sampled records of the partitions that it leads; null: no key sample',
     produced_size_bytes BIGINT COMMENT 'sampled bytes likewise',
-    disk_used_share   DOUBLE COMMENT 'null: size or capacity not told',
+    disk_used_share   DOUBLE COMMENT 'null: size or capacity unknown',
     live_brokers      BIGINT NOT NULL COMMENT 'of the cluster',
     replica_ratio  DOUBLE COMMENT 'replicas over the mean of the live brokers; null: dead, or nothing to share',
     leader_ratio   DOUBLE COMMENT 'leaders likewise',
@@ -691,11 +691,11 @@ PARTITION_HEALTH = Table(
     leaderless       BOOLEAN NOT NULL COMMENT 'no leader, or a leader that is not live',
     under_replicated BOOLEAN NOT NULL COMMENT 'ISR smaller than the replicas, those being added not counted',
     under_min_isr    BOOLEAN NOT NULL,
-    at_min_isr       BOOLEAN NOT NULL COMMENT 'one more loss refuses acks=all (not told of RF 1 with min 1, which is so by design)',
+    at_min_isr       BOOLEAN NOT NULL COMMENT 'one more loss refuses acks=all (unknown of RF 1 with min 1, which is so by design)',
     not_preferred    BOOLEAN NOT NULL COMMENT 'led by another than the first replica',
     isr_outside      BOOLEAN NOT NULL COMMENT 'a broker of the ISR is no replica',
     unknown_broker   BOOLEAN NOT NULL COMMENT 'a replica is on a broker that no list names live',
-    rack_unsafe      BOOLEAN COMMENT 'fewer racks than replicas and racks allow; null: racks not told',
+    rack_unsafe      BOOLEAN COMMENT 'fewer racks than replicas and racks allow; null: racks unknown',
     no_tolerance     BOOLEAN NOT NULL COMMENT 'replicas <= min.insync.replicas: any loss refuses acks=all',
     odd_replication_factor BOOLEAN NOT NULL COMMENT 'not as many replicas as the topic tells',
     unwritable BOOLEAN COMMENT 'fewer replicas than min.insync.replicas: acks=all is refused whoever lives',
@@ -715,12 +715,12 @@ TOPIC_BALANCE = Table(
     f"""
     {_TOPIC},
     partitions  BIGINT NOT NULL COMMENT 'described',
-    records     BIGINT COMMENT 'from the log''s start to its end, compacted ones too; null: not told of all partitions',
+    records     BIGINT COMMENT 'from the log''s start to its end, compacted ones too; null: unknown of all partitions',
     record_skew DOUBLE COMMENT 'records of the fullest partition over the mean, less 1; null likewise, or none',
-    size_bytes  BIGINT COMMENT 'of the leaders; null: not told of all',
-    fullest_partition  INT    COMMENT 'by the leader''s size; null: not told of any',
+    size_bytes  BIGINT COMMENT 'of the leaders; null: unknown of all',
+    fullest_partition  INT    COMMENT 'by the leader''s size; null: unknown of any',
     fullest_size_bytes BIGINT COMMENT 'its size',
-    mean_record_bytes  DOUBLE COMMENT 'size over records, as they lie compressed in the log; null: not told, or no record'
+    mean_record_bytes  DOUBLE COMMENT 'size over records, as they lie compressed in the log; null: unknown, or no record'
 """,
 )
 GROUP_LOAD = Table(
@@ -738,12 +738,12 @@ GROUP_LOAD = Table(
     fewest_partitions BIGINT NOT NULL COMMENT 'of any member',
     partition_cv DOUBLE COMMENT 'coefficient of variation of partitions over members; null: nothing is held',
     busiest      STRING NOT NULL COMMENT 'the member, or host, that has the most to read: bytes, else records, else partitions',
-    records      BIGINT COMMENT 'that producers sent to what is held: grown since the night before, else sampled; null: not told of all',
+    records      BIGINT COMMENT 'that producers sent to what is held: grown since the night before, else sampled; null: unknown of all',
     record_ratio DOUBLE COMMENT 'of the busiest member over the mean; null likewise, or nothing to read',
     size_bytes   BIGINT COMMENT 'likewise',
     byte_ratio   DOUBLE COMMENT 'likewise',
     cross_rack_partitions BIGINT COMMENT 'held by a member on another rack than the leader; null: no member on a known rack, as in the next four',
-    cross_rack_size_bytes BIGINT COMMENT 'of the bytes, those of these partitions; null also: not told of all',
+    cross_rack_size_bytes BIGINT COMMENT 'of the bytes, those of these partitions; null also: unknown of all',
     local_replica_size_bytes BIGINT COMMENT 'of these, those with an in-sync replica on the member''s rack, which RackAwareReplicaSelector would let it read',
     cross_rack_share DOUBLE COMMENT 'cross-rack bytes over all bytes of members and leaders on known racks',
     avoidable_share  DOUBLE COMMENT 'likewise those with an in-sync replica on the member''s rack'
@@ -761,12 +761,12 @@ GOAL_VERDICT = Table(
     priority INT              COMMENT 'place among the default goals, from 1; null: not one of them',
     hard     BOOLEAN NOT NULL COMMENT 'Cruise Control trades no hard goal for a soft one',
     weight   DOUBLE           COMMENT 'what it takes from the balancedness score if violated; null: not a default goal',
-    verdict  STRING  NOT NULL COMMENT 'satisfied, violated, unfixable (no move can mend it), refused (Cruise Control throws) or not told',
+    verdict  STRING  NOT NULL COMMENT 'satisfied, violated, unfixable (no move can mend it), refused (Cruise Control throws) or unknown',
     breaches BIGINT  NOT NULL COMMENT 'rows of goal_breach',
     lower_limit DOUBLE COMMENT 'of counts, or of load over capacity; null: none, or one for each topic or broker',
     upper_limit DOUBLE COMMENT 'likewise',
     close    BOOLEAN NOT NULL COMMENT 'some value is so near to its limit that Cruise Control, which adds up in 32 bits, may say otherwise',
-    lacks    STRING           COMMENT 'the input that is not told; null: none',
+    lacks    STRING           COMMENT 'the input that is unknown; null: none',
     provision  STRING NOT NULL COMMENT 'what it says of the cluster''s size: UNDER_PROVISIONED, RIGHT_SIZED, OVER_PROVISIONED or UNDECIDED',
     brokers    INT             COMMENT 'to add or to drop; null: not said, as in the next two',
     racks      INT             COMMENT 'to add or to drop',
@@ -796,11 +796,11 @@ CLUSTER_BALANCE = Table(
     ("snapshot_id", "cluster_id"),
     f"""
     {_CLUSTER},
-    balancedness_score DOUBLE COMMENT '100 less the weights of the default goals violated, -1 with dead brokers or log dirs; null: some goal is not told',
-    least_score DOUBLE NOT NULL COMMENT 'if every goal that is not told were violated',
+    balancedness_score DOUBLE COMMENT '100 less the weights of the default goals violated, -1 with dead brokers or log dirs; null: some goal is unknown',
+    least_score DOUBLE NOT NULL COMMENT 'if every goal that is unknown were violated',
     most_score  DOUBLE NOT NULL COMMENT 'if none were',
     goals_violated BIGINT NOT NULL COMMENT 'default goals, unfixable ones too',
-    goals_not_told BIGINT NOT NULL COMMENT 'default goals that lack input',
+    goals_unknown BIGINT NOT NULL COMMENT 'default goals that lack input',
     provision   STRING NOT NULL COMMENT 'what the default goals say together: UNDER_PROVISIONED, RIGHT_SIZED, OVER_PROVISIONED or UNDECIDED',
     brokers_to_add  INT COMMENT 'null: none is asked for, as in the next four',
     brokers_to_drop INT,
@@ -841,7 +841,7 @@ PLAN = Table(
     score        DOUBLE NOT NULL COMMENT 'balancedness score after the plan, computed as score_before',
     changed_partitions BIGINT NOT NULL,
     moved_replicas     BIGINT NOT NULL COMMENT 'copied to a broker that did not have them',
-    moved_bytes        DOUBLE COMMENT 'null: sizes are not told of all that move',
+    moved_bytes        DOUBLE COMMENT 'null: sizes are unknown of all that move',
     leadership_changes BIGINT NOT NULL COMMENT 'partitions that get another preferred leader and no other replica',
     elections          BIGINT NOT NULL COMMENT 'partitions that a preferred election must hand to their first replica',
     waves              INT    NOT NULL COMMENT 'that move data',
@@ -875,7 +875,7 @@ PLAN_MOVE = Table(
     added_replicas   ARRAY<INT> NOT NULL,
     removed_replicas ARRAY<INT> NOT NULL,
     leader_before INT COMMENT 'null: none',
-    moved_bytes   DOUBLE COMMENT 'null: its size is not told'
+    moved_bytes   DOUBLE COMMENT 'null: its size is unknown'
 """,
     slice=("snapshot_id", "plan_id"),
 )
@@ -888,7 +888,7 @@ PLAN_WAVE = Table(
     wave INT NOT NULL COMMENT '0: leadership alone',
     partitions     BIGINT NOT NULL,
     moved_replicas BIGINT NOT NULL,
-    moved_bytes    DOUBLE COMMENT 'null: not told of all',
+    moved_bytes    DOUBLE COMMENT 'null: unknown of all',
     moves_of_busiest_broker BIGINT NOT NULL COMMENT 'replicas to or from it',
     fullest_target_id    INT    COMMENT 'of the brokers that get a replica in this wave, the one with the fullest disk; null: none gets one, or no disk capacity is known',
     fullest_target_share DOUBLE COMMENT 'the part of its disk capacity that fullest_target_id uses at most during the wave, old and new copies together',
@@ -907,7 +907,7 @@ PLAN_BROKER = Table(
     replicas        BIGINT NOT NULL,
     leaders_before BIGINT NOT NULL COMMENT 'who leads now',
     leaders        BIGINT NOT NULL COMMENT 'once the preferred election is held',
-    size_bytes_before DOUBLE COMMENT 'each replica with its partition''s size; null: not told of all',
+    size_bytes_before DOUBLE COMMENT 'each replica with its partition''s size; null: unknown of all',
     size_bytes        DOUBLE COMMENT 'likewise'
 """,
     slice=("snapshot_id", "plan_id"),
@@ -975,7 +975,7 @@ PLAN_RULE = Table(
     suite    STRING  NOT NULL COMMENT 'as in validation, as are the other columns',
     rule     STRING  NOT NULL,
     severity STRING  NOT NULL COMMENT 'hard or soft',
-    success_before BOOLEAN    COMMENT 'null: its input is not told',
+    success_before BOOLEAN    COMMENT 'null: its input is unknown',
     success        BOOLEAN    COMMENT 'likewise',
     broken_rows_before BIGINT NOT NULL,
     broken_rows        BIGINT NOT NULL,
@@ -996,7 +996,7 @@ VALIDATION = Table(
     suite    STRING  NOT NULL COMMENT 'the table that the rule reads',
     rule     STRING  NOT NULL,
     severity STRING  NOT NULL COMMENT 'hard: the dumps (gate ingest) or a computed table contradict themselves, the cluster is withheld; soft: a finding about the cluster',
-    success  BOOLEAN          COMMENT 'null: its input is not told, so neither passed nor failed',
+    success  BOOLEAN          COMMENT 'null: its input is unknown, so neither passed nor failed',
     broken_rows BIGINT NOT NULL,
     example  STRING           COMMENT 'one broken row as JSON; null: none',
     sentence STRING  NOT NULL COMMENT 'what must hold'

@@ -57,7 +57,7 @@ def _topics(partition: DataFrame) -> DataFrame:
     records = F.col("log_end_offset") - F.col("log_start_offset")
 
     def whole(value: Column) -> Column:
-        """The sum; null, if one is not told."""
+        """The sum; null, if one is unknown."""
         return F.when(F.count(value) == F.count("*"), F.sum(value))
 
     return (

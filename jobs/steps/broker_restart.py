@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from jobs.arrays import by_place
 from jobs.failure.partition_state import ruled, rules_of, silencers, size_on
 from jobs.failure.patterns import RETURN, Deaths, Partitions
-from jobs.failure.simulate import UNTOLD, at_risk
+from jobs.failure.simulate import UNKNOWN, at_risk
 from jobs.schema import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 from kafka_model.failover.rolling_restart import RestartConstraint, restart_order
 
@@ -108,7 +108,7 @@ def _returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         silences = (by_place(batch["silencers"])[:, row] == broker).any(axis=0)
         came = dict(zip(RETURN, partitions.back(Deaths.killed(row, place, quorum_lost=silences)).T, strict=True))
         before, leader, after = (came[name] for name in ("leader_before", "leader", "leader_after"))
-        behind, untold = at_risk(by_place(batch["replica_size_bytes"], UNTOLD), row, before, leader, np.full(len(row), UNTOLD))
+        behind, unknown = at_risk(by_place(batch["replica_size_bytes"], UNKNOWN), row, before, leader, np.full(len(row), UNKNOWN))
         of, first = pa.array(row), place == 1
         sums = {
             **{name: batch[name].take(of) for name in _CLUSTER},
@@ -120,7 +120,7 @@ def _returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             "regained_leaders": first & (after != place) & (after > 0),
             "full_copy_bytes": batch["size_bytes"].take(of),
             "catch_up_bytes_per_s": batch["rate"].take(of),
-            "truncated_size_bytes": pa.array(behind, mask=untold | (leader == 0) | ~lives),
+            "truncated_size_bytes": pa.array(behind, mask=unknown | (leader == 0) | ~lives),
         }
         rows = pa.table(sums).group_by(_BROKER).aggregate([(name, "sum") for name in _SUMMED])
         rows = rows.select([*_BROKER, *(f"{name}_sum" for name in _SUMMED)]).rename_columns(_SUMS.names)

@@ -7,7 +7,7 @@
     group       appeared, gone; protocol, assignor, state, coordinator, members
 
 Sizes and offsets grow every night and are producer_load's. What one night does not tell is no change: things that come or go count where
-each night tells some of their kind, or both have the same sources; values that may be untold, where both nights tell them.
+each night tells some of their kind, or both have the same sources; values that may be unknown, where both nights tell them.
 
 One change explains another where the one is what Kafka does upon the other: the loss of a broker shrinks ISRs and moves leaders. Where more
 than one could, the first of the chain is named (a lost broker before a reassignment). What nothing here explains has no cause.

@@ -291,7 +291,7 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
         "transitions": F.sum(F.size("transitions")),
         "at_risk_size_bytes": F.sum("at_risk_size_bytes"),
         "at_risk_records": F.sum("at_risk_records"),
-        "at_risk_untold": F.count_if(lost & F.col("at_risk_size_bytes").isNull()),
+        "at_risk_unknown": F.count_if(lost & F.col("at_risk_size_bytes").isNull()),
     }
     counted = played.groupBy(_SCENARIO).agg(
         *(count.alias(name) for name, count in counts.items()), F.sum("metadata_records").alias("changes")
@@ -319,7 +319,7 @@ def _summary(asked: DataFrame, played: DataFrame, load: DataFrame, of: Mapping[T
         "concentration": F.when(F.col("moved_leaders") > 0, gained * survivors / F.col("moved_leaders")),
         "fullest_survivor": -F.col("fullest.id"),
         "fullest_survivor_share": F.col("fullest.network_out_share"),
-        "homeless_share": F.when(F.col("sampled") > 0, F.col("homeless_records") / F.col("sampled")),
+        "undeliverable_share": F.when(F.col("sampled") > 0, F.col("undeliverable_records") / F.col("sampled")),
         "controller_moves": F.array_contains("brokers", F.col("controller_id")),
         "quorum_lost": F.when(F.col("voters_left").isNotNull(), F.col("quorum_lost")),
         **_controller_work(survivors),
@@ -406,9 +406,9 @@ def _homeless(played: DataFrame, of: Mapping[Table, DataFrame], sample: DataFram
         .join(silent, on=[*_SCENARIO, "topic"], how="left")
         .groupBy(_SCENARIO)
         .agg(
-            F.sum(nowhere).alias("homeless_records"),
+            F.sum(nowhere).alias("undeliverable_records"),
             F.sum(F.when(F.col("records") > 0, F.round(F.col("size_bytes") * (nowhere / F.col("records"))).cast("bigint"))).alias(
-                "homeless_size_bytes"
+                "undeliverable_size_bytes"
             ),
             F.sum(F.when(~silenced & F.col("leader_before").isNotNull(), F.col("unkeyed_records")).otherwise(0)).alias(
                 "redirected_records"
@@ -416,4 +416,4 @@ def _homeless(played: DataFrame, of: Mapping[Table, DataFrame], sample: DataFram
         )
     )
     told = sample.groupBy(_CLUSTER).agg(F.sum("records").alias("sampled"), F.lit(True).alias("sample_told"))
-    return _per_scenario(counted, told, sample_told=["homeless_records", "homeless_size_bytes", "redirected_records"])
+    return _per_scenario(counted, told, sample_told=["undeliverable_records", "undeliverable_size_bytes", "redirected_records"])

@@ -103,7 +103,7 @@ def _judged(
     # Cruise Control knows a dead broker by its replicas alone, and leaves out partitions without a leader.
     dead = dead_disk or bool((~whole.live[whole.replicas[whole.replicas >= 0]]).any())
     verdicts = judged(whole, whole.replicas, whole.leader, thresholds)
-    told = {name for name, verdict in verdicts.items() if verdict.verdict != goal.NOT_TOLD}
+    told = {name for name, verdict in verdicts.items() if verdict.verdict != goal.UNKNOWN}
     breaches = [(name, breach) for name, verdict in verdicts.items() for breach in verdict.breaches]
     breaches += [(name, breach) for name, breach in spread_breaches(whole, whole.replicas, whole.leader, thresholds) if name in told]
     led = whole.leader >= 0
@@ -140,7 +140,7 @@ def _verdicts(verdicts: Mapping[str, goal.Verdict], thresholds: Thresholds) -> I
             "hard": hard,
             "weight": costs.get(name),
             "verdict": verdict.verdict,
-            "breaches": len(verdict.breaches) + (0 if verdict.verdict == goal.NOT_TOLD else verdict.count or 0),
+            "breaches": len(verdict.breaches) + (0 if verdict.verdict == goal.UNKNOWN else verdict.count or 0),
             "lower_limit": _finite(verdict.lower),
             "upper_limit": _finite(verdict.upper),
             "close": verdict.close,
@@ -161,7 +161,7 @@ def _balance(verdicts: Mapping[str, goal.Verdict], live_brokers: int, factor: in
         "least_score": least,
         "most_score": most,
         "goals_violated": sum(verdict in (goal.VIOLATED, goal.UNFIXABLE) for verdict in said),
-        "goals_not_told": sum(verdict in (goal.NOT_TOLD, goal.REFUSED) for verdict in said),
+        "goals_unknown": sum(verdict in (goal.UNKNOWN, goal.REFUSED) for verdict in said),
         "provision": size.status,
         "brokers_to_add": size.brokers if size.status == goal.UNDER else None,
         "brokers_to_drop": size.brokers if size.status == goal.OVER else None,

@@ -107,16 +107,16 @@ def group_load(
 
 
 def _whole_sum(value: Column, of: Column) -> Column:
-    """The sum over these rows, 0 if there are none; null, if one is not told."""
+    """The sum over these rows, 0 if there are none; null, if one is unknown."""
     return F.when(F.count_if(of & value.isNull()) == 0, F.coalesce(F.sum(value), F.lit(0)))
 
 
 def _all(value: Column) -> Column:
-    """The sum; null, if one is not told."""
+    """The sum; null, if one is unknown."""
     return F.when(F.count(value) == F.count("*"), F.sum(value))
 
 
 def _over_mean(name: str) -> Column:
-    """The most of a reader over the mean; null: not told of all, or nothing to read."""
+    """The most of a reader over the mean; null: unknown of all, or nothing to read."""
     whole = F.count(name) == F.count("*")
     return F.when(whole & (F.sum(name) > 0), F.max(name) / F.avg(name))

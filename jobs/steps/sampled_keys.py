@@ -35,7 +35,7 @@ _NONE = -1
 
 
 def said(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """SAID of keys, whose columns are number, told_partitions (null: not told), key, partition (null: left to the partitioner), records,
+    """SAID of keys, whose columns are number, told_partitions (null: unknown), key, partition (null: left to the partitioner), records,
     size_bytes and librdkafka_partition (where that client would bring it; null: anywhere).
     """
     for keys in _runs(batches):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import SparkSession
 
-    from jobs.lake import Lake
+    from jobs.lake.lake import Lake
 
 
 # Tables that state why a night is not published: as `all_<name>`, readers see the rows of every night.
@@ -211,7 +211,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
         "the rules that a published cluster breaks, and those that could not be judged",
         """
         SELECT snapshot_id, cluster_id, suite, rule, severity,
-               CASE WHEN success IS NULL THEN 'not told' ELSE 'broken' END AS result, broken_rows, example, sentence, latest
+               CASE WHEN success IS NULL THEN 'unknown' ELSE 'broken' END AS result, broken_rows, example, sentence, latest
         FROM validation WHERE success IS NULL OR NOT success
         """,
     ),
@@ -241,7 +241,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
         """),
     ),
     "broken_since": (
-        "the rules that a cluster breaks in a night, since which night, and in how many; a night in which a rule is not told does not mend it",
+        "the rules that a cluster breaks in a night, since which night, and in how many; a night in which a rule is unknown does not mend it",
         """
         SELECT snapshot_id, cluster_id, suite, rule, severity, since_snapshot_id, nights, broken_rows, example, sentence, latest
         FROM (
@@ -273,7 +273,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
                q.quorum_survives_any_broker, r.restartable,
                b.leader_skew, b.byte_skew, p.producer_skew, g.consumer_spread,
                h.leaderless AS leaderless_now, h.under_min_isr AS under_min_isr_now,
-               v.broken_rules, v.untold_rules
+               v.broken_rules, v.unknown_rules
         FROM snapshot s
         LEFT JOIN (SELECT snapshot_id, cluster_id, count(*) AS brokers, max(live_brokers) AS live_brokers,
                           max(leader_ratio) AS leader_skew, max(byte_ratio) AS byte_skew
@@ -303,7 +303,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
                    FROM partition_health WHERE {of} GROUP BY snapshot_id, cluster_id) h
                ON h.snapshot_id = s.snapshot_id AND h.cluster_id = s.cluster_id
         LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN NOT success THEN 1 ELSE 0 END) AS broken_rules,
-                          sum(CASE WHEN success IS NULL THEN 1 ELSE 0 END) AS untold_rules
+                          sum(CASE WHEN success IS NULL THEN 1 ELSE 0 END) AS unknown_rules
                    FROM validation WHERE {of} GROUP BY snapshot_id, cluster_id) v
                ON v.snapshot_id = s.snapshot_id AND v.cluster_id = s.cluster_id
         WHERE s.latest = {latest}

@@ -30,7 +30,7 @@ from kafka_model.java.hash_map import hash_map_order
 
 DISK, NETWORK_IN, NETWORK_OUT, CPU = RESOURCES = ("disk", "network_inbound", "network_outbound", "cpu")
 UNITS = {DISK: "MiB", NETWORK_IN: "KiB/s", NETWORK_OUT: "KiB/s", CPU: "% of a core"}
-SATISFIED, VIOLATED, UNFIXABLE, REFUSED, NOT_TOLD = "satisfied", "violated", "unfixable", "refused", "not told"
+SATISFIED, VIOLATED, UNFIXABLE, REFUSED, UNKNOWN = "satisfied", "violated", "unfixable", "refused", "unknown"
 UNDER, RIGHT, OVER, UNDECIDED = "UNDER_PROVISIONED", "RIGHT_SIZED", "OVER_PROVISIONED", "UNDECIDED"
 BALANCE_MARGIN = 0.9
 DEAD_CAPACITY = -1.0  # what Cruise Control gives a dead broker
@@ -247,7 +247,7 @@ def judge_brokers(
     """The goals that need no more than what each broker carries; what hosts and the cluster carry is added up if it is not given."""
     live = [broker for broker in brokers if broker.alive]
     if not live:
-        return {goal: Verdict(goal, NOT_TOLD, lacks="a live broker") for goal in GOALS}
+        return {goal: Verdict(goal, UNKNOWN, lacks="a live broker") for goal in GOALS}
     hosts = hosts if hosts is not None else _by_host(brokers, use)
     cluster = (
         cluster if cluster is not None else {resource: _sum(use[b.broker_id].load.get(resource) for b in brokers) for resource in RESOURCES}
@@ -343,7 +343,7 @@ def count_breach(count: int, limit: int, formula: str, what: str, *, broker_id: 
 def _capacity(scene: _Scene, resource: str) -> Verdict:
     goal, threshold = _CAPACITY[resource], scene.thresholds.of(resource, "capacity")
     if lacks := scene.lacks(resource):
-        return Verdict(goal, NOT_TOLD, lacks=lacks)
+        return Verdict(goal, UNKNOWN, lacks=lacks)
     load, capacity = _told(scene.cluster[resource]), math.fsum(broker.has(resource) for broker in scene.live)
     allowed = capacity * threshold
     breaches, close = [], _is_close(load, allowed, scene.replicas)
@@ -385,7 +385,7 @@ def _places(scene: _Scene, broker: Broker, *kinds: str, resource: str) -> list[t
 def _usage(scene: _Scene, resource: str) -> Verdict:
     goal, threshold, low = _USAGE[resource], scene.thresholds.of(resource, "balance"), scene.thresholds.of(resource, "low_utilization")
     if lacks := scene.lacks(resource):
-        return Verdict(goal, NOT_TOLD, lacks=lacks)
+        return Verdict(goal, UNKNOWN, lacks=lacks)
     load, capacity = _told(scene.cluster[resource]), math.fsum(broker.has(resource) for broker in scene.live)
     lower, upper = usage_limits(load, capacity, threshold, low)
     breaches, close = [], False
@@ -418,7 +418,7 @@ def _load_breach(used: float, limit: float, formula: str, resource: str, name: s
 def _potential_network_out(scene: _Scene) -> Verdict:
     goal, threshold = "PotentialNwOutGoal", scene.thresholds.of(NETWORK_OUT, "capacity")
     if lacks := scene.lacks(NETWORK_OUT):
-        return Verdict(goal, NOT_TOLD, lacks=lacks)
+        return Verdict(goal, UNKNOWN, lacks=lacks)
     breaches, close = [], False
     for broker in scene.live:
         use = scene.use[broker.broker_id]
@@ -443,9 +443,9 @@ def _leader_bytes_in(scene: _Scene) -> Verdict:
     )
     led = {broker.broker_id: scene.use[broker.broker_id].leader_network_in for broker in scene.live}
     if any(rate is None for rate in led.values()):
-        return Verdict(goal, NOT_TOLD, lacks=f"{NETWORK_IN} load of each partition")
+        return Verdict(goal, UNKNOWN, lacks=f"{NETWORK_IN} load of each partition")
     if low > 0 and any(broker.capacity.get(NETWORK_IN) is None for broker in scene.live):
-        return Verdict(goal, NOT_TOLD, lacks=f"{NETWORK_IN} capacity of each live broker")
+        return Verdict(goal, UNKNOWN, lacks=f"{NETWORK_IN} capacity of each live broker")
     mean = math.fsum(_told(rate) for rate in led.values()) / len(scene.live)
     breaches, close = [], False
     for broker in scene.live:
@@ -575,7 +575,7 @@ def judge_spread(
         verdicts["MinTopicLeadersPerBrokerGoal"] = replace(verdicts["MinTopicLeadersPerBrokerGoal"], verdict=UNFIXABLE, provision=short)
     for goal in ("RackAwareGoal", "RackAwareDistributionGoal"):
         if live_racks is None:
-            verdicts[goal] = Verdict(goal, NOT_TOLD, lacks="rack of each live broker")
+            verdicts[goal] = Verdict(goal, UNKNOWN, lacks="rack of each live broker")
         else:
             verdicts[goal] = replace(verdicts[goal], provision=rack_provision(live_racks, max_replication_factor, thresholds))
     if live_racks is not None and (short_of := missing_racks(live_racks, max_replication_factor)):

@@ -15,7 +15,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.lake import frame
+from jobs.lake.lake import frame
 from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC, Table
 from jobs.spark.session import session, set_for
 from jobs.steps import failover, joint_failover

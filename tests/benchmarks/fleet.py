@@ -34,7 +34,7 @@ from rich.table import Table as RichTable
 from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import GATES, JOBS, NIGHT, Night
 from jobs.schema import TABLES, Table
 from jobs.spark.session import session, set_for

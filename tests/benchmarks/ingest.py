@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.ingest import partition_lines
 from jobs.ingest.partition_lines import LISTS
 from jobs.ingest.source import clusters
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.lake.table_file import TableFile
 from jobs.night import Night
 from jobs.schema import PARTITION, TABLES
@@ -87,14 +87,14 @@ def into_table(spark: SparkSession, folder: str) -> None:
         lake = Lake(place, lambda: spark)
         lake.create(PARTITION)
         file_writer = lake.file_writer(snapshot_id=NIGHT)
-        untold = {field.name: field.type for field in list(PARTITION.schema)[11:]}
+        unknown = {field.name: field.type for field in list(PARTITION.schema)[11:]}
 
         def write(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
             writer = file_writer(PARTITION)
             for number, table in enumerate(tables):
                 cluster_id = pa.repeat(f"cluster-{number}", len(table))
                 renamed = table.append_column("cluster_id", cluster_id)
-                for name, type in untold.items():
+                for name, type in unknown.items():
                     renamed = renamed.append_column(name, pa.nulls(len(table), type))
                 writer.write(renamed)
             yield pa.RecordBatch.from_pylist([asdict(writer.close())])

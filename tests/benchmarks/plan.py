@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from expectations.limits import limits
-from jobs.plan import Question, planned
+from jobs.plan.plan import Question, planned
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
 from kafka_model.cruise_control.columnar import Cluster, judged
 from kafka_model.cruise_control.load_balance import REASONS

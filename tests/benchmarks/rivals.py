@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import Night
 from jobs.schema import BROKER, FAILOVER, GROUP_MEMBER, KEY_SAMPLE, PARTITION, TOPIC
 from jobs.spark.session import session, set_for

@@ -28,7 +28,7 @@ from deltalake.transaction import AddAction
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.schema import SNAPSHOT, TABLES
 from jobs.views import ask_duckdb
 

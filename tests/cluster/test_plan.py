@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from jobs import ingest
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import Night
-from jobs.plan import READS, Question, answer, files, planned
+from jobs.plan.plan import READS, Question, answer, files, planned
 from jobs.schema import BROKER, PLAN, PLAN_GOAL, PLAN_RULE, VALIDATION
 from tests.cluster import Cluster, cluster
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from jobs.cli import BUNDLED
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.schema import FAILOVER
 from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.jobs.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
+from tests.jobs.lake.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
 
 from jobs.airflow import environment
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.schema import BY_NAME, TABLES
 from jobs.spark.session import properties_file
 from jobs.views import ANSWERS

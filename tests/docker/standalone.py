@@ -20,7 +20,7 @@ import yaml
 
 from jobs.airflow import environment
 from jobs.cli import BUNDLED
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.schema import SNAPSHOT, VALIDATION, Table
 from jobs.spark.session import properties_file
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from jobs.cli import BUNDLED
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import JOBS, NIGHT
 from jobs.schema import SCENARIO, TABLES, Table
 from tests.docker.standalone import ROOT, Cluster, health_check, rows, standalone, wiring

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from expectations.change import READS_PREVIOUS
 from jobs.check import PREVIOUS
-from jobs.lake import frame
+from jobs.lake.lake import frame
 from jobs.schema import BY_NAME, Table
 from kafka_model.cruise_control.verdicts import DEFAULT_GOALS, GOALS, Thresholds, balancedness_costs
 

@@ -324,8 +324,8 @@ SILENT: list[Edit] = [
     drop("topic_partitioner"),
     *(drop(table) for table in ("consumer_group", "group_member", "observed_assignment", "committed_offset")),
     *(drop(table) for table in ("consumer_assignment", "group_assignment")),
-    *(edit("goal_verdict", {"goal": goal}, verdict="not told", lacks="its input") for goal in GOALS),
-    edit("cluster_balance", balancedness_score=None, least_score=0.0, goals_not_told=16, provision="UNDECIDED"),
+    *(edit("goal_verdict", {"goal": goal}, verdict="unknown", lacks="its input") for goal in GOALS),
+    edit("cluster_balance", balancedness_score=None, least_score=0.0, goals_unknown=16, provision="UNDECIDED"),
 ]
 NOT_TOLD = {
     "change.no_broker_lost",

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.lake import frame
+from jobs.lake.lake import frame
 from jobs.schema import Table
 
 

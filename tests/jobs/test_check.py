@@ -21,7 +21,7 @@ from expectations.rule import soft_as_told
 from jobs import docs_view
 from jobs.check import InDuckdb, InSpark, check, judge, judges, rules_of
 from jobs.errors import AuditError
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.schema import BY_NAME, TOPIC, VALIDATION
 from tests.expectations.lake import Edit, add, arrow, drop, edit, frames, sound
 from tests.web_pages import external_references

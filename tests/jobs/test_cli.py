@@ -13,7 +13,7 @@ import pytest
 
 from jobs import cli, ingest
 from jobs.errors import AuditError, IncompleteNight
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import Night
 from jobs.schema import CLUSTER, INPUT_FILE
 from jobs.spark.session import properties

@@ -11,7 +11,7 @@ from expectations.limits import limits
 from jobs import ingest
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import Night
 from jobs.schema import BROKER, CONSUMER_GROUP, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, REPLICA, TOPIC
 

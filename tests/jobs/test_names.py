@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs import names, report
+from jobs import names
 from jobs.errors import AuditError
-from jobs.plan import Question as PlanQuestion
+from jobs.plan.plan import Question as PlanQuestion
+from jobs.report import page as report
 from jobs.what_if import Question as WhatIfQuestion
 
 RUN_IDS = [

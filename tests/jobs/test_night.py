@@ -14,13 +14,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from expectations.limits import limits
-from jobs import ingest, plan, views
+from jobs import ingest, views
 from jobs.check import PREVIOUS, judged_by, rules_of
 from jobs.cli import BUNDLED
 from jobs.errors import AuditError
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.lake.publication import Outcome
 from jobs.night import GATES, JOBS, NIGHT, Night
+from jobs.plan import plan
 from jobs.schema import (
     ABSENT_CLUSTER,
     BROKER,

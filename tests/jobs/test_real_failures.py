@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import ingest
-from jobs.lake import frame
+from jobs.lake.lake import frame
 from jobs.steps import broker_restart, failover
 
 KILLED = Path(os.environ.get("TOPOLOGY_KILLED", Path(__file__).parents[1] / "snapshots" / "killed"))

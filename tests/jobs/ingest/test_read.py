@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest
 from jobs.cli import BUNDLED, _spark
-from jobs.lake import Lake, frame
+from jobs.lake.lake import Lake, frame
 from jobs.schema import (
     BROKER,
     CLUSTER,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.lake.sql_literal import spark_literal, standard_literal
 from jobs.schema import Table
 

@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.lake.maintenance import delete_expired_reports, expired, maintain
 from jobs.report.folder import name_snapshot
 from jobs.schema import ABSENT_CLUSTER, BROKER, INPUT_FILE, SNAPSHOT, TABLES

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from expectations.limits import limits
-from jobs import cli, report
+from jobs import cli
 from jobs.errors import IncompleteNight, NothingReadable
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.night import GATES, Night
+from jobs.report import page as report
 from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, REJECTED_INPUT, TABLES, VALIDATION, Table
 from jobs.views import DuckdbViews, statements
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from expectations.limits import limits
-from jobs import plan as job
 from jobs.errors import AuditError, NoSuchPlan
-from jobs.lake import Lake
-from jobs.plan import READS, WRITES, Question, files, planned
+from jobs.lake.lake import Lake
+from jobs.plan import plan as job
+from jobs.plan.plan import READS, WRITES, Question, files, planned
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -105,7 +105,7 @@ def test_leadership_alone_is_wave_nought_and_an_election_is_named() -> None:
     assert verdicts["PreferredLeaderElectionGoal"] == ("violated", "satisfied")
     assert verdicts["LeaderReplicaDistributionGoal"] == ("violated", "satisfied")
     assert verdicts["ReplicaDistributionGoal"] == ("violated", "satisfied")
-    assert verdicts["CpuCapacityGoal"] == ("not told", "not told")
+    assert verdicts["CpuCapacityGoal"] == ("unknown", "unknown")
     assert [wave["wave"] for wave in waves] == sorted({move["wave"] for move in moves})
 
 
@@ -153,7 +153,7 @@ def test_what_cruise_control_measured_is_planned_for() -> None:
     _, moves, _, goals, *_ = made(told)
     verdicts = {goal["goal"]: (goal["verdict_before"], goal["verdict"]) for goal in goals}
     assert verdicts["NetworkOutboundCapacityGoal"] == ("violated", "satisfied")
-    assert verdicts["CpuCapacityGoal"] == ("not told", "not told")
+    assert verdicts["CpuCapacityGoal"] == ("unknown", "unknown")
     assert {move["partition"]: move["reason"] for move in moves}[1] == "capacity"  # the least that is enough
 
 

@@ -108,7 +108,7 @@ def test_a_topic_is_told_by_its_leaders_and_its_logs_ends(spark: SparkSession) -
     _, _, topics, _ = run(spark, partitions)
     columns = ("partitions", "records", "record_skew", "size_bytes", "fullest_partition", "fullest_size_bytes", "mean_record_bytes")
     assert told(topics, *columns) == [(2, 40, 0.5, 1200, 1, 700, 30.0)]
-    _, _, topics, _ = run(spark, [partitions[0], of([2, 1], 2)])  # not told of both
+    _, _, topics, _ = run(spark, [partitions[0], of([2, 1], 2)])  # unknown of both
     assert told(topics, *columns) == [(2, None, None, None, 0, 500, None)]
 
 

@@ -238,7 +238,7 @@ def test_what_a_lost_leader_has_and_its_successor_has_not_is_at_risk(spark: Spar
     scenario, failed, _ = play(spark, of, 1)
     rows = [(0, 2, 100, 2), (1, None, 300, 6), (2, None, 70, None), (3, 3, None, None), (4, 2, 0, 0)]
     assert told(failed, "partition", "leader", "at_risk_size_bytes", "at_risk_records") == rows
-    assert told(scenario, "at_risk_size_bytes", "at_risk_records", "at_risk_untold") == [(470, 8, 1)]
+    assert told(scenario, "at_risk_size_bytes", "at_risk_records", "at_risk_unknown") == [(470, 8, 1)]
 
 
 def test_a_survivor_sends_what_producers_write_to_each_follower_and_group(spark: SparkSession) -> None:
@@ -269,7 +269,14 @@ def test_records_and_members_without_a_leader_have_nowhere_to_go(spark: SparkSes
         spark, OBSERVED_ASSIGNMENT, *({"topic": "t", "partition": p, "group_id": g, "member_id": m} for p, g, m in held)
     )
     of[COMMITTED_OFFSET] = table(spark, COMMITTED_OFFSET, {"topic": "t", "partition": 0, "group_id": "batch"})
-    asked = ("homeless_records", "homeless_size_bytes", "redirected_records", "homeless_share", "affected_groups", "stranded_members")
+    asked = (
+        "undeliverable_records",
+        "undeliverable_size_bytes",
+        "redirected_records",
+        "undeliverable_share",
+        "affected_groups",
+        "stranded_members",
+    )
     assert told(play(spark, of, 1)[0], *asked) == [(6, 600, 4, 0.2, 3, 1)]
     # Without any leader in the topic, records without a key have nowhere to go either.
     assert told(play(spark, of, 1, 2, 3)[0], *asked) == [(30, 3000, 0, 1.0, 4, 3)]

@@ -1,4 +1,4 @@
-"""The goals of Cruise Control on whole tables: equal to the model on made-up clusters, silent on what is not told."""
+"""The goals of Cruise Control on whole tables: equal to the model on made-up clusters, silent on what is unknown."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def verdicts_of(outcome: tuple[Any, ...]) -> dict[str, str]:
 def test_what_is_not_told_is_neither_satisfied_nor_violated(spark: SparkSession) -> None:
     outcome = run(spark, brokers(2, rack=None, cpu_capacity_percent=None), [partition(0, [0, 1])])
     verdicts = verdicts_of(outcome)
-    assert {name for name, verdict in verdicts.items() if verdict != "not told"} == {
+    assert {name for name, verdict in verdicts.items() if verdict != "unknown"} == {
         "MinTopicLeadersPerBrokerGoal", "ReplicaCapacityGoal", "ReplicaDistributionGoal", "TopicReplicaDistributionGoal",
         "LeaderReplicaDistributionGoal", "PreferredLeaderElectionGoal",
     }  # fmt: skip
@@ -155,7 +155,7 @@ def test_what_is_not_told_is_neither_satisfied_nor_violated(spark: SparkSession)
     assert lacks["CpuCapacityGoal"] == "cpu capacity of each live broker"
     assert lacks["DiskCapacityGoal"] == "disk load of each partition"
     assert lacks["RackAwareGoal"] == "rack of each live broker"
-    ((score, least, most, not_told),) = told(outcome[2], "balancedness_score", "least_score", "most_score", "goals_not_told")
+    ((score, least, most, not_told),) = told(outcome[2], "balancedness_score", "least_score", "most_score", "goals_unknown")
     assert (score, round(least, 6), most, not_told) == (None, round(sum(goal.balancedness_costs(Thresholds())[name] for name in goal.DEFAULT_GOALS
                                                                      if verdicts[name] == "satisfied"), 6), 100.0, 11)  # fmt: skip
 
@@ -214,5 +214,5 @@ def test_a_cluster_of_which_nothing_is_told_has_its_verdicts_all_the_same(spark:
         parameters={},
         thresholds=Thresholds(),
     )
-    assert {verdict for (verdict,) in told(verdicts, "verdict")} == {"not told"}
-    assert told(balance, "balancedness_score", "least_score", "most_score", "goals_not_told") == [(None, pytest.approx(0), 100.0, 16)]
+    assert {verdict for (verdict,) in told(verdicts, "verdict")} == {"unknown"}
+    assert told(balance, "balancedness_score", "least_score", "most_score", "goals_unknown") == [(None, pytest.approx(0), 100.0, 16)]

@@ -23,7 +23,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.errors import AuditError
-from jobs.lake import Lake
+from jobs.lake.lake import Lake
 from jobs.report import query_output
 from jobs.report.query_output import Format
 from jobs.schema import BROKER, CLUSTER, HOT_KEY, SNAPSHOT, TABLES, Table

@@ -13,11 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from jobs import ingest, report
+from jobs import ingest
 from jobs.cli import BUNDLED
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake import frame
+from jobs.lake.lake import frame
+from jobs.report import page as report
 from jobs.schema import BROKER, BROKER_BALANCE, BROKER_PAIR, CLUSTER, PARTITION, SCENARIO, SNAPSHOT, TOPIC, VALIDATION, Table
 from jobs.steps import failover, joint_failover
 from kafka_model.election.partition import Partition

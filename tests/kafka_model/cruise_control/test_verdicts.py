@@ -8,13 +8,13 @@ import pytest
 
 from kafka_model.cruise_control.verdicts import (
     DEFAULT_GOALS,
-    NOT_TOLD,
     OVER,
     RIGHT,
     SATISFIED,
     UNDECIDED,
     UNDER,
     UNFIXABLE,
+    UNKNOWN,
     VIOLATED,
     Provision,
     Thresholds,
@@ -83,7 +83,7 @@ def test_the_score_has_a_range_where_a_goal_is_not_told() -> None:
     said = verdicts(
         RackAwareGoal=Verdict("RackAwareGoal", UNFIXABLE),
         ReplicaDistributionGoal=Verdict("ReplicaDistributionGoal", VIOLATED),
-        CpuCapacityGoal=Verdict("CpuCapacityGoal", NOT_TOLD),
+        CpuCapacityGoal=Verdict("CpuCapacityGoal", UNKNOWN),
     )
     most = 100 - costs["RackAwareGoal"] - costs["ReplicaDistributionGoal"]
     assert score(said, DEFAULTS, dead_brokers=False) == (pytest.approx(most - costs["CpuCapacityGoal"]), pytest.approx(most))
