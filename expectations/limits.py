@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from jobs.errors import AuditError
-from kafka_model.cruise_control.verdicts import Thresholds
+from kafka_model.cruise_control.limits import Thresholds
 
 _GOALS = "cruise_control"
 DEFAULTS = Path(__file__).with_name("limits.toml")

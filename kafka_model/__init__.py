@@ -5,7 +5,7 @@ import nothing of the project, only the standard library, numpy and numba. Where
 argument. The golden files of `tests/golden` contain the answers of Kafka's own classes to random cases.
 
 The list has, for each module, the Kafka classes and versions that it reproduces, and the Delta tables that are computed with it. A table
-in parentheses is computed by a columnar form in `jobs/`, which the tests compare with the module. `-`: no table.
+in parentheses is computed by a columnar form in `jobs/` or in cruise_control.columnar, which the tests compare with the module. `-`: no table.
 
 module                        | reproduces                          | versions     | tables
 release                       | order of version numbers            | all          | -
@@ -39,8 +39,13 @@ log.replication               | Partition, Replica, fetcher threads | 2.0 to 4.3
 java.hash_map                 | java.util.HashMap, hashCode         | OpenJDK 17   | consumer_assignment (scenario)
 java.random_numbers           | java.util.Random                    | OpenJDK      | -
 java.scala_hash_map           | immutable.HashMap of Scala          | 2.13         | (scenario)
-cruise_control.verdicts       | goals of Cruise Control             | 2.5          | goal_verdict goal_breach cluster_balance
-cruise_control.columnar       | goals of Cruise Control, in arrays  | 2.5          | goal_verdict goal_breach cluster_balance net_imbalance
+cruise_control.limits         | BalancingConstraint and the goals   | 2.5          | goal_verdict goal_breach cluster_balance plan
+cruise_control.cluster_load   | ClusterModel, Load, ModelUtils      | 2.5          | (goal_verdict) (goal_breach)
+cruise_control.broker_goals   | goals on the load of brokers        | 2.5          | goal_verdict goal_breach
+cruise_control.placement_goals | goals on racks, topics and leaders | 2.5          | goal_verdict (goal_breach)
+cruise_control.goals          | all goals on an unchanged cluster   | 2.5          | (goal_verdict) (goal_breach)
+cruise_control.verdicts       | ProvisionResponse, score            | 2.5          | goal_verdict cluster_balance
+cruise_control.columnar       | all goals in columns                | 2.5          | goal_verdict goal_breach net_imbalance plan_goal
 cruise_control.plan_state     | no class: state of a reassignment   | -            | plan
 cruise_control.load_balance   | no class: evens out loads           | -            | plan
 cruise_control.reassignment   | no class: smallest reassignment     | -            | plan plan_move plan_wave

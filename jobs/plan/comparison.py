@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.plan.failover import COUNTS, Matrix
-from kafka_model.cruise_control import verdicts as goal
-from kafka_model.cruise_control.verdicts import Thresholds, Verdict
+from kafka_model.cruise_control.limits import GOALS, Thresholds, balancedness_cost_by_goal
+from kafka_model.cruise_control.verdicts import UNFIXABLE, VIOLATED, Verdict
 
 # What a failure costs a partition, the most severe first, and the counts that add up to it. A partition without a leader takes no writes either.
 _LEADER, _WRITES, _DATA = "their leader", "their acks=all writes", "all in-sync replicas"
 _HARMS = {_DATA: ("newly_lost",), _LEADER: ("newly_offline",), _WRITES: ("newly_offline", "newly_refusing_acks_all")}
-_BROKEN = (goal.VIOLATED, goal.UNFIXABLE)
+_BROKEN = (VIOLATED, UNFIXABLE)
 _ROUNDING = 1e-9
 
 
@@ -36,12 +36,8 @@ class Assessment:
 
 def balancedness(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> float:
     """100 less the weights of the default goals that are violated. A goal that lacks input counts as satisfied."""
-    costs = goal.balancedness_costs(thresholds)
+    costs = balancedness_cost_by_goal(thresholds)
     return 100.0 - sum(cost for name, cost in costs.items() if verdicts[name].verdict in _BROKEN)
-
-
-def breaches(verdict: Verdict) -> int:
-    return len(verdict.breaches) + (verdict.count or 0)
 
 
 def worse(now: Assessment, than: Assessment, mended: Assessment | None = None) -> list[str]:
@@ -57,13 +53,13 @@ def _worse_score(now: Assessment, than: Assessment) -> Iterator[str]:
 
 
 def _worse_goals(now: Assessment, than: Assessment) -> Iterator[str]:
-    for name, hard in goal.GOALS.items():
+    for name, hard in GOALS.items():
         one, other = than.verdicts[name], now.verdicts[name]
         broken = other.verdict in _BROKEN and one.verdict not in _BROKEN
         # No placement satisfies an unfixable goal, and a replica on a dead broker hides breaches of it.
-        more = one.verdict != goal.UNFIXABLE and breaches(other) > breaches(one)
+        more = one.verdict != UNFIXABLE and other.breach_count > one.breach_count
         if hard and (broken or more):
-            yield f"the hard goal {name} has {breaches(other)} breaches instead of {breaches(one)}"
+            yield f"the hard goal {name} has {other.breach_count} breaches instead of {one.breach_count}"
 
 
 def _worse_failures(now: Assessment, than: Assessment, mended: Assessment | None) -> Iterator[str]:

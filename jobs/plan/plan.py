@@ -25,7 +25,7 @@ from jobs.lake.lake import Lake
 from jobs.names import storable_id
 from jobs.night import Night
 from jobs.plan import planned_night
-from jobs.plan.comparison import Assessment, balancedness, breaches, worse
+from jobs.plan.comparison import Assessment, balancedness, worse
 from jobs.plan.failover import COUNTS, Failures, Matrix, State
 from jobs.plan.resources import disks, throttle
 from jobs.schema import (
@@ -48,12 +48,11 @@ from jobs.schema import (
 )
 from jobs.steps.cluster_array import cluster_of
 from jobs.what_if import published
-from kafka_model.cruise_control import columnar as goal_array
-from kafka_model.cruise_control import reassignment
-from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control import columnar, reassignment
+from kafka_model.cruise_control.limits import DISK, GOALS, Thresholds
 from kafka_model.cruise_control.plan_state import Disks
 from kafka_model.cruise_control.reassignment import BALANCING, REQUIRED, Asked, Bounds
-from kafka_model.cruise_control.verdicts import DISK, Thresholds, Verdict
+from kafka_model.cruise_control.verdicts import Verdict
 
 READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
 WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_BLOCKED, PLAN_RULE)
@@ -195,7 +194,7 @@ def _sorted(moves: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 class _Today:
     """A cluster as it is, and what a plan for it has to respect."""
 
-    cluster: goal_array.Cluster
+    cluster: columnar.Cluster
     thresholds: Thresholds
     disks: Disks
     bounds: Bounds
@@ -209,7 +208,7 @@ class _Outcome:
     """A plan in waves, and the cluster once it is done; of each changed partition its place, its wave and its state then."""
 
     plan: reassignment.Plan
-    leader: goal_array.Ints
+    leader: columnar.Ints
     waves: dict[int, int]
     states: dict[int, State]
     assessment: Assessment
@@ -226,7 +225,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
     today = _Today(
         cluster, thresholds, disks(rows, brokers, cluster, limit), Bounds(question.wave_bytes, question.moves_per_broker), states, failures,
         _assessment(
-            goal_array.judged(cluster, cluster.replicas, cluster.leader, thresholds), thresholds, failures.matrix(states), states, math.inf
+            columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds), thresholds, failures.matrix(states), states, math.inf
         ),
     )  # fmt: skip
     outcome, left_out = _offered(today, question)
@@ -273,10 +272,10 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
             "hard": hard,
             "verdict_before": before.verdicts[name].verdict,
             "verdict": after.verdicts[name].verdict,
-            "breaches_before": breaches(before.verdicts[name]),
-            "breaches": breaches(after.verdicts[name]),
+            "breaches_before": before.verdicts[name].breach_count,
+            "breaches": after.verdicts[name].breach_count,
         }
-        for name, hard in goal.GOALS.items()
+        for name, hard in GOALS.items()
     ]
     scenarios, blocked = _scenarios(before.failures, after.failures), list(_blocked(outcome.plan))
     found = ([summary], moves, waves, goals, _carried(outcome, copied), scenarios, blocked)
@@ -344,7 +343,7 @@ def _outcome(today: _Today, question: Question, balancing: int, *, elect: bool =
         matrix.add(today.states[p], -1)
         matrix.add(state)
     then = [states.get(p, state) for p, state in enumerate(today.states)]
-    verdicts = goal_array.judged(cluster, plan.replicas, leader, thresholds)
+    verdicts = columnar.evaluate(cluster, plan.replicas, leader, thresholds)
     blocked = sum(each.replicas for each in plan.blocked if each.step in REQUIRED)
     assessment = _assessment(verdicts, thresholds, matrix, then, blocked)
     return _Outcome(plan, leader, {p: waves.get(p, 0) for p in states}, states, assessment)
@@ -357,13 +356,13 @@ def _assessment(
     return Assessment(balancedness(verdicts, thresholds), verdicts, matrix, refusing, blocked)
 
 
-def _staying(cluster: goal_array.Cluster, question: Question) -> np.ndarray:
+def _staying(cluster: columnar.Cluster, question: Question) -> np.ndarray:
     """The brokers that may hold replicas once the plan is done."""
     return np.asarray(cluster.live & ~np.isin(cluster.broker_ids, question.drain))
 
 
 def _refuse_impossible(
-    rows: Mapping[Table, pa.Table], question: Question, brokers: Sequence[dict[str, Any]], cluster: goal_array.Cluster
+    rows: Mapping[Table, pa.Table], question: Question, brokers: Sequence[dict[str, Any]], cluster: columnar.Cluster
 ) -> None:
     if unknown := [topic for topic in (*question.topics, *question.replication_factor) if topic not in cluster.topics]:
         raise AuditError(f"cluster {question.cluster_id} has no topic {', '.join(unknown)}")
@@ -415,7 +414,7 @@ def _gaps(outcome: _Outcome, today: _Today, question: Question, left_out: str | 
         yield f"nothing can be moved: {len(obstacles)} partitions cannot be mended ({_why(cluster, blocked, obstacles)})"
 
 
-def _why(cluster: goal_array.Cluster, partitions: np.ndarray, obstacles: Mapping[int, str]) -> str:
+def _why(cluster: columnar.Cluster, partitions: np.ndarray, obstacles: Mapping[int, str]) -> str:
     """Why these partitions cannot be moved, the most frequent reason first, and an example."""
     places = np.flatnonzero(partitions).tolist()
     counts = Counter(obstacles.get(p, "no step moves it") for p in places)
@@ -456,7 +455,7 @@ def _brokers(rows: Mapping[Table, pa.Table], question: Question) -> list[dict[st
     return known + [{"broker_id": id, "rack": rack, "live": True, **least} for id, rack in sorted(question.add.items())]
 
 
-def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> goal_array.Cluster:
+def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> columnar.Cluster:
     """The cluster with what its partitions carry: as their size Cruise Control's, or the greatest replica's, which any copy comes to."""
     key, partitions = ["topic", "partition"], rows[PARTITION].select(["topic", "partition", "leader", "replicas"])
     largest = rows[REPLICA].group_by(key).aggregate([("size_bytes", "max")])
@@ -484,7 +483,7 @@ def _carried(outcome: _Outcome, sizes: np.ndarray) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _counts(cluster: goal_array.Cluster) -> list[int]:
+def _counts(cluster: columnar.Cluster) -> list[int]:
     counts = np.bincount(cluster.replicas[cluster.replicas >= 0], minlength=len(cluster.broker_ids))
     return [int(count) for count in counts[cluster.live]] or [0]
 
@@ -515,7 +514,7 @@ def _failures(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]])
     return Failures(cluster["controller"], live=live, dead=dead, voters=cluster["voters"])
 
 
-def _states(rows: Mapping[Table, pa.Table], cluster: goal_array.Cluster) -> list[State]:
+def _states(rows: Mapping[Table, pa.Table], cluster: columnar.Cluster) -> list[State]:
     """The partitions as they are, in the order of the cluster's."""
     (told,) = rows[CLUSTER].to_pylist()
     topics = {row["topic"]: row for row in rows[TOPIC].to_pylist()}
@@ -575,7 +574,7 @@ def _waves(
 
 
 def _fill_disks(
-    waves: Sequence[dict[str, Any]], moves: Sequence[dict[str, Any]], changed: Sequence[int], today: _Today, capacity: goal_array.Floats
+    waves: Sequence[dict[str, Any]], moves: Sequence[dict[str, Any]], changed: Sequence[int], today: _Today, capacity: columnar.Floats
 ) -> None:
     """Add to each wave its fullest target: what that disk holds with old and new copies together."""
     place = {id: at for at, id in enumerate(today.cluster.broker_ids.tolist())}

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.schema import LOG_DIR, PARTITION, REPLICA, Table
-from kafka_model.cruise_control import verdicts as goal
-from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, told
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints
+from kafka_model.cruise_control.limits import NETWORK_IN, NETWORK_OUT
 from kafka_model.cruise_control.plan_state import Disks
 
 _KEY = ["topic", "partition"]
@@ -141,12 +141,12 @@ def _partition_loads(cluster: Cluster) -> dict[str, list[tuple[float, str]]]:
     """Each broker's load as the sum over its partitions, as the goals count it: every replica takes in what its leader does, and a leader
     sends to consumers and followers.
     """
-    partitions, brokers = len(cluster.leader), len(cluster.broker_ids)
+    brokers = len(cluster.broker_ids)
     of, slot = np.nonzero((cluster.replicas >= 0) & (cluster.leader >= 0)[:, None])
     led = np.flatnonzero(cluster.leader >= 0)
     return {
-        "in": _summed(told(cluster.loads, goal.NETWORK_IN, partitions)[of], cluster.replicas[of, slot], brokers),
-        "out": _summed(told(cluster.loads, goal.NETWORK_OUT, partitions)[led], cluster.leader[led], brokers),
+        "in": _summed(cluster.load(NETWORK_IN)[of], cluster.replicas[of, slot], brokers),
+        "out": _summed(cluster.load(NETWORK_OUT)[led], cluster.leader[led], brokers),
     }
 
 

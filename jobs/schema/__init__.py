@@ -761,7 +761,7 @@ GOAL_VERDICT = Table(
     priority INT              COMMENT 'place among the default goals, from 1; null: not one of them',
     hard     BOOLEAN NOT NULL COMMENT 'Cruise Control trades no hard goal for a soft one',
     weight   DOUBLE           COMMENT 'what it takes from the balancedness score if violated; null: not a default goal',
-    verdict  STRING  NOT NULL COMMENT 'satisfied, violated, unfixable (no move can mend it), refused (Cruise Control throws) or unknown',
+    verdict  STRING  NOT NULL COMMENT 'satisfied, violated, unfixable (no move can mend it), refused (Cruise Control throws) or unknown (input is missing)',
     breaches BIGINT  NOT NULL COMMENT 'rows of goal_breach',
     lower_limit DOUBLE COMMENT 'of counts, or of load over capacity; null: none, or one for each topic or broker',
     upper_limit DOUBLE COMMENT 'likewise',

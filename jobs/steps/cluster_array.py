@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from jobs.arrays import spread
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints
-from kafka_model.cruise_control.verdicts import CPU, DISK, NETWORK_IN, NETWORK_OUT
+from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT
 
 # Columns in bytes, and the units of the goals in these.
 _LOADS = {

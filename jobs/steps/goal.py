@@ -32,9 +32,22 @@ from jobs.schema import (
 )
 from jobs.spark.session import kept
 from jobs.steps.cluster_array import cluster_of
-from kafka_model.cruise_control import verdicts as goal
-from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, judged, net_imbalance, of_topics, on_racks, spread_breaches
-from kafka_model.cruise_control.verdicts import Thresholds
+from kafka_model.cruise_control import columnar
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, net_imbalance
+from kafka_model.cruise_control.limits import DEFAULT_GOALS, GOALS, Thresholds, balancedness_cost_by_goal
+from kafka_model.cruise_control.verdicts import (
+    OVER_PROVISIONED,
+    REFUSED,
+    UNDECIDED,
+    UNDER_PROVISIONED,
+    UNFIXABLE,
+    UNKNOWN,
+    VIOLATED,
+    ProvisionRecommendation,
+    Verdict,
+    aggregate_provision,
+    balancedness_score_range,
+)
 
 READS = (CLUSTER, BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)
 WRITES = (GOAL_VERDICT, GOAL_BREACH, CLUSTER_BALANCE, NET_IMBALANCE)
@@ -102,10 +115,11 @@ def _judged(
     whole = cluster_of(rows, partitions)
     # Cruise Control knows a dead broker by its replicas alone, and leaves out partitions without a leader.
     dead = dead_disk or bool((~whole.live[whole.replicas[whole.replicas >= 0]]).any())
-    verdicts = judged(whole, whole.replicas, whole.leader, thresholds)
-    told = {name for name, verdict in verdicts.items() if verdict.verdict != goal.UNKNOWN}
+    verdicts = columnar.evaluate(whole, whole.replicas, whole.leader, thresholds)
+    known = {name for name, verdict in verdicts.items() if verdict.verdict != UNKNOWN}
     breaches = [(name, breach) for name, verdict in verdicts.items() for breach in verdict.breaches]
-    breaches += [(name, breach) for name, breach in spread_breaches(whole, whole.replicas, whole.leader, thresholds) if name in told]
+    placement_breaches = columnar.placement_breaches(whole, whole.replicas, whole.leader, thresholds)
+    breaches += [(name, breach) for name, breach in placement_breaches if name in known]
     led = whole.leader >= 0
     factor = int((whole.replicas[led] >= 0).sum(axis=1).max(initial=1))
     return {
@@ -119,8 +133,8 @@ def _judged(
                 "measured": float(breach.measured),
                 "limit_value": float(breach.limit),
                 "formula": breach.formula,
-                "smallest_change": breach.change,
-                "close": breach.close,
+                "smallest_change": breach.smallest_change,
+                "close": breach.is_close,
             }
             for name, breach in breaches
         ],
@@ -129,10 +143,10 @@ def _judged(
     }
 
 
-def _verdicts(verdicts: Mapping[str, goal.Verdict], thresholds: Thresholds) -> Iterator[dict[str, Any]]:
-    costs = goal.balancedness_costs(thresholds)
-    order = {name: place for place, name in enumerate(goal.DEFAULT_GOALS, 1)}
-    for name, hard in goal.GOALS.items():
+def _verdicts(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> Iterator[dict[str, Any]]:
+    costs = balancedness_cost_by_goal(thresholds)
+    order = {name: place for place, name in enumerate(DEFAULT_GOALS, 1)}
+    for name, hard in GOALS.items():
         verdict = verdicts[name]
         yield {
             "goal": name,
@@ -140,11 +154,11 @@ def _verdicts(verdicts: Mapping[str, goal.Verdict], thresholds: Thresholds) -> I
             "hard": hard,
             "weight": costs.get(name),
             "verdict": verdict.verdict,
-            "breaches": len(verdict.breaches) + (0 if verdict.verdict == goal.UNKNOWN else verdict.count or 0),
+            "breaches": verdict.breach_count,
             "lower_limit": _finite(verdict.lower),
             "upper_limit": _finite(verdict.upper),
-            "close": verdict.close,
-            "lacks": verdict.lacks,
+            "close": verdict.is_close,
+            "lacks": verdict.missing_input,
             "provision": verdict.provision.status,
             "brokers": verdict.provision.brokers,
             "racks": verdict.provision.racks,
@@ -152,21 +166,21 @@ def _verdicts(verdicts: Mapping[str, goal.Verdict], thresholds: Thresholds) -> I
         }
 
 
-def _balance(verdicts: Mapping[str, goal.Verdict], live_brokers: int, factor: int, thresholds: Thresholds, *, dead: bool) -> dict[str, Any]:
-    least, most = goal.score(verdicts, thresholds, dead_brokers=dead)
-    size = goal.provision(verdicts, live_brokers, factor, thresholds) if not dead else goal.Provision(goal.UNDECIDED)
-    said = [verdicts[name].verdict for name in goal.DEFAULT_GOALS]
+def _balance(verdicts: Mapping[str, Verdict], live_brokers: int, factor: int, thresholds: Thresholds, *, dead: bool) -> dict[str, Any]:
+    least, most = balancedness_score_range(verdicts, thresholds, has_dead_brokers=dead)
+    size = aggregate_provision(verdicts, live_brokers, factor, thresholds) if not dead else ProvisionRecommendation(UNDECIDED)
+    said = [verdicts[name].verdict for name in DEFAULT_GOALS]
     return {
         "balancedness_score": most if math.isclose(least, most) else None,
         "least_score": least,
         "most_score": most,
-        "goals_violated": sum(verdict in (goal.VIOLATED, goal.UNFIXABLE) for verdict in said),
-        "goals_unknown": sum(verdict in (goal.UNKNOWN, goal.REFUSED) for verdict in said),
+        "goals_violated": sum(verdict in (VIOLATED, UNFIXABLE) for verdict in said),
+        "goals_unknown": sum(verdict in (UNKNOWN, REFUSED) for verdict in said),
         "provision": size.status,
-        "brokers_to_add": size.brokers if size.status == goal.UNDER else None,
-        "brokers_to_drop": size.brokers if size.status == goal.OVER else None,
-        "racks_to_add": size.racks if size.status == goal.UNDER else None,
-        "racks_to_drop": size.racks if size.status == goal.OVER else None,
+        "brokers_to_add": size.brokers if size.status == UNDER_PROVISIONED else None,
+        "brokers_to_drop": size.brokers if size.status == OVER_PROVISIONED else None,
+        "racks_to_add": size.racks if size.status == UNDER_PROVISIONED else None,
+        "racks_to_drop": size.racks if size.status == OVER_PROVISIONED else None,
         "partitions_needed": size.partitions,
     }
 
@@ -187,11 +201,11 @@ def _net_imbalance(cluster: Cluster, led: Ints) -> Iterator[dict[str, Any]]:
             "most": int(counts.max()),
             "fullest_broker_id": int(cluster.broker_ids[live[fullest]]),
         }
-    topics = of_topics(cluster, rows, cluster.topic[led])[:, live]
+    topics = columnar.topic_replica_counts(cluster, rows, cluster.topic[led])[:, live]
     if len(topics := topics[topics.any(axis=1)]):
         yield _level("topic replicas", topics, len(live))
     # Each rack once: by the first of a partition's replicas that is on it.
-    racks, on_rack = np.where(rows >= 0, cluster.racks[rows], -1), on_racks(cluster, rows)
+    racks, on_rack = np.where(rows >= 0, cluster.racks[rows], -1), columnar.replicas_on_same_rack(cluster, rows)
     earlier = np.tril(np.ones((rows.shape[1], rows.shape[1]), dtype=np.bool_), -1)
     again = ((racks[:, :, None] == racks[:, None, :]) & earlier).any(axis=2)
     counts = np.where(again, 0, on_rack)

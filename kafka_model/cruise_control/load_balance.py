@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control import limits as goal
 from kafka_model.cruise_control.columnar import Floats, Ints
+from kafka_model.cruise_control.limits import utilization_limits
 from kafka_model.cruise_control.plan_state import (
     CPU,
     LEADER_NETWORK_IN,
@@ -25,7 +26,6 @@ from kafka_model.cruise_control.plan_state import (
     Bools,
     Held,
 )
-from kafka_model.cruise_control.verdicts import usage_limits
 
 LARGEST = 64  # that an exchange is sought for
 _NEAREST = 8  # to exchange each with
@@ -93,20 +93,20 @@ def _limits(state: Held, quantity: int) -> tuple[Floats, Floats] | None:
     thresholds, open, use = state.thresholds, state.open, state.use[:, quantity]
     none = np.full(len(use), -np.inf)
     if quantity == LEADER_NETWORK_IN:
-        low = thresholds.of(goal.NETWORK_IN, "low_utilization")
+        low = thresholds.low_utilization(goal.NETWORK_IN)
         if not state.leaders_told or (low > 0 and not state.told[goal.NETWORK_IN]):
             return None
         mean = float(use[open].sum()) / max(int(open.sum()), 1)
         least_capacity = low * state.capacity[goal.NETWORK_IN] if low > 0 else 0.0
-        return none, np.maximum(mean * thresholds.of(goal.NETWORK_IN, "balance"), least_capacity) + np.zeros(len(use))
+        return none, np.maximum(mean * thresholds.balance(goal.NETWORK_IN), least_capacity) + np.zeros(len(use))
     name = goal.NETWORK_OUT if quantity == POTENTIAL_NETWORK_OUT else RESOURCE[quantity]
     if not state.told[name]:
         return None
     capacity = state.capacity[name]
     if quantity == POTENTIAL_NETWORK_OUT:
-        return none, capacity * thresholds.of(name, "capacity")
-    low = thresholds.of(name, "low_utilization")
-    lower, upper = usage_limits(float(use.sum()), float(capacity[open].sum()), thresholds.of(name, "balance"), low)
+        return none, capacity * thresholds.capacity(name)
+    low = thresholds.low_utilization(name)
+    lower, upper = utilization_limits(float(use.sum()), float(capacity[open].sum()), thresholds.balance(name), low)
     return capacity * lower, np.minimum(capacity * upper, state.ceiling[:, quantity])
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_model.cruise_control import verdicts as goal
-from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, follower_cpu, told
-from kafka_model.cruise_control.verdicts import Thresholds
+from kafka_model.cruise_control import limits as goal
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, follower_cpu
+from kafka_model.cruise_control.limits import Thresholds
 
 Bools = NDArray[np.bool_]
 # What a replica weighs, by column.
@@ -56,9 +56,9 @@ class Held:
         self.open_racks = np.unique(cluster.racks[open])
         self._racks = int(cluster.racks.max(initial=0)) + 1
         brokers = len(cluster.broker_ids)
-        self.capacity = {name: told(cluster.capacities, name, brokers) for name in goal.RESOURCES}
+        self.capacity = {name: cluster.capacity(name) for name in goal.RESOURCES}
         led = cluster.leader >= 0
-        loads = {name: told(cluster.loads, name, len(led)) for name in RESOURCE.values()}
+        loads = {name: cluster.load(name) for name in RESOURCE.values()}
         self.told = {
             name: bool(open.any() and (self.capacity[name][open] > 0).all() and not np.isnan(load[led]).any())
             for name, load in loads.items()
@@ -85,7 +85,7 @@ class Held:
         self.ceiling[:, DISK] = np.minimum(np.where(np.isnan(room), math.inf, room), disks.most - other)
         for quantity, name in RESOURCE.items():
             if self.told[name]:
-                self.ceiling[:, quantity] = self.capacity[name] * thresholds.of(name, "capacity")
+                self.ceiling[:, quantity] = self.capacity[name] * thresholds.capacity(name)
         self.floor = np.full(self.use.shape, -math.inf)
         self._tied = self._topics_tied()
         first = self.replicas[:, 0]
@@ -114,7 +114,7 @@ class Held:
             return {}
         led = np.bincount(self.cluster.topic[self.cluster.leader >= 0], minlength=len(self.cluster.topics)).tolist()
         names = enumerate(self.cluster.topics)
-        return {at: goal.least_topic_leaders(led[at], live, self.thresholds) for at, name in names if re.fullmatch(pattern, name)}
+        return {at: goal.min_topic_leaders(led[at], live, self.thresholds) for at, name in names if re.fullmatch(pattern, name)}
 
     # ------------------------------------------------------------ what may be done
     def held(self, b: int) -> tuple[Ints, Ints]:

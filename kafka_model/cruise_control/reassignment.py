@@ -36,10 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_model.cruise_control import load_balance
-from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, shares_rack
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, share_rack
+from kafka_model.cruise_control.limits import Thresholds, count_limits, topic_replica_limits, utilization_limits
 from kafka_model.cruise_control.load_balance import pairs
 from kafka_model.cruise_control.plan_state import CPU, DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Disks, Held, wide
-from kafka_model.cruise_control.verdicts import Thresholds, count_limits, topic_limits, usage_limits
 
 _TRIED = 64  # replicas that an exchange is sought for, and as many to exchange each with
 
@@ -308,7 +308,7 @@ class _State(Held):
 
     def leave_shared_racks(self) -> None:
         racks = np.where(self.replicas >= 0, self.cluster.racks[self.replicas], -1)
-        for p in np.flatnonzero(shares_rack(racks) & self.mine).tolist():
+        for p in np.flatnonzero(share_rack(racks) & self.mine).tolist():
             for _ in range(racks.shape[1]):
                 slot = self.crowded(p)
                 if slot is None:
@@ -323,7 +323,7 @@ class _State(Held):
         if self.asked.topics:  # to be rack-safe is what is asked of these
             racks = np.where(self.replicas >= 0, self.cluster.racks[self.replicas], -1)
             replicas = (self.replicas >= 0).sum(axis=1)
-            for p in np.flatnonzero(shares_rack(racks) & self.mine & (replicas > len(self.open_racks))).tolist():
+            for p in np.flatnonzero(share_rack(racks) & self.mine & (replicas > len(self.open_racks))).tolist():
                 self.blocked.append(Blocked(p, BY_RACK, int(replicas[p]) - len(self.open_racks), NO_RACK))
 
     def crowded(self, p: int) -> int | None:
@@ -422,7 +422,7 @@ class _State(Held):
         if not brokers:
             return
         totals = self.of_topic.sum(axis=1)
-        most = np.array([topic_limits(int(total), brokers, self.thresholds)[1] for total in totals], dtype=np.int64)
+        most = np.array([topic_replica_limits(int(total), brokers, self.thresholds)[1] for total in totals], dtype=np.int64)
         lower, upper = count_limits(int(self.count.sum()), brokers, self.thresholds.replica_count_balance_threshold)
         for topic, b in np.argwhere((self.of_topic > most[:, None]) & self.open).tolist():
             ps, slots = self.held(b)
@@ -534,7 +534,7 @@ class _State(Held):
         capacity = self.cluster.disk_capacity
         if not len(open) or not (capacity[open] > 0).all() or self.bytes.sum() == 0:
             return
-        low, high = usage_limits(
+        low, high = utilization_limits(
             float(self.bytes.sum()),
             float(capacity[open].sum()),
             self.thresholds.disk_balance_threshold,

@@ -19,10 +19,10 @@ import pyarrow as pa
 from expectations.limits import limits
 from jobs.plan.plan import Question, planned
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
-from kafka_model.cruise_control.columnar import Cluster, judged
+from kafka_model.cruise_control.columnar import Cluster, evaluate
+from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.cruise_control.load_balance import REASONS
 from kafka_model.cruise_control.reassignment import STEPS, Bounds, Plan, net_imbalance, plan, waves
-from kafka_model.cruise_control.verdicts import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.placement.zookeeper import place_rack_aware
 
 FACTOR, PARTITIONS = 3, 50  # of each topic
@@ -133,7 +133,7 @@ def greedy(cluster: Cluster) -> Plan:
 
 def told(name: str, made: Plan, seconds: float) -> None:
     cluster = made.cluster
-    verdicts = judged(cluster, made.replicas, made.replicas[:, 0], LIMITS)
+    verdicts = evaluate(cluster, made.replicas, made.replicas[:, 0], LIMITS)
     broken = [goal.removesuffix("Goal") for goal, verdict in verdicts.items() if verdict.verdict in ("violated", "unfixable")]
     moved = (made.added * cluster.size).sum() / 1e12
     print(

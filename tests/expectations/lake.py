@@ -14,7 +14,7 @@ from expectations.change import READS_PREVIOUS
 from jobs.check import PREVIOUS
 from jobs.lake.lake import frame
 from jobs.schema import BY_NAME, Table
-from kafka_model.cruise_control.verdicts import DEFAULT_GOALS, GOALS, Thresholds, balancedness_costs
+from kafka_model.cruise_control.limits import DEFAULT_GOALS, GOALS, Thresholds, balancedness_cost_by_goal
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -26,7 +26,7 @@ RACKS = ["a", "b", "c"]
 # Who holds partitions 0 to 5 with the members as they are, one more, and one fewer.
 HELD = {0: "m0 m0 m1 m1 m2 m2", 1: "m0 m0 m1 m1 m2 m3", -1: "m0 m0 m0 m1 m1 m1"}
 
-WEIGHTS = balancedness_costs(Thresholds())
+WEIGHTS = balancedness_cost_by_goal(Thresholds())
 
 
 def edit(table: str, where: Mapping[str, Any] | None = None, /, **values: Any) -> Edit:

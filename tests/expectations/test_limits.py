@@ -6,7 +6,7 @@ import pytest
 
 from expectations.limits import DEFAULTS, Limits, limits
 from jobs.errors import AuditError
-from kafka_model.cruise_control.verdicts import Thresholds
+from kafka_model.cruise_control.limits import Thresholds
 
 
 def test_a_limit_that_is_not_overridden_keeps_its_default(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from jobs.schema import (
     TOPIC,
     Table,
 )
-from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control.limits import balancedness_cost_by_goal
 from tests.jobs.rows import rows
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
@@ -360,7 +360,7 @@ def skewed(seed: int) -> dict[Table, pa.Table]:
 
 
 def score(goals: list[dict[str, Any]], verdict: str) -> float:
-    costs = goal.balancedness_costs(limits(None).cruise_control)
+    costs = balancedness_cost_by_goal(limits(None).cruise_control)
     return 100 - sum(costs[row["goal"]] for row in goals if row["goal"] in costs and row[verdict] in ("violated", "unfixable"))
 
 

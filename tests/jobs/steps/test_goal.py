@@ -12,9 +12,20 @@ from pyspark.sql import SparkSession
 
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD
 from jobs.steps import goal as job
-from kafka_model.cruise_control import verdicts as goal
+from kafka_model.cruise_control import goals
+from kafka_model.cruise_control.cluster_load import Broker, Partition
+from kafka_model.cruise_control.limits import (
+    CPU,
+    DEFAULT_GOALS,
+    DISK,
+    GOALS,
+    NETWORK_IN,
+    NETWORK_OUT,
+    Thresholds,
+    balancedness_cost_by_goal,
+)
 from kafka_model.cruise_control.reassignment import net_imbalance
-from kafka_model.cruise_control.verdicts import Broker, Partition, Thresholds
+from kafka_model.cruise_control.verdicts import balancedness_score_range
 from tests.jobs.rows import table, told
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
@@ -85,15 +96,15 @@ def test_the_job_says_what_the_model_says(spark: SparkSession, thresholds: Thres
     close = 0
     for id, case in cases.items():
         assert {level: moves[id, level] for level in imbalance(case)} == imbalance(case)
-        resources = (goal.DISK, goal.CPU, goal.NETWORK_IN, goal.NETWORK_OUT)
+        resources = (DISK, CPU, NETWORK_IN, NETWORK_OUT)
         of_model = [Broker(broker, rack, str(broker), alive, dict(zip(resources, capacity, strict=True)))
                     for broker, rack, _, alive, *capacity in sorted(case["brokers"])]  # fmt: skip
-        model = goal.judge(
+        model = goals.evaluate(
             of_model,
             [Partition(topic, number, tuple(replicas), *rest) for topic, number, replicas, *rest in case["partitions"]],
             thresholds,
         )
-        assert model.keys() == goal.GOALS.keys()
+        assert model.keys() == GOALS.keys()
         for name, verdict in model.items():
             said, near, *counts = found[id, name]
             if near:
@@ -104,8 +115,8 @@ def test_the_job_says_what_the_model_says(spark: SparkSession, thresholds: Thres
             limits = {place[2:]: limit for place, limit in outside.items() if place[:2] == (id, name)}
             assert limits == pytest.approx({(b.broker_id, b.topic, b.partition): b.limit for b in verdict.breaches})
         dead = not all(broker.alive for broker in of_model)
-        assert scores[id] == pytest.approx(goal.score(model, thresholds, dead_brokers=dead)[1])
-    assert close < 0.02 * len(cases) * len(goal.GOALS)
+        assert scores[id] == pytest.approx(balancedness_score_range(model, thresholds, has_dead_brokers=dead)[1])
+    assert close < 0.02 * len(cases) * len(GOALS)
 
 
 def imbalance(case: dict[str, Any]) -> dict[str, int]:
@@ -156,7 +167,7 @@ def test_what_is_not_told_is_neither_satisfied_nor_violated(spark: SparkSession)
     assert lacks["DiskCapacityGoal"] == "disk load of each partition"
     assert lacks["RackAwareGoal"] == "rack of each live broker"
     ((score, least, most, not_told),) = told(outcome[2], "balancedness_score", "least_score", "most_score", "goals_unknown")
-    assert (score, round(least, 6), most, not_told) == (None, round(sum(goal.balancedness_costs(Thresholds())[name] for name in goal.DEFAULT_GOALS
+    assert (score, round(least, 6), most, not_told) == (None, round(sum(balancedness_cost_by_goal(Thresholds())[name] for name in DEFAULT_GOALS
                                                                      if verdicts[name] == "satisfied"), 6), 100.0, 11)  # fmt: skip
 
 

@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kafka_model.cruise_control import load_balance, reassignment
-from kafka_model.cruise_control import verdicts as goal
-from kafka_model.cruise_control.columnar import Cluster, judged
+from kafka_model.cruise_control import goals, load_balance, reassignment
+from kafka_model.cruise_control import limits as goal
+from kafka_model.cruise_control.cluster_load import Broker, Partition, follower_cpu
+from kafka_model.cruise_control.columnar import Cluster, evaluate
+from kafka_model.cruise_control.limits import Thresholds, count_limits
 from kafka_model.cruise_control.plan_state import Disks
 from kafka_model.cruise_control.reassignment import Asked, Bounds, Plan, net_imbalance, plan, schedule, waves
-from kafka_model.cruise_control.verdicts import Thresholds, count_limits
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
 RACKS = {1: "a", 2: "b", 3: "c"}
@@ -302,22 +303,22 @@ def test_the_plans_verdicts_are_those_of_the_goals(made_up: tuple[Cluster, list,
     cluster, _, case = made_up
     resources = (goal.DISK, goal.CPU, goal.NETWORK_IN, goal.NETWORK_OUT)
     brokers = [
-        goal.Broker(id, rack, str(id), alive, dict(zip(resources, capacity, strict=True)))
+        Broker(id, rack, str(id), alive, dict(zip(resources, capacity, strict=True)))
         for id, rack, _, alive, *capacity in sorted(case["brokers"])
     ]
     held_by = {id for _, _, replicas, *_ in case["partitions"] for id in replicas}
     brokers = [broker for broker in brokers if broker.alive or broker.broker_id in held_by]
     thresholds = Thresholds(topics_with_min_leaders_per_broker="t0|t2", min_topic_leaders_per_broker=len(case["brokers"]) % 3)
-    model = goal.judge(brokers, [goal.Partition(*row) for row in case["partitions"]], thresholds)
+    model = goals.evaluate(brokers, [Partition(*row) for row in case["partitions"]], thresholds)
     columns = np.array([row[4:] for row in case["partitions"]], dtype=np.float64).T
     loads = dict(zip(resources, columns, strict=True))
     ordered = sorted(case["brokers"])
     capacities = {name: np.array([row[4 + at] for row in ordered], dtype=np.float64) for at, name in enumerate(resources)}
     told = replace(cluster, loads=loads, capacities=capacities)
-    ours = judged(told, told.replicas, told.leader, thresholds)
+    ours = evaluate(told, told.replicas, told.leader, thresholds)
     for name, verdict in model.items():
-        if not ours[name].close:
-            count = len(ours[name].breaches) + (ours[name].count or 0)
+        if not ours[name].is_close:
+            count = ours[name].breach_count
             assert (name, ours[name].verdict, count) == (name, verdict.verdict, len(verdict.breaches))
     assert not math.isnan(sum(loads[goal.DISK]))
 
@@ -413,7 +414,7 @@ def measured(cluster: Cluster, replicas: np.ndarray) -> dict[int, dict[str, floa
             use[goal.NETWORK_IN] += load[goal.NETWORK_IN]
             leads = slot == 0
             use[goal.NETWORK_OUT] += load[goal.NETWORK_OUT] if leads else 0
-            use[goal.CPU] += load[goal.CPU] if leads else goal.follower_cpu(load[goal.CPU], load[goal.NETWORK_IN], load[goal.NETWORK_OUT])
+            use[goal.CPU] += load[goal.CPU] if leads else follower_cpu(load[goal.CPU], load[goal.NETWORK_IN], load[goal.NETWORK_OUT])
     return found
 
 
@@ -439,11 +440,11 @@ def test_no_step_for_loads_takes_a_broker_beyond_a_hard_limit_or_gives_up_what_c
     was, now = measured(cluster, before.replicas), measured(cluster, made.replicas)
     for b, id in enumerate(cluster.broker_ids.tolist()):
         for name in (goal.NETWORK_IN, goal.NETWORK_OUT, goal.CPU):
-            limit = float(cluster.capacities[name][b]) * thresholds.of(name, "capacity")
+            limit = float(cluster.capacities[name][b]) * thresholds.capacity(name)
             assert not cluster.live[b] or now[id][name] <= max(limit, was[id][name]) * (1 + 1e-9)
     led = cluster.leader >= 0
-    verdicts = [judged(cluster, each.replicas, np.where(led, each.replicas[:, 0], -1), thresholds) for each in (before, made)]
+    verdicts = [evaluate(cluster, each.replicas, np.where(led, each.replicas[:, 0], -1), thresholds) for each in (before, made)]
     for name in ("RackAwareGoal", "ReplicaDistributionGoal", "LeaderReplicaDistributionGoal", "TopicReplicaDistributionGoal",
                  "DiskCapacityGoal", "DiskUsageDistributionGoal"):  # fmt: skip
-        one, other = (len(verdict[name].breaches) + (verdict[name].count or 0) for verdict in verdicts)
+        one, other = (verdict[name].breach_count for verdict in verdicts)
         assert (name, other) <= (name, one)

@@ -1,108 +1,97 @@
-"""Cruise Control's limits by hand; its verdicts on thousands of clusters are in test_golden.py (cruise_control_goals)."""
+"""Score and size that follow from the verdicts of all goals, and the decisions about one partition, computed by hand."""
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
+from kafka_model.cruise_control.cluster_load import follower_cpu
+from kafka_model.cruise_control.limits import DEFAULT_GOALS, Thresholds, balancedness_cost_by_goal
+from kafka_model.cruise_control.placement_goals import is_evenly_distributed
 from kafka_model.cruise_control.verdicts import (
-    DEFAULT_GOALS,
-    OVER,
-    RIGHT,
+    OVER_PROVISIONED,
+    RIGHT_SIZED,
     SATISFIED,
     UNDECIDED,
-    UNDER,
+    UNDER_PROVISIONED,
     UNFIXABLE,
     UNKNOWN,
     VIOLATED,
-    Provision,
-    Thresholds,
+    ProvisionRecommendation,
     Verdict,
-    balancedness_costs,
-    count_limits,
-    follower_cpu,
-    provision,
-    rack_aware_distributed,
-    score,
-    topic_limits,
-    usage_limits,
+    aggregate_provision,
+    balancedness_score_range,
 )
 
 DEFAULTS = Thresholds()
 
 
-@pytest.mark.parametrize(("total", "limits"), [(400, (90, 110)), (8, (1, 3)), (10, (2, 3)), (0, (0, 0))])
-def test_counts_are_held_to_the_mean_in_its_double_order(total: int, limits: tuple[int, int]) -> None:
-    assert count_limits(total, 4, 1.1) == limits
-
-
-@pytest.mark.parametrize(
-    ("mean", "limits"),
-    [(1, (0, 3)), (3, (0, 9)), (41, (1, 81)), (100, (60, 140))],  # two more at least; 2.8 times; forty at most, each way
-)
-def test_a_topics_limits_lie_within_its_gaps(mean: int, limits: tuple[int, int]) -> None:
-    assert topic_limits(5 * mean, 5, DEFAULTS) == limits
-
-
-def test_a_resource_of_little_use_has_no_lower_limit() -> None:
-    assert usage_limits(0, 1000, 1.1, 0.0) == (0.0, 0.0)
-    assert usage_limits(100, 1000, 1.1, 0.2) == (0.0, pytest.approx(0.18))  # nine tenths of the threshold
-    lower, upper = usage_limits(300, 1000, 1.1, 0.2)
-    assert (lower, upper) == (pytest.approx(0.273), pytest.approx(0.327))
-    assert all(math.isnan(limit) for limit in usage_limits(0, 0, 1.1, 0.0))
-
-
-def test_a_follower_costs_by_what_its_leader_does() -> None:
+def test_follower_cpu_depends_on_the_leaders_network_rates() -> None:
     assert follower_cpu(10, 100, 0) == pytest.approx(10 * 0.15 / 0.7)
     assert follower_cpu(10, 100, 100) == pytest.approx(10 * 0.15 / 0.85)
     assert follower_cpu(10, 0, 0) == 0
 
 
 @pytest.mark.parametrize(
-    ("racks", "live", "even"),
+    ("racks", "live_racks", "is_even"),
     [("ab", 3, True), ("aab", 2, True), ("aab", 3, False), ("aaab", 2, False), ("aabb", 2, True), ("aaabb", 2, True)],
 )
-def test_replicas_are_as_even_over_racks_as_can_be(racks: str, live: int, even: bool) -> None:
-    assert rack_aware_distributed(racks, live) is even
+def test_replica_counts_of_racks_differ_by_at_most_one(racks: str, live_racks: int, is_even: bool) -> None:
+    assert is_evenly_distributed(racks, live_racks) is is_even
 
 
-def test_each_goal_weighs_a_tenth_more_than_the_next_and_half_as_much_again_if_it_is_hard() -> None:
-    costs = balancedness_costs(DEFAULTS)
-    assert sum(costs.values()) == pytest.approx(100)
-    assert costs["RackAwareGoal"] / costs["MinTopicLeadersPerBrokerGoal"] == pytest.approx(1.1)
-    assert costs["CpuCapacityGoal"] / costs["ReplicaDistributionGoal"] == pytest.approx(1.1 * 1.5)
+def verdicts(**changed: Verdict) -> dict[str, Verdict]:
+    """Return satisfied verdicts for all goals but the changed ones."""
+    return {goal: changed.get(goal, Verdict(goal, SATISFIED)) for goal in DEFAULT_GOALS}
 
 
-def verdicts(**told: Verdict) -> dict[str, Verdict]:
-    return {goal: told.get(goal, Verdict(goal, SATISFIED, provision=Provision(UNDECIDED))) for goal in DEFAULT_GOALS}
-
-
-def test_the_score_has_a_range_where_a_goal_is_not_told() -> None:
-    costs = balancedness_costs(DEFAULTS)
-    said = verdicts(
+def test_score_is_a_range_if_a_verdict_is_unknown() -> None:
+    costs = balancedness_cost_by_goal(DEFAULTS)
+    some_unknown = verdicts(
         RackAwareGoal=Verdict("RackAwareGoal", UNFIXABLE),
         ReplicaDistributionGoal=Verdict("ReplicaDistributionGoal", VIOLATED),
         CpuCapacityGoal=Verdict("CpuCapacityGoal", UNKNOWN),
     )
-    most = 100 - costs["RackAwareGoal"] - costs["ReplicaDistributionGoal"]
-    assert score(said, DEFAULTS, dead_brokers=False) == (pytest.approx(most - costs["CpuCapacityGoal"]), pytest.approx(most))
-    assert score(said, DEFAULTS, dead_brokers=True) == (-1.0, -1.0)
+    highest = 100 - costs["RackAwareGoal"] - costs["ReplicaDistributionGoal"]
+    assert balancedness_score_range(some_unknown, DEFAULTS, has_dead_brokers=False) == (
+        pytest.approx(highest - costs["CpuCapacityGoal"]),
+        pytest.approx(highest),
+    )
 
 
-def test_what_lacks_something_decides_then_what_is_content() -> None:
-    def told(**sizes: Provision) -> Provision:
-        said = {goal: Verdict(goal, SATISFIED, provision=size) for goal, size in sizes.items()}
-        return provision(verdicts(**said), 6, 3, DEFAULTS)
+def test_score_with_dead_brokers_is_minus_one() -> None:
+    assert balancedness_score_range(verdicts(), DEFAULTS, has_dead_brokers=True) == (-1.0, -1.0)
 
-    drop, racks = Provision(OVER, brokers=9), Provision(OVER, racks=1)
-    assert told() == Provision(UNDECIDED)
-    assert told(RackAwareGoal=racks, ReplicaDistributionGoal=drop) == Provision(
-        OVER, brokers=3, racks=1
-    )  # three must stay for three replicas
-    assert told(RackAwareGoal=racks, ReplicaDistributionGoal=Provision(RIGHT)) == Provision(RIGHT)
-    assert told(
-        RackAwareGoal=racks, DiskCapacityGoal=Provision(UNDER, brokers=2), CpuCapacityGoal=Provision(UNDER, brokers=5)
-    ) == Provision(UNDER, brokers=5)
-    few = provision(verdicts(ReplicaDistributionGoal=Verdict("ReplicaDistributionGoal", SATISFIED, provision=drop)), 2, 1, DEFAULTS)
-    assert few == Provision(RIGHT)
+
+def aggregate(*, live_brokers: int = 6, max_replication_factor: int = 3, **recommended: ProvisionRecommendation) -> ProvisionRecommendation:
+    changed = {goal: Verdict(goal, SATISFIED, provision=recommendation) for goal, recommendation in recommended.items()}
+    return aggregate_provision(verdicts(**changed), live_brokers, max_replication_factor, DEFAULTS)
+
+
+REMOVE_NINE_BROKERS = ProvisionRecommendation(OVER_PROVISIONED, brokers=9)
+REMOVE_ONE_RACK = ProvisionRecommendation(OVER_PROVISIONED, racks=1)
+
+
+def test_size_is_undecided_without_recommendations() -> None:
+    assert aggregate() == ProvisionRecommendation(UNDECIDED)
+
+
+def test_removal_leaves_a_broker_for_each_replica() -> None:
+    assert aggregate(RackAwareGoal=REMOVE_ONE_RACK, ReplicaDistributionGoal=REMOVE_NINE_BROKERS) == ProvisionRecommendation(
+        OVER_PROVISIONED, brokers=3, racks=1
+    )
+
+
+def test_cluster_below_the_minimum_of_brokers_is_not_over_provisioned() -> None:
+    assert aggregate(live_brokers=2, max_replication_factor=1, ReplicaDistributionGoal=REMOVE_NINE_BROKERS) == ProvisionRecommendation(
+        RIGHT_SIZED
+    )
+
+
+def test_a_right_sized_goal_outweighs_over_provisioned_goals() -> None:
+    right_sized = ProvisionRecommendation(RIGHT_SIZED)
+    assert aggregate(RackAwareGoal=REMOVE_ONE_RACK, ReplicaDistributionGoal=right_sized) == right_sized
+
+
+def test_under_provisioned_goals_decide_first_and_the_greatest_need_counts() -> None:
+    two, five = (ProvisionRecommendation(UNDER_PROVISIONED, brokers=count) for count in (2, 5))
+    assert aggregate(RackAwareGoal=REMOVE_ONE_RACK, DiskCapacityGoal=two, CpuCapacityGoal=five) == five

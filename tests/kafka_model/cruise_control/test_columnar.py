@@ -1,0 +1,104 @@
+"""Columnar forms compared with the scalar forms that they name, on generated clusters."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafka_model.cruise_control import cluster_load, columnar, goals, placement_goals, reassignment
+from kafka_model.cruise_control.cluster_load import Broker, Partition
+from kafka_model.cruise_control.columnar import Cluster
+from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
+from kafka_model.cruise_control.verdicts import Verdict
+from tests.oracle.algorithms import cruise_control_goals as oracle
+
+RESOURCES = (DISK, CPU, NETWORK_IN, NETWORK_OUT)  # in the order of the oracle's cases
+
+
+def columnar_cluster(case: dict[str, Any]) -> Cluster:
+    brokers = sorted(case["brokers"])
+    loads = np.array([row[4:] for row in case["partitions"]], dtype=np.float64).T
+    capacities = np.array([row[4:] for row in brokers], dtype=np.float64).T
+    cluster = Cluster.of(
+        {broker_id: rack for broker_id, rack, *_ in brokers},
+        [(topic, number, replicas, leader, disk) for topic, number, replicas, leader, disk, *_ in case["partitions"]],
+        dead=[broker_id for broker_id, _, _, alive, *_ in brokers if not alive],
+    )
+    return replace(cluster, loads=dict(zip(RESOURCES, loads, strict=True)), capacities=dict(zip(RESOURCES, capacities, strict=True)))
+
+
+def scalar_cluster(case: dict[str, Any]) -> tuple[list[Broker], list[Partition]]:
+    """Return the brokers that are alive or have a replica, each on a host of its own, and the partitions."""
+    with_replicas = {broker_id for _, _, replicas, *_ in case["partitions"] for broker_id in replicas}
+    brokers = [
+        Broker(broker_id, rack, str(broker_id), alive, dict(zip(RESOURCES, capacity, strict=True)))
+        for broker_id, rack, _, alive, *capacity in sorted(case["brokers"])
+        if alive or broker_id in with_replicas
+    ]
+    return brokers, [Partition(topic, number, tuple(replicas), *rest) for topic, number, replicas, *rest in case["partitions"]]
+
+
+def with_listed_breaches(cluster: Cluster, thresholds: Thresholds) -> dict[str, Verdict]:
+    verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
+    for goal, breach in columnar.placement_breaches(cluster, cluster.replicas, cluster.leader, thresholds):
+        verdict = verdicts[goal]
+        verdicts[goal] = replace(verdict, breaches=(*verdict.breaches, breach), unlisted_breaches=verdict.unlisted_breaches - 1)
+    return verdicts
+
+
+def locations(verdict: Verdict) -> list[tuple[Any, ...]]:
+    return sorted(((breach.topic, breach.partition, breach.broker_id) for breach in verdict.breaches), key=str)
+
+
+def values_and_limits(verdict: Verdict) -> list[float]:
+    breaches = sorted(verdict.breaches, key=lambda breach: str((breach.topic, breach.partition, breach.broker_id)))
+    return [value for breach in breaches for value in (breach.measured, breach.limit)]
+
+
+@pytest.mark.parametrize("number", range(120))
+def test_columnar_verdicts_equal_the_scalar_verdicts(number: int) -> None:
+    case = oracle.case(random.Random(f"columnar/{number}"))
+    config = {name.replace(".", "_"): value for name, value in case["config"].items()}
+    thresholds = Thresholds(**config | {"topics_with_min_leaders_per_broker": "t0|t2", "min_topic_leaders_per_broker": number % 3})
+    expected = goals.evaluate(*scalar_cluster(case), thresholds)
+    computed = with_listed_breaches(columnar_cluster(case), thresholds)
+    assert computed.keys() == expected.keys()
+    for goal, verdict in expected.items():
+        if not computed[goal].is_close:
+            assert (goal, computed[goal].verdict, computed[goal].provision) == (goal, verdict.verdict, verdict.provision)
+            assert (computed[goal].unlisted_breaches, locations(computed[goal])) == (0, locations(verdict))
+            assert values_and_limits(computed[goal]) == pytest.approx(values_and_limits(verdict), nan_ok=True)
+
+
+def test_fewer_than_2_percent_of_the_columnar_verdicts_are_close() -> None:
+    clusters = [columnar_cluster(oracle.case(random.Random(f"columnar/{number}"))) for number in range(120)]
+    verdicts = [
+        verdict for cluster in clusters for verdict in columnar.evaluate(cluster, cluster.replicas, cluster.leader, Thresholds()).values()
+    ]
+    assert sum(verdict.is_close for verdict in verdicts) < 0.02 * len(verdicts)
+
+
+def test_columnar_net_imbalance_equals_the_scalar_one() -> None:
+    rng = np.random.default_rng(0)
+    for groups in range(1, 12):
+        counts = rng.integers(0, rng.integers(1, 30), (50, groups))
+        expected = [reassignment.net_imbalance(row) for row in counts.tolist()]
+        assert columnar.net_imbalance(counts, groups).tolist() == expected
+
+
+def test_columnar_follower_cpu_equals_the_scalar_one() -> None:
+    rng = np.random.default_rng(0)
+    cpu, network_in, network_out = rng.exponential(10, (3, 500)) * rng.integers(0, 2, (3, 500))
+    expected = [cluster_load.follower_cpu(*loads) for loads in zip(cpu.tolist(), network_in.tolist(), network_out.tolist(), strict=True)]
+    assert columnar.follower_cpu(cpu, network_in, network_out).tolist() == pytest.approx(expected)
+
+
+def test_columnar_rack_sharing_is_the_negation_of_scalar_rack_awareness() -> None:
+    rng = np.random.default_rng(0)
+    racks = np.array([rng.permutation([*rng.integers(0, 6, count), *[-1] * (4 - count)]) for count in rng.integers(1, 5, 500)])
+    expected = [not placement_goals.is_rack_aware([str(rack) for rack in row if rack >= 0]) for row in racks.tolist()]
+    assert columnar.share_rack(racks).tolist() == expected
