@@ -1,11 +1,12 @@
 """ingest: the dumps of every cluster, as tables.
 
     source.py    the clusters of a source, and the bytes of their files: the only input
-    formats/     one module a format: is a dump of it, and what does each of its entries tell (facts.py)
-    reading.py   every entry of a file, told or rejected
-    partition_lines.py, replica_logs.py, end_offsets.py   the entries of dumps that grow with partitions, as columns
-    metadata_record.py, metadata_image.py   the records of KRaft's metadata log, and the state that they come to
-    merge.py     the files of a cluster, merged into rows
+    formats/     one module a format: recognises its dumps, and parses their entries into facts (facts.py)
+    reading.py   every entry of a file, parsed or rejected
+    partition_lines.py, replica_logs.py, end_offsets.py   the entries of large dumps, as columns
+    partitions.py   all partitions of a cluster, as columns
+    metadata_record.py   the records of KRaft's metadata log
+    resolve/     the files of a cluster, resolved to the rows of its tables
 
 A source that is small is read on the driver; a larger one by Spark's workers, by the same function. A worker holds one cluster at a time;
 its partitions and logs as columns, but for those of which more than one entry tells. A text of kafka-topics that is larger still is parsed
@@ -29,9 +30,9 @@ from pyarrow import fs
 
 from jobs.ingest import partition_lines
 from jobs.ingest.dump import Rejected
-from jobs.ingest.merge import Merged, ReadFile, merge_files
 from jobs.ingest.partition_lines import Part
 from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
+from jobs.ingest.resolve import ParsedFile, resolve_cluster
 from jobs.ingest.source import Bytes, Cluster, File, NoBytes, clusters, filesystem, read_bytes, read_head, read_lines
 from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import (
@@ -213,10 +214,10 @@ def _cluster(system: fs.FileSystem, cluster: Cluster, snapshot_id: str, parts: M
     collects = gc.isenabled()
     gc.disable()
     try:
-        merged = merge_files(
-            ReadFile(file.name, file.size_bytes, file.written_at, _read(system, file, parts.get(file.name, ()))) for file in cluster.files
+        rows = resolve_cluster(
+            ParsedFile(file.name, file.size_bytes, file.written_at, _read(system, file, parts.get(file.name, ()))) for file in cluster.files
         )
-        return _tables(merged, cluster.cluster_id, snapshot_id)
+        return _tables(rows, cluster.cluster_id, snapshot_id)
     finally:
         if collects:
             gc.enable()
@@ -237,20 +238,11 @@ def _hidden(file: File) -> bool:
     return any(part.startswith(".") for part in file.name.split("/"))
 
 
-def _tables(merged: Merged, cluster_id: str, snapshot_id: str) -> list[pa.Table]:
-    """The merged rows under their snapshot and cluster, in the order of WRITES."""
+def _tables(rows: Mapping[str, pa.Table], cluster_id: str, snapshot_id: str) -> list[pa.Table]:
+    """Return a cluster's tables in the order of WRITES, with snapshot and cluster added."""
     tables = []
     for table in WRITES:
-        schema = table.schema
-        if table.name in merged.columns:
-            columns, count = merged.columns[table.name].columns, len(merged.columns[table.name])
-        else:
-            rows = merged.rows.get(table.name, [])
-            columns, count = list(zip(*rows, strict=True)) or [()] * (len(schema) - 2), len(rows)
-        values = [*(pa.chunked_array([pa.repeat(value, count)]) for value in (snapshot_id, cluster_id)), *columns]
-        arrays = [
-            column.cast(field.type) if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
-            for column, field in zip(values, schema, strict=True)
-        ]
-        tables.append(pa.Table.from_arrays(arrays, schema=schema))
+        of_table, schema = rows[table.name], table.schema
+        given = [pa.chunked_array([pa.repeat(value, len(of_table))]) for value in (snapshot_id, cluster_id)]
+        tables.append(pa.table([*given, *of_table.columns], schema=schema))
     return tables

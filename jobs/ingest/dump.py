@@ -1,7 +1,9 @@
-"""A dump: the bytes of one file, seen as text and lines, and what is told or refused of its entries.
+"""Dumps: the bytes of one file as text and lines, its parsed and rejected entries, and the checks of values that formats share.
 
-Line numbers count from 1. Lines end with LF or CRLF; a byte order mark is no part of the text; UTF-16, which a Windows shell writes, is
-known by its mark. Bytes that are no UTF-8 spoil the fields that they stand in, not the file.
+    b"orders:0:500\r\n"     line 1: "orders:0:500"     Parsed(1, "orders:0:500", EndOffset("orders", 0, 500))
+
+Line numbers start at 1. Lines end with LF or CRLF. A byte order mark is not part of the text; it also marks UTF-16, which a Windows shell
+writes. Bytes that are not UTF-8 make only the fields that contain them invalid.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 from jobs.ingest.facts import Fact
 
-_HEAD = 1 << 20  # characters that a format is recognised by: a dump may follow many lines of warnings
+_HEAD = 1 << 20  # characters by which a format is recognised: many lines of warnings may precede the dump
 _MOST_INT = 2**31 - 1
 _MOST_BIGINT = 2**63 - 1
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -24,8 +26,8 @@ _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 
 
-class Told(NamedTuple):
-    """What an entry tells; fact None: it is understood, and says nothing that a table holds."""
+class Parsed(NamedTuple):
+    """An entry that was parsed; fact None: no table needs it. `entries` is 0 for a further fact of the same entry."""
 
     line: int
     entry: Any
@@ -34,7 +36,7 @@ class Told(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """An entry that could not be read, and why."""
+    """An entry that cannot be used, and the reason."""
 
     line: int
     entry: Any
@@ -42,7 +44,7 @@ class Rejected(NamedTuple):
 
 
 class Unreadable(ValueError):
-    """Why an entry cannot be read."""
+    """The reason why an entry cannot be parsed."""
 
 
 @dataclass(frozen=True)
@@ -53,28 +55,28 @@ class Dump:
 
     @property
     def utf16(self) -> bool:
-        """Whether it is known by its mark to be UTF-16."""
+        """Return whether a byte order mark of UTF-16 is there."""
         return self.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
     @cached_property
     def text(self) -> str:
-        """The file as text; bytes that are no text stand as lone surrogates."""
+        """Return the file as text, with lone surrogates for bytes that are not text."""
         if self.utf16:
             return self.data.decode("utf-16", "replace")
         return self.data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 
     @cached_property
     def head(self) -> str:
-        """The first of the text, which tells the format."""
+        """Return the start of the text, by which the format is recognised."""
         return self.text[:_HEAD]
 
     @cached_property
     def last_line(self) -> str:
-        """What stands behind the last newline: nothing, unless the dump is cut off or ends without one."""
+        """Return the text after the last newline: empty, unless the dump is cut off or ends without one."""
         return self.text.rpartition("\n")[2]
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines that are not blank, with their numbers."""
+        """Yield the lines that are not blank, with their numbers."""
         for number, line in enumerate(self.text.split("\n"), 1):
             line = line.removesuffix("\r")
             if line and not line.isspace():
@@ -82,14 +84,14 @@ class Dump:
 
 
 def json_document(dump: Dump) -> tuple[Any, int, list[tuple[int, str]]]:
-    """The JSON value of a dump, the line where it starts, and the text around it by line.
+    """Return the JSON value of a dump, the line where it starts, and the text around it by line.
 
     >>> json_document(Dump(b'Querying brokers\\n{"version": 1}\\n'))
     ({'version': 1}, 2, [(1, 'Querying brokers')])
     """
     start, line = 0, 1
-    failure = Unreadable("no JSON in it")
-    for _ in range(100):  # a document may follow lines of a tool and of its log, which themselves may start with a bracket
+    failure = Unreadable("no JSON document")
+    for _ in range(100):  # messages of a tool and its log may precede the document, and may start with a bracket too
         if dump.text.startswith(("{", "["), start):
             try:
                 value, end = json.JSONDecoder().raw_decode(dump.text, start)
@@ -107,44 +109,44 @@ def json_document(dump: Dump) -> tuple[Any, int, list[tuple[int, str]]]:
     raise failure
 
 
-@lru_cache(1 << 12)  # a dump names the same topic over and over
+@lru_cache(1 << 12)  # a dump contains the same topic many times
 def topic_name(value: str | None) -> str:
-    """The value, if it is a name that Kafka allows for a topic."""
+    """Return the value if it is a topic name that Kafka allows."""
     if value is None or not _TOPIC.fullmatch(value) or value in (".", ".."):
-        raise Unreadable("no name that Kafka allows for a topic")
+        raise Unreadable("not a topic name that Kafka allows")
     return value
 
 
 def whole_number(value: object, name: str, *, most: int = _MOST_BIGINT, least: int = 0) -> int:
-    """The value, if it is a whole number in ASCII digits, or a JSON integer, within bounds."""
+    """Return the value if it is a whole number in ASCII digits, or a JSON integer, between the bounds."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         number = int(value)
     elif isinstance(value, int) and not isinstance(value, bool):
         number = value
     else:
-        raise Unreadable(f"{name} is no whole number")
+        raise Unreadable(f"{name} is not a whole number")
     if not least <= number <= most:
-        raise Unreadable(f"{name} is not within {least} and {most}")
+        raise Unreadable(f"{name} is not between {least} and {most}")
     return number
 
 
 def identifier(value: object, name: str) -> int:
-    """The value, if it can be the id of a broker or partition."""
+    """Return the value if it can be the id of a broker or partition."""
     return whole_number(value, name, most=_MOST_INT)
 
 
 def broker_ids(values: object, name: str) -> tuple[int, ...]:
-    """The values, if they are a list of brokers' ids, each once."""
+    """Return the values if they are a list of different broker ids."""
     if not isinstance(values, list):
-        raise Unreadable(f"{name} is no list")
+        raise Unreadable(f"{name} is not a list")
     ids = tuple(identifier(value, f"a broker id of {name}") for value in values)
     if len(set(ids)) < len(ids):
-        raise Unreadable(f"a broker is named twice in {name}")
+        raise Unreadable(f"a broker occurs twice in {name}")
     return ids
 
 
 def config_value(name: str, value: object) -> str:
-    """The value of a config, if it and the config's name can be stored, and be counted with where that is done."""
+    """Return the value of a config if it and the name can be stored, and min.insync.replicas is a number."""
     plain_text(name, "the name of a config")
     if name == "min.insync.replicas":
         identifier(value, name)
@@ -152,7 +154,7 @@ def config_value(name: str, value: object) -> str:
 
 
 def plain_text(value: object, name: str) -> str:
-    """The value, if it is text that can be stored."""
+    """Return the value if it is text that can be stored."""
     if not isinstance(value, str) or (not value.isascii() and _LONE_SURROGATE.search(value)):
-        raise Unreadable(f"{name} is no text")
+        raise Unreadable(f"{name} is not text")
     return value

@@ -1,13 +1,20 @@
-"""The end offsets in a text of kafka-get-offsets, many at once: columns, of a text that tells of each partition once."""
+"""End offsets of a large kafka-get-offsets text as columns.
+
+orders:0:500     topic orders   partition 0   offset 500
+orders:1:        not an offset: formats/kafka_get_offsets.py reads the line
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from jobs.ingest.facts import EndOffset
 
 _LINE = r"^(?P<topic>[a-zA-Z0-9._-]{1,249}):(?P<partition>[0-9]{1,9}):(?P<offset>[0-9]{1,18})\s{0,16}$"
 
@@ -16,7 +23,7 @@ _LINE = r"^(?P<topic>[a-zA-Z0-9._-]{1,249}):(?P<partition>[0-9]{1,9}):(?P<offset
 class EndOffsets:
     """A row of each array is a partition."""
 
-    data: bytes  # of the file, to read it again by its lines
+    data: bytes  # of the file, to read it again line by line
     topic: pa.StringArray
     partition: NDArray[np.int64]
     offset: NDArray[np.int64]
@@ -26,7 +33,7 @@ class EndOffsets:
 
 
 def read(data: bytes) -> tuple[EndOffsets, list[tuple[int, str]]] | None:
-    """The offsets, and the lines that are no offset with their numbers; None: one partition is told twice, or the text is not ASCII."""
+    """Return the offsets, and the other lines with their numbers; None if a partition occurs twice or the text is not ASCII."""
     if not data.isascii():
         return None
     lines = data.decode("ascii").split("\n")
@@ -40,3 +47,10 @@ def read(data: bytes) -> tuple[EndOffsets, list[tuple[int, str]]] | None:
     if len(np.unique(keys)) < len(keys) or {".", ".."} & set(named.dictionary.to_pylist()):
         return None
     return EndOffsets(data, topic, *numbers), others
+
+
+def of_facts(facts: Sequence[EndOffset]) -> EndOffsets:
+    """Put facts into columns."""
+    topic = pa.array([fact.topic for fact in facts], pa.string())
+    partition, offset = (np.array([getattr(fact, name) for fact in facts], np.int64) for name in ("partition", "offset"))
+    return EndOffsets(b"", topic, partition, offset)

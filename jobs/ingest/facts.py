@@ -1,7 +1,15 @@
-"""What one entry of a dump tells, before dumps are merged: each mirrors a line, or an element of a JSON list.
+"""Facts: what one entry of a dump states, before the files of a cluster are resolved. Most mirror a line, or an element of a JSON list.
 
-Named tuples, since a fleet has tens of millions of them. The first `KEYED_BY` fields say what a fact is about: a fact told later
-about the same thing takes the place of the earlier.
+    \tTopic: orders\tPartition: 0\tLeader: 3 ...           PartitionLine("orders", 0, 3, ...)
+    orders:0:500                                          EndOffset("orders", 0, 500)
+
+They are named tuples, because a fleet has tens of millions of them. Each declares how resolve/evidence.py compares two facts:
+
+    KEYED_BY         so many first fields are the key: two facts with the same key are about the same thing
+    MAY_BE_UNKNOWN   fields that a source may leave out: None is unknown and contradicts nothing; a dict may lack keys
+    UNORDERED        fields whose order has no meaning
+    LARGEST_WINS     the field of which the largest value is right, whichever file is newer
+    comparable_with  whether two facts with the same key can be compared at all
 """
 
 from __future__ import annotations
@@ -22,10 +30,11 @@ class TopicLine(NamedTuple):
     replication_factor: int
     configs: dict[str, str]
     KEYED_BY = 1
+    MAY_BE_UNKNOWN = frozenset({"topic_id", "configs"})
 
 
 class PartitionLine(NamedTuple):
-    """The line of a partition in kafka-topics --describe; None in all after the ISR: the column is not there, or says N/A."""
+    """The line of a partition in kafka-topics --describe; a field after the ISR is None if its column is not there, or is N/A."""
 
     topic: str
     partition: int
@@ -36,13 +45,15 @@ class PartitionLine(NamedTuple):
     last_known_elr: tuple[int, ...] | None
     adding_replicas: tuple[int, ...] | None
     removing_replicas: tuple[int, ...] | None
-    leader_recovering: bool | None = None  # this and the next only the metadata log tells
+    leader_recovering: bool | None = None  # only the metadata log has this and the next field
     directories: tuple[str, ...] | None = None  # of the replicas, in their order
     KEYED_BY = 2
+    MAY_BE_UNKNOWN = frozenset({"elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories"})
+    UNORDERED = frozenset({"isr", "elr", "last_known_elr"})
 
 
 class LogDirLine(NamedTuple):
-    """A log dir in kafka-log-dirs --describe; the bytes of its volume only a capture tells."""
+    """A log dir in kafka-log-dirs --describe; only a capture has the bytes of its volume."""
 
     broker_id: int
     log_dir: str
@@ -50,10 +61,11 @@ class LogDirLine(NamedTuple):
     total_bytes: int | None = None
     usable_bytes: int | None = None
     KEYED_BY = 2
+    MAY_BE_UNKNOWN = frozenset({"total_bytes", "usable_bytes"})
 
 
 class ReplicaOnDisk(NamedTuple):
-    """A partition's log in kafka-log-dirs --describe; a future one is what an intra-broker move is copying."""
+    """A partition's log in kafka-log-dirs --describe; a future one is the copy that an intra-broker move is writing."""
 
     broker_id: int
     topic: str
@@ -82,40 +94,50 @@ class BrokerSeen(NamedTuple):
 
 
 class BrokerListed(NamedTuple):
-    """A broker in a list that an operator keeps."""
+    """A broker in a list that an operator keeps, or that another tool has of the cluster."""
 
     broker_id: int
     rack: str | None
     KEYED_BY = 1
+    MAY_BE_UNKNOWN = frozenset({"rack"})
 
 
 class ControllerSign(NamedTuple):
-    """A sign of what the cluster's controller is: zookeeper or kraft."""
+    """A sign of the kind of controller that the cluster has: zookeeper or kraft."""
 
     controller: str
     KEYED_BY = 1
 
 
 class ActiveController(NamedTuple):
-    """Who is the controller: the leader of KRaft's quorum, or the broker that ZooKeeper names."""
+    """The active controller: the leader of KRaft's quorum, or the broker that ZooKeeper names."""
 
     node_id: int
     KEYED_BY = 0
 
 
 class QuorumVoters(NamedTuple):
-    """The controllers of a KRaft quorum that vote, sorted."""
+    """The voters of a KRaft quorum, sorted."""
 
     node_ids: tuple[int, ...]
     KEYED_BY = 0
 
 
 class FeatureLevel(NamedTuple):
-    """A finalized feature of kafka-features describe; its level as printed."""
+    """A finalized feature and its level: a number, or the release that kafka-features prints for it, or `-` if it is not finalized."""
 
     feature: str
     level: str
     KEYED_BY = 1
+
+    @property
+    def finalized(self) -> bool:
+        """Return whether the level is above 0."""
+        return self.level not in ("0", "-")
+
+    def comparable_with(self, other: FeatureLevel) -> bool:
+        """Return whether both levels are numbers or both are releases."""
+        return self.level.isdigit() == other.level.isdigit()
 
 
 class BrokerCapacity(NamedTuple):
@@ -131,7 +153,7 @@ class BrokerCapacity(NamedTuple):
 
 
 class BrokerRates(NamedTuple):
-    """What Cruise Control's load says that goes over a broker's network."""
+    """The network rates of a broker in Cruise Control's load."""
 
     broker_id: int
     network_in_bytes_per_s: float
@@ -140,7 +162,7 @@ class BrokerRates(NamedTuple):
 
 
 class PartitionRates(NamedTuple):
-    """What Cruise Control's partition_load says that a partition's leader carries."""
+    """The load of a partition's leader in Cruise Control's partition_load."""
 
     topic: str
     partition: int
@@ -152,12 +174,13 @@ class PartitionRates(NamedTuple):
 
 
 class EndOffset(NamedTuple):
-    """A line of GetOffsetShell."""
+    """A line of kafka-get-offsets."""
 
     topic: str
     partition: int
     offset: int
     KEYED_BY = 2
+    LARGEST_WINS = "offset"
 
 
 class StartOffset(NamedTuple):
@@ -170,21 +193,21 @@ class StartOffset(NamedTuple):
 
 
 class Captured(NamedTuple):
-    """When a capture of a live cluster was taken."""
+    """The time when a capture of a live cluster was taken."""
 
     at: datetime
     KEYED_BY = 0
 
 
 class KafkaClusterId(NamedTuple):
-    """The id that Kafka itself knows the cluster by."""
+    """The id by which Kafka itself knows the cluster."""
 
     kafka_cluster_id: str
     KEYED_BY = 0
 
 
 class GroupOffset(NamedTuple):
-    """A partition in kafka-consumer-groups --describe; member None: nobody holds it."""
+    """A partition in kafka-consumer-groups --describe; member None: no member holds it."""
 
     group_id: str
     topic: str
@@ -209,7 +232,7 @@ class IdleMember(NamedTuple):
 
 
 class MemberLine(NamedTuple):
-    """A member in kafka-consumer-groups or kafka-share-groups --describe --members; assignment None: its topics are not told."""
+    """A member in kafka-consumer-groups or kafka-share-groups --describe --members; assignment None: unknown."""
 
     group_id: str
     member_id: str
@@ -219,10 +242,11 @@ class MemberLine(NamedTuple):
     protocol: str | None
     partitions: int
     assignment: tuple[tuple[str, int], ...] | None
-    rack: str | None = None  # client.rack, which only a capture tells, as are the next two
-    topics: tuple[str, ...] | None = None  # that it subscribes to by name
-    topic_regex: str | None = None  # by which it subscribes to others
+    rack: str | None = None  # client.rack; only a capture has this and the next two fields
+    topics: tuple[str, ...] | None = None  # subscribed by name
+    topic_regex: str | None = None  # subscribed by regular expression
     KEYED_BY = 2
+    MAY_BE_UNKNOWN = frozenset({"protocol", "rack", "topics", "topic_regex"})
 
 
 class GroupState(NamedTuple):
@@ -235,6 +259,7 @@ class GroupState(NamedTuple):
     coordinator_id: int | None
     members: int | None
     KEYED_BY = 1
+    MAY_BE_UNKNOWN = frozenset({"protocol"})
 
 
 class GroupListed(NamedTuple):
@@ -244,18 +269,19 @@ class GroupListed(NamedTuple):
     protocol: str | None
     state: str | None
     KEYED_BY = 1
+    MAY_BE_UNKNOWN = frozenset({"protocol"})
 
 
-class GroupRemark(NamedTuple):
-    """What kafka-consumer-groups says on stderr of a group that has nothing to list."""
+class GroupNotice(NamedTuple):
+    """A message of kafka-consumer-groups on stderr about a group without rows."""
 
     group_id: str
     state: str | None
     KEYED_BY = 1
 
 
-class ConfigTold(NamedTuple):
-    """A config that is set: of a topic, of a broker, or with an empty name of all brokers; value None: it is set no more."""
+class ConfigSet(NamedTuple):
+    """A config that is set on a topic, a broker or, with an empty name, all brokers; value None: it is no longer set."""
 
     kind: str  # topic or broker
     name: str
@@ -274,7 +300,7 @@ class Assigned(NamedTuple):
 
 
 class Reassigning(NamedTuple):
-    """A partition that is being reassigned: its replicas of now, with those that are added and those that will be removed."""
+    """A partition that is being reassigned: its current replicas, those being added and those to be removed."""
 
     topic: str
     partition: int
@@ -282,10 +308,11 @@ class Reassigning(NamedTuple):
     adding_replicas: tuple[int, ...]
     removing_replicas: tuple[int, ...]
     KEYED_BY = 2
+    MAY_BE_UNKNOWN = frozenset({"adding_replicas", "removing_replicas"})
 
 
 class MetadataRecord(NamedTuple):
-    """A record of KRaft's metadata log: its offset there, or within its snapshot, and its fields as kafka-dump-log names them."""
+    """A record of KRaft's metadata log: its offset in the log or in its snapshot, and its fields under kafka-dump-log's names."""
 
     offset: int
     time_ms: int | None
@@ -294,16 +321,16 @@ class MetadataRecord(NamedTuple):
 
 
 class MetadataFile(NamedTuple):
-    """A file of KRaft's metadata log: a snapshot, with the time of the last record in it, or a stretch of the log."""
+    """A file of KRaft's metadata log: a snapshot with the time of its last record, or a segment of the log."""
 
     snapshot: bool
     last_contained_ms: int | None
     start_offset: int
-    end_offset: int | None  # behind the last; of a snapshot: where the log goes on, None if only the file's name tells
+    end_offset: int | None  # the offset after the last record; of a snapshot None if only the file's name has it
 
 
 class KeySample(NamedTuple):
-    """The sound rows of a key sample, as columns (key_sample.SCHEMA): the one input that may be as large as the traffic."""
+    """The valid rows of a key sample as columns (key_sample.SCHEMA): this input may be as large as the traffic."""
 
     rows: pa.Table
 
@@ -329,8 +356,8 @@ Fact = (
     | MemberLine
     | GroupState
     | GroupListed
-    | GroupRemark
-    | ConfigTold
+    | GroupNotice
+    | ConfigSet
     | Assigned
     | Reassigning
     | StartOffset

@@ -1,12 +1,12 @@
-"""The records of KRaft's metadata log: what fields each has in each version, read from bytes or from the JSON of kafka-dump-log.
+"""Records of KRaft's metadata log: the fields of each version, read from bytes or from the JSON of kafka-dump-log.
 
-As metadata/src/main/resources/common/metadata/*.json of Kafka 3.0 to 4.4 declare them (MetadataRecordSerde, MessageUtil). All versions are
-flexible: lengths are unsigned varints, one more than the length and 0 for null; tagged fields stand at the end.
+They are declared in metadata/src/main/resources/common/metadata/*.json of Kafka 3.0 to 4.4 (MetadataRecordSerde, MessageUtil). All versions
+are flexible: a length is an unsigned varint of the length plus one, or 0 for null; tagged fields come last.
 
     record value   1 (frame version)   3 (PARTITION_RECORD)   2 (its version)   fields in order   tagged fields
     uuid           as Kafka prints it: base64url, without padding
 
-A record, version or tag that is not declared here is refused: what it says is not known, and what it leaves out neither.
+A record, version or tag that is not declared here is rejected, because its meaning is unknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jobs.ingest.dump import Unreadable, plain_text
 
 
 class Field(NamedTuple):
-    """A field of a record: since which version, whether null may stand for it, and its tag with the default that it has if left out."""
+    """A field of a record: its first version, whether it may be null, and its tag and default if it is tagged."""
 
     name: str
     type: str | list[str] | list[Field]  # a list: an array of these, or of structures
@@ -226,27 +226,27 @@ class Bytes:
         self.data, self.at, self.end = data, at, len(data) if end is None else end
 
     def take(self, size: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         at = self.at
         if size < 0 or self.end - at < size:
-            raise Unreadable("it ends within a field")
+            raise Unreadable("the record ends within a field")
         self.at = at + size
         return self.data[at : at + size]
 
     def number(self, layout: struct.Struct) -> Any:
-        """The next number of a fixed size."""
+        """Return the next number of a fixed size."""
         at = self.at
         if self.end - at < layout.size:
-            raise Unreadable("it ends within a field")
+            raise Unreadable("the record ends within a field")
         self.at = at + layout.size
         return layout.unpack_from(self.data, at)[0]
 
     def unsigned(self, bits: int = 32) -> int:
-        """The next unsigned varint."""
+        """Return the next unsigned varint."""
         value = shift = 0
         while True:
             if self.at >= self.end:
-                raise Unreadable("it ends within a number")
+                raise Unreadable("the record ends within a number")
             byte = self.data[self.at]
             self.at += 1
             value |= (byte & 0x7F) << shift
@@ -254,24 +254,24 @@ class Bytes:
                 break
             shift += 7
             if shift >= bits + 3:
-                raise Unreadable("a number of too many bytes")
+                raise Unreadable("a number has too many bytes")
         if value >> bits:
-            raise Unreadable("a number of too many bytes")
+            raise Unreadable("a number has too many bytes")
         return value
 
     def signed(self, bits: int = 32) -> int:
-        """The next zigzag varint."""
+        """Return the next zigzag varint."""
         value = self.unsigned(bits)
         return (value >> 1) ^ -(value & 1)
 
     def done(self) -> None:
-        """Nothing may follow."""
+        """Reject bytes that are left over."""
         if self.at < self.end:
             raise Unreadable(f"{self.end - self.at} bytes are left over")
 
 
 def from_bytes(value: Bytes) -> tuple[str, dict[str, Any]]:
-    """The name and the fields of a record's value."""
+    """Parse a record's value: its name and its fields."""
     if (frame := value.unsigned()) != 1:
         raise Unreadable(f"frame version {frame} of a metadata record is not known")
     key, version = value.unsigned(), value.unsigned()
@@ -282,7 +282,7 @@ def from_bytes(value: Bytes) -> tuple[str, dict[str, Any]]:
 
 
 def from_json(name: Any, version: Any, data: Any) -> tuple[str, dict[str, Any]]:
-    """The name and the fields of a record as kafka-dump-log prints it."""
+    """Parse a record as kafka-dump-log prints it: its name and its fields."""
     schema = _known(_BY_NAME.get(name) if isinstance(name, str) else None, f"type {name}", version)
     return schema.name, _json_structure(data, schema.fields, version)
 
@@ -296,15 +296,15 @@ def _known(schema: Schema | None, name: str, version: Any) -> Schema:
 
 
 def _structure(value: Bytes, fields: tuple[Field, ...] | list[Field], version: int) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     tagged = {}
     for field in fields:
         if field.tag is not None or field.since > version:
-            told[field.name] = field.default
+            values[field.name] = field.default
             if field.since <= version:
                 tagged[field.tag] = field
         else:
-            told[field.name] = _value(value, field, version)
+            values[field.name] = _value(value, field, version)
     before = -1
     count = value.unsigned()
     if count > _MOST_TAGS:
@@ -316,9 +316,9 @@ def _structure(value: Bytes, fields: tuple[Field, ...] | list[Field], version: i
         before = tag
         inner = Bytes(value.data, value.at, value.at + size)
         value.take(size)
-        told[tagged[tag].name] = _value(inner, tagged[tag], version)
+        values[tagged[tag].name] = _value(inner, tagged[tag], version)
         inner.done()
-    return told
+    return values
 
 
 def _value(value: Bytes, field: Field, version: int) -> Any:
@@ -337,7 +337,7 @@ def _value(value: Bytes, field: Field, version: int) -> Any:
     if count < 0:
         return _null(field)
     if count > value.end - value.at:  # an element has at least a byte
-        raise Unreadable("it ends within a list")
+        raise Unreadable("the record ends within a list")
     [element, *_] = kind
     if isinstance(element, Field):
         return [_structure(value, kind, version) for _ in range(count)]
@@ -347,7 +347,7 @@ def _value(value: Bytes, field: Field, version: int) -> Any:
     return [_value(value, inner, version) for _ in range(count)]
 
 
-@lru_cache(1 << 14)  # a log names the same topics and directories over and over
+@lru_cache(1 << 14)  # a log contains the same topics and directories many times
 def _uuid(taken: bytes) -> str:
     return base64.urlsafe_b64encode(taken).decode().rstrip("=")
 
@@ -361,23 +361,23 @@ def _text(taken: bytes, name: str) -> str:
     try:
         return taken.decode()
     except UnicodeDecodeError:
-        raise Unreadable(f"{name} is no text") from None
+        raise Unreadable(f"{name} is not text") from None
 
 
 def _json_structure(data: Any, fields: tuple[Field, ...] | list[Field], version: int) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise Unreadable("no JSON object of fields")
-    told = {}
+        raise Unreadable("not a JSON object")
+    values = {}
     for field in fields:
         if field.name in data and field.since <= version:
-            told[field.name] = _json_value(data[field.name], field, version)
+            values[field.name] = _json_value(data[field.name], field, version)
         elif field.tag is None and field.since <= version:
             raise Unreadable(f"{field.name} is missing")
         else:
-            told[field.name] = field.default
+            values[field.name] = field.default
     if unknown := data.keys() - {field.name for field in fields if field.since <= version}:
         raise Unreadable(f"a field {min(unknown)} is not known")
-    return told
+    return values
 
 
 def _json_value(data: Any, field: Field, version: int) -> Any:
@@ -386,7 +386,7 @@ def _json_value(data: Any, field: Field, version: int) -> Any:
         return _null(field)
     if isinstance(kind, list):
         if not isinstance(data, list):
-            raise Unreadable(f"{field.name} is no list")
+            raise Unreadable(f"{field.name} is not a list")
         if isinstance(kind[0], Field):
             return [_json_structure(element, kind, version) for element in data]
         inner = Field(field.name, kind[0])
@@ -398,14 +398,14 @@ def _json_value(data: Any, field: Field, version: int) -> Any:
     if kind == "string":
         return plain_text(data, field.name)
     if kind == "bool":
-        sound = isinstance(data, bool)
+        valid = isinstance(data, bool)
     elif kind == "float64":
-        sound = isinstance(data, int | float) and not isinstance(data, bool)
+        valid = isinstance(data, int | float) and not isinstance(data, bool)
     else:
         low, high = (0, 2**16) if kind == "uint16" else (-_BOUNDS[kind], _BOUNDS[kind])
-        sound = isinstance(data, int) and not isinstance(data, bool) and low <= data < high
-    if not sound:
-        raise Unreadable(f"{field.name} is no {kind}")
+        valid = isinstance(data, int) and not isinstance(data, bool) and low <= data < high
+    if not valid:
+        raise Unreadable(f"{field.name} is not {kind}")
     return data
 
 
@@ -415,5 +415,5 @@ def _json_uuid(data: Any, name: str) -> str:
     except (binascii.Error, ValueError):
         decoded = b""
     if len(decoded) != 16:
-        raise Unreadable(f"{name} is no uuid")
+        raise Unreadable(f"{name} is not a uuid")
     return data

@@ -1,6 +1,9 @@
-"""What a file tells, whatever it is: entries = accepted + rejected, and nothing is lost on the way.
+"""Reading a file of any format: every entry is parsed or rejected, so that entries = accepted + rejected.
 
-An empty file has no entries. One that no format recognises is one entry, rejected.
+    orders:0:500     parsed by kafka-get-offsets: EndOffset("orders", 0, 500)
+    orders:1:        rejected: line 2, "the offset is missing"
+
+An empty file has no entries. A file that no format recognises is one rejected entry.
 """
 
 from __future__ import annotations
@@ -9,80 +12,78 @@ import codecs
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
-from jobs.ingest import partition_lines
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, json_document
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, json_document
 from jobs.ingest.end_offsets import EndOffsets
-from jobs.ingest.formats import FORMATS, kafka_get_offsets, kafka_log_dirs, kafka_topics
+from jobs.ingest.formats import FORMATS, kafka_topics
 from jobs.ingest.partition_lines import Part, PartitionLines, Text
+from jobs.ingest.precedence import Precedence
 from jobs.ingest.replica_logs import ReplicaLogs
 
-MANY_BYTES = 1 << 20  # below, to load the compiled loops costs more than they spare
+COLUMNAR_BYTES = 1 << 20  # below, loading the compiled loops takes longer than they save
 _LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file's entries; format None: not recognised. Of a large text of kafka-topics, most are columns and not among those told."""
+    """The entries of a file; of a large file most are columns instead. Format None: not recognised."""
 
     format: str | None
-    told: list[Told]
+    parsed: list[Parsed]
     rejected: list[Rejected]
-    lines: PartitionLines | None = None
-    logs: ReplicaLogs | None = None  # likewise of a large kafka-log-dirs
-    ends: EndOffsets | None = None  # and of a large kafka-get-offsets
+    lines: PartitionLines | None = None  # of kafka-topics
+    logs: ReplicaLogs | None = None  # of kafka-log-dirs
+    ends: EndOffsets | None = None  # of kafka-get-offsets
+    precedence: Precedence = Precedence.KAFKA_TOOL
 
 
-def read_dump(data: bytes, *, many_bytes: int = MANY_BYTES) -> Reading:
-    """Every entry of a file's bytes, told or rejected; what has `many_bytes`, and is of a kind that can be large, is read as columns."""
+def read_dump(data: bytes, *, columnar_bytes: int = COLUMNAR_BYTES) -> Reading:
+    """Read every entry of a file; from `columnar_bytes` on, formats that can be large are read as columns."""
     dump = Dump(data)
-    for format in FORMATS:
-        if format.recognises(dump):
-            if format is kafka_log_dirs and len(data) >= many_bytes and (of_logs := kafka_log_dirs.parse_columns(data)):
-                told, logs = of_logs
-                return Reading(format.NAME, told, [], logs=logs)
-            if format is kafka_get_offsets and len(data) >= many_bytes and (of_ends := kafka_get_offsets.parse_columns(data)):
-                rejected, ends = of_ends
-                return Reading(format.NAME, [], rejected, ends=ends)
-            entries: list[Told | Rejected] = []
-            lines = None
-            try:
-                if format is kafka_topics and len(data) >= many_bytes and not dump.utf16:
-                    text = data.removeprefix(codecs.BOM_UTF8)
-                    entries, lines = kafka_topics.parse_columns([partition_lines.read(text)], text)
-                else:
-                    for entry in format.parse(dump):
-                        entries.append(entry)  # one by one: what was told before it breaks off stands
-            except Unreadable as e:
-                entries.append(Rejected(1, dump.head, str(e)))
-            return _sorted_out(format.NAME, entries, lines)
-    if not dump.text.strip():
-        return Reading(None, [], [])
-    return Reading(None, [], [Rejected(1, dump.head, _why_unknown(dump))])
+    format = _format_of(dump)
+    if format is None:
+        return Reading(None, [], [Rejected(1, dump.head, _why_unknown(dump))] if dump.text.strip() else [])
+    if len(data) >= columnar_bytes and hasattr(format, "parse_columns") and (found := format.parse_columns(dump)):
+        entries, columns = found
+        return _reading(format, entries, **columns)
+    entries = []
+    try:
+        for entry in format.parse(dump):
+            entries.append(entry)  # one by one, to keep the entries before a failure
+    except Unreadable as e:
+        entries.append(Rejected(1, dump.head, str(e)))
+    return _reading(format, entries)
 
 
 def read_entries(data: bytes) -> Reading:
-    """The same, each entry by itself however large the file."""
-    return read_dump(data, many_bytes=len(data) + 1)
+    """Read every entry of a file by itself, however large the file."""
+    return read_dump(data, columnar_bytes=len(data) + 1)
 
 
 def read_parts(parts: Sequence[Part], text: Text) -> Reading:
-    """The same of a large text of kafka-topics that was read in parts."""
-    return _sorted_out(kafka_topics.NAME, *kafka_topics.parse_columns(parts, text))
+    """Read a large text of kafka-topics of which the parts are parsed already."""
+    entries, columns = kafka_topics.parse_parts(parts, text)
+    return _reading(kafka_topics, entries, **columns)
 
 
 def is_of_partitions(head: bytes) -> bool:
-    """Whether a file that starts so is a text of kafka-topics, and can be read in parts."""
+    """Return whether a file with this start is a text of kafka-topics that can be read in parts."""
     dump = Dump(head)
     if dump.utf16 or head.startswith(codecs.BOM_UTF8) or b"\0" in head:
         return False
-    return next((format for format in FORMATS if format.recognises(dump)), None) is kafka_topics
+    return _format_of(dump) is kafka_topics
 
 
-def _sorted_out(format: str, entries: Sequence[Told | Rejected], lines: PartitionLines | None) -> Reading:
-    told = [entry for entry in entries if isinstance(entry, Told)]
-    return Reading(format, told, [entry for entry in entries if isinstance(entry, Rejected)], lines)
+def _format_of(dump: Dump) -> ModuleType | None:
+    return next((format for format in FORMATS if format.recognises(dump)), None)
+
+
+def _reading(format: ModuleType, entries: Sequence[Parsed | Rejected], **columns: Any) -> Reading:
+    parsed = [entry for entry in entries if isinstance(entry, Parsed)]
+    rejected = [entry for entry in entries if isinstance(entry, Rejected)]
+    return Reading(format.NAME, parsed, rejected, precedence=format.PRECEDENCE, **columns)
 
 
 def _why_unknown(dump: Dump) -> str:
@@ -90,11 +91,11 @@ def _why_unknown(dump: Dump) -> str:
         try:
             json_document(dump)
         except Unreadable as e:
-            return f"no known format: {e}"
-    return "no known format"
+            return f"unknown format: {e}"
+    return "unknown format"
 
 
 def text_of(entry: Any) -> str:
-    """The first 1000 characters of an entry, fit to be stored."""
+    """Return the first 1000 characters of an entry, in a form that can be stored."""
     text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)
     return text[:_LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()[:_LONGEST_TEXT]

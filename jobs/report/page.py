@@ -190,7 +190,7 @@ def _withheld(connection: DuckdbViews, snapshot_id: str, cluster_id: str, detail
         yield _BUG
         return
     files = connection.execute(
-        "SELECT file, coalesce(format, 'no known format'), accepted FROM all_input_file "
+        "SELECT file, coalesce(format, 'unknown format'), accepted FROM all_input_file "
         "WHERE snapshot_id = ? AND cluster_id = ? ORDER BY format IS NULL, file",
         [snapshot_id, cluster_id],
     ).fetchall()

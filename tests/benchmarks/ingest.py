@@ -19,12 +19,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.ingest import partition_lines
-from jobs.ingest.partition_lines import LISTS
+from jobs.ingest.partitions import LISTS, NO_LEADER
 from jobs.ingest.source import clusters
 from jobs.lake.lake import Lake
 from jobs.lake.table_file import TableFile
@@ -110,11 +109,11 @@ def by_loop(spark: SparkSession, folder: str, use: Callable[[Iterator[pa.Table]]
     def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                lines = partition_lines.read(Path(paths[index]).read_bytes()).lines
-                lines = lines.take(lines.in_order(np.ones(len(lines), np.bool_)))
-                leader = pa.array(lines.leader, mask=lines.leader == partition_lines.NONE)
-                lists = [lines.lists(name) for name in LISTS]
-                yield pa.table([lines.topics(), pa.array(lines.partition), leader, *lists], ["topic", "partition", "leader", *LISTS])
+                found = partition_lines.read(Path(paths[index]).read_bytes()).lines.partitions
+                found = found.take(found.order())
+                leader = pa.array(found.leader, mask=found.leader == NO_LEADER)
+                lists = [found.lists(name) for name in LISTS]
+                yield pa.table([found.topic_names(), pa.array(found.partition), leader, *lists], ["topic", "partition", "leader", *LISTS])
 
     return spark.range(0, len(paths), 1, min(len(paths), 8)).mapInArrow(lambda batches: use(tables(batches)), columns)
 

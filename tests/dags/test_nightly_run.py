@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.jobs.lake.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
 
 from jobs.airflow import environment
 from jobs.lake.lake import Lake
 from jobs.schema import BY_NAME, TABLES
 from jobs.spark.session import properties_file
 from jobs.views import ANSWERS
+from tests.jobs.lake.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
 
 DAGS = Path(__file__).parents[2] / "dags"
 ALL_BEFORE_PUBLISH = "(?!publish$|report$).*"
@@ -76,4 +76,4 @@ def test_nothing_runs_after_an_ingest_without_a_readable_dump(runs: Runs) -> Non
     assert len(tasks) == 17
     assert set(tasks.values()) == {"upstream_failed"}
     assert runs.unreadable["events"] == {}
-    assert "has no readable dump, such as in cluster east: topics.txt: no known format" in runs.log
+    assert "has no readable dump, such as in cluster east: topics.txt: unknown format" in runs.log

@@ -1,4 +1,8 @@
-"""The formats that are understood, one module each: NAME, whether a dump is of it, and what its entries tell."""
+"""The formats that the ingest reads, a module each.
+
+A module has NAME, PRECEDENCE, `recognises(dump)` and `parse(dump)`, which yields every entry as `Parsed` or `Rejected`. A format whose dumps
+can be large also has `parse_columns(dump)`: the entries that are not columns, and the columns under their name in `Reading`; or None.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from jobs.ingest.formats import (
     zookeeper,
 )
 
-# The first that recognises a dump reads it. kafka-get-offsets has the least to go by, and comes last.
+# The first format that recognises a dump reads it. kafka-get-offsets is the easiest to mistake, and therefore the last.
 FORMATS = (
     topology_capture,
     metadata_log,

@@ -1,10 +1,10 @@
-"""Broker ids with their racks, as an operator keeps them: CSV with a header, or JSON.
+"""A list of brokers and racks that an operator maintains: CSV with a header, or JSON.
 
     broker_id,rack        [{"broker_id": 1, "rack": "a"}]        {"brokers": [{"id": 1, "rack": null}]}
     1,a
-    2,                    (also under "nodes", as Kafka's DescribeCluster has them)
+    2,                    (also under "nodes", as in Kafka's DescribeCluster)
 
-An empty rack is none.
+An empty rack means that the broker has no rack. The delimiter is a comma, semicolon or tab.
 """
 
 from __future__ import annotations
@@ -14,36 +14,38 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, json_document, plain_text
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, json_document, plain_text
 from jobs.ingest.facts import BrokerListed
+from jobs.ingest.precedence import Precedence
 
 NAME = "broker-list"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _ID_KEYS = ("broker_id", "brokerId", "broker.id", "broker", "id", "node_id", "nodeId", "node.id")
 _LIST_KEYS = ("brokers", "nodes")
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether the CSV's header is the first line, or the JSON is a list of brokers."""
+    """Return whether the CSV's header is the first line, or the JSON is a list of brokers."""
     return _csv_columns(dump) is not None or ('"rack"' in dump.head and _json_brokers(dump) is not None)
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each broker."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each broker."""
     yield from _csv(dump, *columns) if (columns := _csv_columns(dump)) else _json(dump)
 
 
-def _json(dump: Dump) -> Iterator[Told | Rejected]:
+def _json(dump: Dump) -> Iterator[Parsed | Rejected]:
     found = _json_brokers(dump)
-    assert found is not None  # or it would not have been recognised
+    assert found is not None  # recognises() has checked this
     brokers, line, around = found
     for number, text in around:
-        yield Rejected(number, text, "not of the JSON")
+        yield Rejected(number, text, "outside the JSON document")
     for broker in brokers:
         try:
-            yield Told(line, broker, _listed(next((broker[key] for key in _ID_KEYS if key in broker), None), broker.get("rack")))
+            yield Parsed(line, broker, _listed(next((broker[key] for key in _ID_KEYS if key in broker), None), broker.get("rack")))
         except (Unreadable, TypeError, AttributeError) as e:
-            yield Rejected(line, broker, str(e) if isinstance(e, Unreadable) else "no JSON object")
+            yield Rejected(line, broker, str(e) if isinstance(e, Unreadable) else "not a JSON object")
 
 
 def _json_brokers(dump: Dump) -> tuple[list[Any], int, list[tuple[int, str]]] | None:
@@ -59,7 +61,7 @@ def _json_brokers(dump: Dump) -> tuple[list[Any], int, list[tuple[int, str]]] | 
 
 
 def _csv_columns(dump: Dump) -> tuple[str, int, int] | None:
-    """The delimiter, and the columns of id and rack, of a CSV's header."""
+    """Return the delimiter and the columns of id and rack of a CSV's header; None: not such a header."""
     _, header = next(dump.lines(), (1, ""))
     for delimiter in (",", ";", "\t"):
         names = [name.strip(' "') for name in header.split(delimiter)]
@@ -69,11 +71,11 @@ def _csv_columns(dump: Dump) -> tuple[str, int, int] | None:
     return None
 
 
-def _csv(dump: Dump, delimiter: str, broker_id: int, rack: int) -> Iterator[Told | Rejected]:
+def _csv(dump: Dump, delimiter: str, broker_id: int, rack: int) -> Iterator[Parsed | Rejected]:
     for number, line in islice(dump.lines(), 1, None):
         try:
             fields = next(csv.reader([line], delimiter=delimiter, strict=True))
-            yield Told(number, line, _listed(fields[broker_id].strip(), fields[rack].strip()))
+            yield Parsed(number, line, _listed(fields[broker_id].strip(), fields[rack].strip()))
         except IndexError:
             yield Rejected(number, line, "fewer columns than the header")
         except (Unreadable, csv.Error) as e:

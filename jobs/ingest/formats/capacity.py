@@ -1,10 +1,11 @@
-"""Cruise Control's capacity.json (BrokerCapacityConfigFileResolver), the JBOD and the cores form too.
+"""Cruise Control's capacity.json (BrokerCapacityConfigFileResolver), also in its JBOD and cores forms.
 
     {"brokerCapacities": [
       {"brokerId": "-1", "capacity": {"DISK": "100000", "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}},
       {"brokerId": "0",  "capacity": {"DISK": {"/d1": "250000", "/d2": "250000"}, "CPU": {"num.cores": "8"}, "NW_IN": ...}}]}
 
-DISK is in MiB, by log dir or whole; NW_IN and NW_OUT in KiB/s; CPU in percent, or in cores of 100 % each.
+DISK is in MiB, in total or by log dir; NW_IN and NW_OUT are in KiB/s; CPU is in percent, or in cores of 100 % each. Broker -1 stands for
+every broker that has no entry of its own.
 """
 
 from __future__ import annotations
@@ -14,31 +15,33 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, json_document, plain_text, whole_number
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, json_document, plain_text, whole_number
 from jobs.ingest.facts import BrokerCapacity
+from jobs.ingest.precedence import Precedence
 
 NAME = "capacity.json"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether its one top-level key is there."""
+    """Return whether the dump has the one top-level key of the format."""
     return '"brokerCapacities"' in dump.head
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each entry."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each entry."""
     document, line, around = json_document(dump)
     for number, text in around:
-        yield Rejected(number, text, "not of the JSON")
+        yield Rejected(number, text, "outside the JSON document")
     capacities = document.get("brokerCapacities") if isinstance(document, dict) else None
     if not isinstance(capacities, list):
-        yield Rejected(line, document, "brokerCapacities is no list")
+        yield Rejected(line, document, "brokerCapacities is not a list")
         return
     for entry in capacities:
         try:
-            yield Told(line, entry, _capacity(entry))
+            yield Parsed(line, entry, _capacity(entry))
         except Unreadable as e:
             yield Rejected(line, entry, str(e))
 
@@ -46,7 +49,7 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
 def _capacity(entry: Any) -> BrokerCapacity:
     capacity = entry.get("capacity") if isinstance(entry, dict) else None
     if not isinstance(capacity, dict):
-        raise Unreadable("no capacity is told")
+        raise Unreadable("capacity is missing")
     broker_id = whole_number(entry.get("brokerId"), "brokerId", least=-1, most=2**31 - 1)
     disk, cpu = capacity.get("DISK"), capacity.get("CPU")
     by_log_dir = None
@@ -70,5 +73,5 @@ def _number(value: Any, name: str) -> float:
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
-        raise Unreadable(f"{name} is no number")
+        raise Unreadable(f"{name} is not a number")
     return float(value)

@@ -1,18 +1,21 @@
-"""Cruise Control's `kafka_cluster_state?json=true&verbose=true`, `load?json=true` and `partition_load?json=true` (KafkaClusterState,
-BrokerStats, PartitionLoadState).
+"""Cruise Control's REST answers: cluster state, broker load and partition load.
+
+They come from `kafka_cluster_state?json=true&verbose=true`, `load?json=true` and `partition_load?json=true` (KafkaClusterState, BrokerStats,
+PartitionLoadState).
 
     {"KafkaPartitionState": {"offline": [], "urp": [...], "with-offline-replicas": [], "under-min-isr": [],
        "other": [{"topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "in-sync": [1], "out-of-sync": [2], "offline": []}]},
      "KafkaBrokerState": {"LeaderCountByBrokerId": {"1": 7}, "OnlineLogDirsByBrokerId": {"1": ["/d"]}, ...}, "version": 1}
 
     {"brokers": [{"Broker": 1, "Host": "h", "Rack": "a", "BrokerState": "ALIVE", "DiskCapacityMB": 1000.0, "NetworkInCapacity": 100.0,
-       "NetworkOutCapacity": 100.0, "NumCore": 8, "LeaderNwInRate": 5.0, "FollowerNwInRate": 5.0, "NwOutRate": 9.0, ...}], "hosts": [...], "version": 1}
+       "NetworkOutCapacity": 100.0, "NumCore": 8, "LeaderNwInRate": 5.0, "FollowerNwInRate": 5.0, "NwOutRate": 9.0, ...}], "hosts": [...]}
 
     {"records": [{"topic": "t", "partition": 0, "leader": 1, "followers": [2], "cpu": 0.5, "disk": 120.0, "networkInbound": 8.0,
        "networkOutbound": 16.0, "msg_in": 10.0}], "version": 1}
 
-An entry is a partition in one of the lists, a log dir, a broker, or the load of a partition's leader. Without verbose the healthy partitions are not told. Capacities are in
-MiB and KiB/s, as in capacity.json, and so are loads; cpu is in percent of a core. Where no rack is configured, Cruise Control gives the host's name for it, which is no rack.
+An entry is a partition in one of the lists, a log dir, a broker, or the load of a partition's leader. Without verbose, healthy partitions are
+missing. Capacities and loads are in MiB and KiB/s, as in capacity.json; cpu is in percent of a core. Where no rack is configured, Cruise
+Control prints the host's name, which the ingest reads as no rack.
 """
 
 from __future__ import annotations
@@ -21,39 +24,41 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
 from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerRates, Fact, LogDirLine, PartitionLine, PartitionRates
+from jobs.ingest.precedence import Precedence
 
 NAME = "cruise-control"
+PRECEDENCE = Precedence.CRUISE_CONTROL
 
 _KNOWN_BY = re.compile(r'"KafkaPartitionState"\s{0,9}:|"BrokerState"\s{0,9}:\s{0,9}"[A-Z_]{1,30}"|"networkOutbound"\s{0,9}:')
 _DOWN = ("DEAD",)
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether the state of partitions, that of a broker, or a load is there under Cruise Control's names."""
+    """Return whether a partition state, broker state or load with Cruise Control's names is there."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each partition, log dir, load, and each broker with its capacity."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each partition, log dir, load, and each broker with its capacity."""
     document, line, around = json_document(dump)
     for number, text in around:
-        yield Rejected(number, text, "not of the JSON")
+        yield Rejected(number, text, "outside the JSON document")
     if not isinstance(document, dict):
-        yield Rejected(line, document, "no JSON object")
+        yield Rejected(line, document, "not a JSON object")
         return
-    told: dict[tuple[Any, ...], Fact] = {}
+    parsed: dict[tuple[Any, ...], Fact] = {}
     for entry, facts in _entries(document):
         try:
             first, *others = list(facts(entry))
             key = (type(first), *first[: first.KEYED_BY])
-            if key in told and told[key] != first:
-                raise Unreadable("told otherwise in another list")
-            yield Told(line, entry, None if key in told else first)
-            told[key] = first
+            if key in parsed and parsed[key] != first:
+                raise Unreadable("another list differs")
+            yield Parsed(line, entry, None if key in parsed else first)
+            parsed[key] = first
             for fact in others:
-                yield Told(line, entry, fact, entries=0)
+                yield Parsed(line, entry, fact, entries=0)
         except Unreadable as e:
             yield Rejected(line, entry, str(e))
 
@@ -77,11 +82,11 @@ def _entries(document: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 def _partition(entry: Any) -> Iterator[Fact]:
     if not isinstance(entry, dict):
-        raise Unreadable("no JSON object")
+        raise Unreadable("not a JSON object")
     topic, leader = entry.get("topic"), entry.get("leader")
     replicas, isr = (broker_ids(entry.get(name), name) for name in ("replicas", "in-sync"))
     if not replicas:
-        raise Unreadable("replicas names no broker")
+        raise Unreadable("replicas is empty")
     yield PartitionLine(
         topic_name(topic if isinstance(topic, str) else None),
         identifier(entry.get("partition"), "partition"),
@@ -101,7 +106,7 @@ def _log_dir(entry: dict[str, Any]) -> Iterator[Fact]:
 
 def _broker(entry: Any) -> Iterator[Fact]:
     if not isinstance(entry, dict):
-        raise Unreadable("no JSON object")
+        raise Unreadable("not a JSON object")
     broker_id = identifier(entry.get("Broker"), "Broker")
     rack, host = (None if entry.get(name) is None else plain_text(entry[name], name) for name in ("Rack", "Host"))
     disk, network_in, network_out, cores = (
@@ -118,7 +123,7 @@ def _broker(entry: Any) -> Iterator[Fact]:
 
 def _load(entry: Any) -> Iterator[Fact]:
     if not isinstance(entry, dict):
-        raise Unreadable("no JSON object")
+        raise Unreadable("not a JSON object")
     topic = entry.get("topic")
     loads = [
         _number(entry.get(name), name, unit)
@@ -130,10 +135,10 @@ def _load(entry: Any) -> Iterator[Fact]:
 
 
 def _number(value: Any, name: str, unit: int) -> float | None:
-    if value is None or value == -1:  # not known to Cruise Control
+    if value is None or value == -1:  # unknown to Cruise Control
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
-        raise Unreadable(f"{name} is no number")
+        raise Unreadable(f"{name} is not a number")
     return float(value) * unit
 
 

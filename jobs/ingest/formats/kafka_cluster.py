@@ -1,10 +1,12 @@
-"""kafka-cluster list-endpoints --include-fenced-brokers (org.apache.kafka.tools.ClusterTool, 4.0): brokers, racks, and who is fenced.
+"""kafka-cluster list-endpoints --include-fenced-brokers: brokers, racks, and which brokers are fenced.
+
+Printed by org.apache.kafka.tools.ClusterTool (4.0 on).
 
     ID         HOST      PORT       RACK   STATE      ENDPOINT_TYPE
     11         host1     9092       rack-a fenced     broker
     12         host2     9092       null   unfenced   broker
 
-Without --include-fenced-brokers there is no STATE, and all that are listed are unfenced. Controllers are no brokers: understood, not kept.
+Without --include-fenced-brokers there is no STATE column, and all listed brokers are unfenced. Controllers are parsed but not used.
 """
 
 from __future__ import annotations
@@ -12,31 +14,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, plain_text
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text
 from jobs.ingest.facts import BrokerSeen
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-cluster"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _HEADER = re.compile(r"^ID\s{1,64}HOST\s{1,512}PORT\s{1,64}RACK\s{1,512}(?:STATE\s{1,64})?ENDPOINT_TYPE[ \t\r]*$", re.MULTILINE)
 _NODE = re.compile(r"([0-9]+)\s{1,64}\S+\s{1,512}[0-9]+\s{1,64}(\S.*?)\s{1,512}(?:(fenced|unfenced)\s{1,64})?(broker|controller)\s{0,64}")
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether its header is there."""
+    """Return whether the header of list-endpoints is there."""
     return _HEADER.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each broker."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each broker."""
     for number, line in dump.lines():
         if _HEADER.fullmatch(line):
             continue
         match = _NODE.fullmatch(line)
         try:
             if not match:
-                raise Unreadable("not the line of an endpoint")
+                raise Unreadable("not an endpoint line")
             broker_id, rack, state, kind = match.groups()
             seen = BrokerSeen(identifier(broker_id, "ID"), None if rack == "null" else plain_text(rack, "RACK"), state == "fenced")
-            yield Told(number, line, seen if kind == "broker" else None)
+            yield Parsed(number, line, seen if kind == "broker" else None)
         except Unreadable as e:
             yield Rejected(number, line, str(e))

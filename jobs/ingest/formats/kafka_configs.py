@@ -1,4 +1,6 @@
-"""kafka-configs --describe (kafka.admin.ConfigCommand): of topics, of brokers, and of all brokers by default.
+"""kafka-configs --describe: configs of topics, of brokers, and the cluster's default for all brokers.
+
+Printed by kafka.admin.ConfigCommand.
 
     Dynamic configs for topic ledger are:                      `All configs for` with --all
       min.insync.replicas=3 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=3, DEFAULT_CONFIG:min.insync.replicas=1}
@@ -8,8 +10,8 @@
       log.retention.ms=86400000 sensitive=false synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.ms=86400000}
     Configs for topic 'orders' are retention.ms=1000,cleanup.policy=compact,delete                                  up to 2.x
 
-The first synonym is the one in force. What is Kafka's own default is understood and not kept, and so is what is sensitive, and what other
-entities have (users, clients, groups).
+The first synonym is the one in effect. Kafka's own defaults, sensitive configs and configs of other entities (users, clients, groups) are
+parsed but not used.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, config_value, identifier, plain_text, topic_name
-from jobs.ingest.facts import ConfigTold
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, config_value, identifier, plain_text, topic_name
+from jobs.ingest.facts import ConfigSet
 from jobs.ingest.formats.kafka_topics import configs_of
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-configs"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _HEADER = re.compile(r"(?:Dynamic|All) configs for ([a-z-]{1,30}) (.{1,300}) are:|Default configs for ([a-z-]{1,30}) in the cluster are:")
 _CONFIG = re.compile(r"  ([A-Za-z0-9._-]{1,300})=(.*) sensitive=(true|false) synonyms=\{(.*)\}")
@@ -30,33 +34,33 @@ _KNOWN_BY = re.compile(rf"^(?:{_HEADER.pattern}|{_FLAT.pattern})[ \t\r]*$", re.M
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether it says whose configs follow."""
+    """Return whether a header of an entity is there."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each config that is set."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each config that is set."""
     entity: tuple[str, str] | None = None
     for number, line in dump.lines():
         try:
             if match := _HEADER.fullmatch(line.rstrip()):
                 entity = None
                 entity = _entity(match[1], match[2]) if match[1] else (match[3].removesuffix("s"), "")
-                yield Told(number, line, None)
+                yield Parsed(number, line, None)
             elif match := _FLAT.fullmatch(line.rstrip()):
                 kind, name = _entity(match[1].removesuffix("s"), match[2])
                 configs = configs_of(match[3]) if kind == "topic" else {}
-                yield Told(number, line, None)
+                yield Parsed(number, line, None)
                 for config, value in configs.items():
-                    yield Told(number, line, ConfigTold(kind, name, config, value), entries=0)
+                    yield Parsed(number, line, ConfigSet(kind, name, config, value), entries=0)
             elif entity is None:
-                raise Unreadable("it is not told whose config it is")
+                raise Unreadable("no header above states whose config it is")
             elif match := _CONFIG.fullmatch(line.rstrip()):
-                yield Told(number, line, _told(entity, *match.groups()))
+                yield Parsed(number, line, _config(entity, *match.groups()))
             else:
-                raise Unreadable("not the line of a config")
+                raise Unreadable("not a config line")
         except Unreadable as e:
-            yield Rejected(number, re.sub("=.*", "=...", line, count=1), str(e))  # a password may stand there
+            yield Rejected(number, re.sub("=.*", "=...", line, count=1), str(e))  # the value may be a password
 
 
 def _entity(kind: str, name: str) -> tuple[str, str]:
@@ -67,8 +71,8 @@ def _entity(kind: str, name: str) -> tuple[str, str]:
     return kind, plain_text(name, "the name")
 
 
-def _told(entity: tuple[str, str], config: str, value: str, sensitive: str, synonyms: str) -> ConfigTold | None:
+def _config(entity: tuple[str, str], config: str, value: str, sensitive: str, synonyms: str) -> ConfigSet | None:
     kind, name = entity
     if kind not in ("topic", "broker") or sensitive == "true" or not synonyms or synonyms.startswith("DEFAULT_CONFIG:"):
         return None
-    return ConfigTold(kind, name, config, config_value(config, value))
+    return ConfigSet(kind, name, config, config_value(config, value))

@@ -1,4 +1,6 @@
-"""kafka-consumer-groups --describe: offsets, --members [--verbose], --state, and --list with --state or --type.
+"""kafka-consumer-groups: --describe with offsets, --members or --state, and --list with --state or --type.
+
+Printed by org.apache.kafka.tools.consumer.group.ConsumerGroupCommand, in earlier versions kafka.admin.ConsumerGroupCommand.
 
     GROUP  TOPIC   PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST        CLIENT-ID
     g      orders  1          400             500             100  -            -           -
@@ -9,10 +11,10 @@
     GROUP  COORDINATOR (ID)      ASSIGNMENT-STRATEGY  STATE   #MEMBERS
     g      10.0.0.1:9092  (2)    range                Stable  1
 
-One file may hold several tables: a header says what follows it. Up to 2.0 the group is not printed, so nothing can be told. The
-assignment has three shapes: `t1(0,1), t2(0)` up to 3.7; `(0,1), (0)`, without the topics, from 3.8; CURRENT-ASSIGNMENT `t1:0,1;t2:0`
-in 4.x, whose CURRENT-EPOCH is `-` for a classic group. A client's id, hence a member's, may hold blanks: cells are cut where the
-header's columns start, and only where that fails, at blanks. Share groups print other headers, and are refused.
+A file may contain several tables, each with a header. Up to 2.0 the group is not printed, and the rows are rejected. The assignment has three
+shapes: `t1(0,1), t2(0)` up to 3.7; `(0,1), (0)` without topics from 3.8 on; CURRENT-ASSIGNMENT `t1:0,1;t2:0` in 4.x, where CURRENT-EPOCH is
+`-` for a classic group. Client and member ids may contain blanks: a row is cut where the header's columns start, and only if that fails, at
+blanks. Share groups have other headers (kafka_share_groups.py).
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, plain_text, topic_name, whole_number
-from jobs.ingest.facts import Fact, GroupListed, GroupOffset, GroupRemark, GroupState, IdleMember, MemberLine
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text, topic_name, whole_number
+from jobs.ingest.facts import Fact, GroupListed, GroupNotice, GroupOffset, GroupState, IdleMember, MemberLine
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-consumer-groups"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _OFFSETS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
 _MEMBERS = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
@@ -46,39 +50,39 @@ _MAY_BE_BLANK = {"GROUP-INSTANCE-ID", "CLIENT-ID", "ASSIGNMENT-STRATEGY"}
 
 _COLUMN = re.compile(r"COORDINATOR \(ID\)|\S+")
 _COORDINATOR_ID = re.compile(r"\s\((-?[0-9]+)\)(?:\s|$)")
-_REMARK = re.compile(r"(?:Warning: )?Consumer group '(.*)' (has no active members|is rebalancing)\.")
-_KNOWN_BY = re.compile(r"^(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))[ \t].*[A-Z-]\s*$|" + _REMARK.pattern, re.MULTILINE)
+_NOTICE = re.compile(r"(?:Warning: )?Consumer group '(.*)' (has no active members|is rebalancing)\.")
+_KNOWN_BY = re.compile(r"^(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))[ \t].*[A-Z-]\s*$|" + _NOTICE.pattern, re.MULTILINE)
 _PROTOCOL_OF_STATE = {"Assigning": "consumer", "Reconciling": "consumer", "PreparingRebalance": "classic", "CompletingRebalance": "classic"}
 _PROTOCOL_OF_TYPE = {"Consumer": "consumer", "Classic": "classic"}
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether a header of it is there, or what it says of a group without members."""
-    return any(_REMARK.match(match[0]) or _header(match[0]) for match in _KNOWN_BY.finditer(dump.head))
+    """Return whether a header is there, or a message about a group without members."""
+    return any(_NOTICE.match(match[0]) or _header(match[0]) for match in _KNOWN_BY.finditer(dump.head))
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each row of its tables, and for each group that it remarks upon."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each row, and for each message about a group."""
     header: dict[str, int] | None = None
-    remarked = set()
+    noticed = set()
     for number, line in dump.lines():
         try:
-            if match := _REMARK.fullmatch(line):
-                remark = GroupRemark(plain_text(match[1], "GROUP"), "Empty" if match[2].endswith("members") else None)
-                yield Told(number, line, None if remark in remarked else remark)
-                remarked.add(remark)
+            if match := _NOTICE.fullmatch(line):
+                notice = GroupNotice(plain_text(match[1], "GROUP"), "Empty" if match[2].endswith("members") else None)
+                yield Parsed(number, line, None if notice in noticed else notice)
+                noticed.add(notice)
             elif columns := _header(line):
                 header = columns
             elif header is None:
-                yield Rejected(number, line, "no header of kafka-consumer-groups is above it")
+                yield Rejected(number, line, "no header of kafka-consumer-groups above it")
             else:
-                yield Told(number, line, _fact(line, header))
+                yield Parsed(number, line, _fact(line, header))
         except Unreadable as e:
             yield Rejected(number, line, str(e))
 
 
 def _header(line: str) -> dict[str, int] | None:
-    """Where each column starts, if the line is a header."""
+    """Return where each column starts; None: the line is not a header."""
     columns = {match[0]: match.start() for match in _COLUMN.finditer(line)} if len(line) < 10_000 else {}
     return columns if len(columns) > 1 and columns.keys() <= _COLUMNS else None
 
@@ -94,12 +98,12 @@ def _fact(line: str, header: dict[str, int]) -> Fact:
     if columns - {"TYPE", "STATE"} == {"GROUP"}:
         return _listed(cells_of(line, header))
     if "GROUP" in header:
-        raise Unreadable("the header above it is not of consumer groups")
-    raise Unreadable("the group is not told: Kafka 2.0 and older leave it out")
+        raise Unreadable("the header above it is not a consumer group header")
+    raise Unreadable("the group is missing: Kafka 2.0 and older do not print it")
 
 
 def cells_of(line: str, header: dict[str, int]) -> dict[str, str | None]:
-    """What a row has under each column of a header, given where these start; None: nothing, or a dash."""
+    """Return the cells of a row by column, given where each column of the header starts; None: empty or a dash."""
     starts = [*header.values()]
     cells = [line[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
     lined_up = all(
@@ -108,27 +112,27 @@ def cells_of(line: str, header: dict[str, int]) -> dict[str, str | None]:
     if not lined_up:
         cells = line.split(None, len(header) - 1)
         if len(cells) < len(header) or (len(cells[-1].split()) > 1 and [*header][-1] != "ASSIGNMENT"):
-            raise Unreadable("the columns are not where the header has them")
+            raise Unreadable("the columns do not line up with the header")
     return {
         column: None if cell.strip() in ("", "-") else plain_text(cell.strip(), column) for column, cell in zip(header, cells, strict=True)
     }
 
 
 def _state_cells(line: str, header: dict[str, int]) -> dict[str, str | None]:
-    """Up to 3.8 a long coordinator pushes what follows it out of its column; none of that holds blanks, but it may be missing."""
+    """Return the cells of a state row. Up to 3.8 a long coordinator shifts the cells after it, which have no blanks but may be missing."""
     match = _COORDINATOR_ID.search(line)
     before = line[: match.start()].rsplit(None, 1) if match else []
     if not match or len(before) != 2:
-        raise Unreadable("no coordinator with its id")
+        raise Unreadable("no coordinator with an id")
     after = [*header][2:]
     values = line[match.end() :].split()
     if len(values) == len(after) - 1:
         after.remove("ASSIGNMENT-STRATEGY")
     if len(values) != len(after):
-        raise Unreadable("not as many values as the header has columns")
+        raise Unreadable("the number of values differs from the header")
     cells = dict(zip(after, values, strict=True))
-    told = {column: None if cell == "-" else plain_text(cell, column) for column, cell in cells.items()}
-    return {"GROUP": plain_text(before[0].strip(), "GROUP"), "COORDINATOR (ID)": match[1], **told}
+    after_coordinator = {column: None if cell == "-" else plain_text(cell, column) for column, cell in cells.items()}
+    return {"GROUP": plain_text(before[0].strip(), "GROUP"), "COORDINATOR (ID)": match[1], **after_coordinator}
 
 
 def _offset(cells: dict[str, str | None]) -> GroupOffset | IdleMember:
@@ -158,7 +162,7 @@ def _member(cells: dict[str, str | None]) -> MemberLine:
     elif "ASSIGNMENT" in cells:
         text = _required(cells, "ASSIGNMENT")
         if not text.endswith(")"):
-            raise Unreadable("ASSIGNMENT does not end with a bracket")
+            raise Unreadable("ASSIGNMENT does not end with a parenthesis")
         if not text.startswith("("):
             assignment = assignment_of(text.split(", "), "(", ")")
     if assignment is not None and not partitions == len(assignment) == len(set(assignment)):
@@ -179,15 +183,15 @@ def _member(cells: dict[str, str | None]) -> MemberLine:
 
 
 def assignment_of(topics: list[str], opening: str, closing: str) -> tuple[tuple[str, int], ...]:
-    """The partitions that a member holds, topic by topic as printed."""
-    told = []
+    """Return the partitions of a member from the printed assignment of each topic."""
+    assignment = []
     for text in topics:
         topic, found, partitions = text.partition(opening)
         if not found or not partitions.endswith(closing):
             raise Unreadable("the assignment is neither t1(0,1), t2(0) nor t1:0,1;t2:0")
         ids = partitions.removesuffix(closing).split(",")
-        told += [(topic_name(topic), identifier(id, "a partition of the assignment")) for id in ids]
-    return tuple(told)
+        assignment += [(topic_name(topic), identifier(id, "a partition of the assignment")) for id in ids]
+    return tuple(assignment)
 
 
 def _state(cells: dict[str, str | None]) -> GroupState:
@@ -214,7 +218,7 @@ def _listed(cells: dict[str, str | None]) -> GroupListed:
 def _required(cells: dict[str, str | None], column: str) -> str:
     value = cells[column]
     if value is None:
-        raise Unreadable(f"{column} is not told")
+        raise Unreadable(f"{column} is missing")
     return value
 
 

@@ -1,4 +1,6 @@
-"""kafka-dump-log --cluster-metadata-decoder (kafka.tools.DumpLogSegments 3.0 to 3.9, org.apache.kafka.tools.DumpLogSegments since).
+"""kafka-dump-log --cluster-metadata-decoder: KRaft's metadata log as text.
+
+Printed by kafka.tools.DumpLogSegments (3.0 to 3.9) and org.apache.kafka.tools.DumpLogSegments (4.0 on).
 
     Dumping /var/lib/kafka/__cluster_metadata-0/00000000000000000351-0000000001.checkpoint
     Snapshot end offset: 351, epoch: 1
@@ -7,8 +9,8 @@
     baseOffset: 1 lastOffset: 111 count: 111 ... isControl: false ... isvalid: true
     | offset: 1 CreateTime: 1795276077377 keySize: -1 ... payload: {"type":"FEATURE_LEVEL_RECORD","version":0,"data":{...}}
 
-With --skip-record-metadata a record's line is `| payload: ...`: its offset follows from the batch above it. Several files may be dumped
-into one, each from its `Dumping` on. The line of a record that cannot be read is told without its payload, which may hold a credential.
+With --skip-record-metadata a record's line is `| payload: ...`, and its offset follows from the batch above it. A dump may contain several
+files, each of which starts with `Dumping`. Rejected records are stored without their payload, which may contain a credential.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, whole_number
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, whole_number
 from jobs.ingest.facts import MetadataFile, MetadataRecord
 from jobs.ingest.metadata_record import from_json
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-dump-log"
+PRECEDENCE = Precedence.METADATA_LOG
 
 _KNOWN_BY = re.compile(
     r'^\| .{0,200}(?:payload: \{"type":"[A-Z_]{1,64}_RECORD"|SnapshotHeader \{"version":|LeaderChange: \{"version":)', re.MULTILINE
@@ -38,22 +42,22 @@ _RECORD = re.compile(
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether a metadata record or a control record of the quorum's is there."""
+    """Return whether a metadata record or a control record of the quorum is there."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 class _File:
-    """What has been read of one of the files that were dumped."""
+    """The state of parsing one dumped file."""
 
     def __init__(self) -> None:
-        self.end_offset: int | None = None  # of a snapshot, as its line tells
+        self.end_offset: int | None = None  # of a snapshot
         self.last_contained_ms: int | None = None
         self.first: int | None = None
         self.following: int | None = None
-        self.offset: int | None = None  # of the next record, in the batch at hand
+        self.offset: int | None = None  # of the next record in the current batch
         self.snapshot = self.ended = False
 
-    def entry(self, number: int, line: str) -> Told | Rejected:
+    def entry(self, number: int, line: str) -> Parsed | Rejected:
         if match := _START.fullmatch(line):
             self.first = self.following = whole_number(match[1], "offset")
         elif match := _SNAPSHOT.fullmatch(line):
@@ -61,10 +65,10 @@ class _File:
         elif match := _BATCH.fullmatch(line):
             self._batch(*match.groups())
         elif match := _RECORD.fullmatch(line):
-            return Told(number, _without_payload(line), self._record(*match.groups()))
+            return Parsed(number, _without_payload(line), self._record(*match.groups()))
         else:
-            raise Unreadable("neither of a file, nor of a batch, nor a record of the metadata log")
-        return Told(number, line, None)
+            raise Unreadable("not a file, batch or record line of a metadata log")
+        return Parsed(number, line, None)
 
     def _batch(self, first: str, last: str, _: str, valid: str) -> None:
         if valid != "true":
@@ -76,18 +80,18 @@ class _File:
         self.offset, self.following = base, whole_number(last, "lastOffset") + 1
 
     def _record(
-        self, offset: str | None, time_ms: str | None, payload: str | None, control: str | None, told: str | None, bare: str | None
+        self, offset: str | None, time_ms: str | None, payload: str | None, control: str | None, control_value: str | None, bare: str | None
     ) -> MetadataRecord:
         at = self.offset if offset is None else whole_number(offset, "offset")
         if at is None:
-            raise Unreadable("no batch is above it")
+            raise Unreadable("no batch line above it")
         self.offset = at + 1
-        if bare:  # so up to 3.9
+        if bare:  # as printed up to 3.9
             return MetadataRecord(at, None if time_ms is None else int(time_ms), "LeaderChange", {})
-        document = _json(payload if payload is not None else told)
+        document = _json(payload if payload is not None else control_value)
         if control is None:
             if document.keys() != {"type", "version", "data"}:
-                raise Unreadable("it has not type, version and data")
+                raise Unreadable("type, version or data is missing")
             type, fields = from_json(document["type"], document["version"], document["data"])
         else:
             type, fields = control, {}
@@ -98,15 +102,15 @@ class _File:
         return MetadataRecord(at, None if time_ms is None else int(time_ms), type, fields)
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each record, and one for each file that was dumped."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each record, and one for each dumped file."""
     file, entries = _File(), []
     for number, line in dump.lines():
         line = line.strip()
         if _DUMPING.fullmatch(line):
             yield from _closed(file, entries)
             file, entries = _File(), []
-            entries.append(Told(number, line, None))
+            entries.append(Parsed(number, line, None))
             continue
         try:
             entries.append(file.entry(number, line))
@@ -115,15 +119,15 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
     yield from _closed(file, entries)
 
 
-def _closed(file: _File, entries: list[Told | Rejected]) -> Iterator[Told | Rejected]:
+def _closed(file: _File, entries: list[Parsed | Rejected]) -> Iterator[Parsed | Rejected]:
     if file.snapshot and not file.ended:
         for entry in entries:
-            yield Rejected(entry.line, entry.entry, "a snapshot without its footer: it was cut off")
+            yield Rejected(entry.line, entry.entry, "the snapshot has no footer: it was cut off")
         return
     yield from entries
     if file.first is not None:
         end = file.end_offset if file.snapshot else file.following
-        yield Told(entries[-1].line, None, MetadataFile(file.snapshot, file.last_contained_ms, file.first, end), entries=0)
+        yield Parsed(entries[-1].line, None, MetadataFile(file.snapshot, file.last_contained_ms, file.first, end), entries=0)
 
 
 def _json(text: str | None) -> dict[str, Any]:
@@ -132,7 +136,7 @@ def _json(text: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError) as e:
         raise Unreadable("not JSON") from e
     if not isinstance(document, dict):
-        raise Unreadable("no JSON object")
+        raise Unreadable("not a JSON object")
     return document
 
 

@@ -1,5 +1,6 @@
-"""kafka-metadata-quorum describe --status or --replication (org.apache.kafka.tools.MetadataQuorumCommand): the sign of a KRaft cluster,
-its id, its active controller, and the controllers that vote.
+"""kafka-metadata-quorum describe --status or --replication: the id, active controller and voters of a KRaft cluster.
+
+Printed by org.apache.kafka.tools.MetadataQuorumCommand, in the first versions kafka.admin.MetadataQuorumCommand.
 
     ClusterId:              63eIrtAWRcG4BFVcy6dPyA          NodeId	DirectoryId           	LogEndOffset	Lag	...	Status
     LeaderId:               2                               2     	AAAAAAAAAAAAAAAAAAAAAA	152         	0  	...	Leader
@@ -11,10 +12,12 @@ import json
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier
 from jobs.ingest.facts import ActiveController, ControllerSign, KafkaClusterId, QuorumVoters
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-metadata-quorum"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _STATUS = re.compile(
     r"(ClusterId|LeaderId|LeaderEpoch|HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs|CurrentVoters|CurrentObservers):\s{0,64}(.*?)\s{0,64}"
@@ -26,18 +29,18 @@ _KNOWN_BY = re.compile(r"^(?:MaxFollowerLagTimeMs:|NodeId\s.*\bLogEndOffset\b)",
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether a line of the status, or the header of the replication table is there."""
+    """Return whether a status line or the header of the replication table is there."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """That there is a quorum, of which cluster, who leads it, and who votes."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield the sign of KRaft, the cluster's id, the active controller and the voters."""
     signed = False
     voters: list[int] = []
     for number, line in dump.lines():
         try:
             if status := _STATUS.fullmatch(line):
-                fact = _told(*status.groups())
+                fact = _status(*status.groups())
             elif replication := _REPLICATION.fullmatch(line):
                 node_id, role = identifier(replication[1], "NodeId"), replication[2]
                 voters += [] if role == "Observer" else [node_id]
@@ -45,22 +48,22 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
             elif _HEADER.fullmatch(line):
                 continue
             else:
-                raise Unreadable("neither of the quorum's status nor of its replication")
+                raise Unreadable("not a line of the quorum's status or replication")
         except Unreadable as e:
             yield Rejected(number, line, str(e))
             continue
-        yield Told(number, line, fact)
+        yield Parsed(number, line, fact)
         if not signed:
-            yield Told(number, line, ControllerSign("kraft"), entries=0)
+            yield Parsed(number, line, ControllerSign("kraft"), entries=0)
             signed = True
     if voters:
-        yield Told(number, line, QuorumVoters(tuple(sorted(voters))), entries=0)
+        yield Parsed(number, line, QuorumVoters(tuple(sorted(voters))), entries=0)
 
 
-def _told(name: str, value: str) -> KafkaClusterId | ActiveController | QuorumVoters | None:
+def _status(name: str, value: str) -> KafkaClusterId | ActiveController | QuorumVoters | None:
     if name == "ClusterId" and _CLUSTER_ID.fullmatch(value):
         return KafkaClusterId(value)
-    if name == "LeaderId" and value != "-1":  # which is nobody, for the moment
+    if name == "LeaderId" and value != "-1":  # -1: no leader at the moment
         return ActiveController(identifier(value, name))
     if name == "CurrentVoters":
         return QuorumVoters(_voters(value))
@@ -68,9 +71,9 @@ def _told(name: str, value: str) -> KafkaClusterId | ActiveController | QuorumVo
 
 
 def _voters(value: str) -> tuple[int, ...]:
-    """A list of ids up to 3.8, of objects with an id since."""
+    """Parse a list of ids (up to 3.8), or of objects with an id (3.9 on)."""
     try:
         voters = json.loads(value)
         return tuple(sorted(identifier(voter["id"] if isinstance(voter, dict) else voter, "a voter") for voter in voters))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Unreadable("CurrentVoters is no list of voters") from None
+        raise Unreadable("CurrentVoters is not a list of voters") from None

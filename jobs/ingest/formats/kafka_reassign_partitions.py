@@ -1,4 +1,6 @@
-"""kafka-reassign-partitions (kafka.admin.ReassignPartitionsCommand, org.apache.kafka.tools.reassign.ReassignPartitionsCommand since 3.6).
+"""kafka-reassign-partitions: current replicas, and reassignments under way.
+
+Printed by kafka.admin.ReassignPartitionsCommand (up to 3.5) and org.apache.kafka.tools.reassign.ReassignPartitionsCommand (3.6 on).
 
     Current partition replica assignment                            --generate and --execute
     {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}
@@ -7,8 +9,8 @@
     Current partition reassignments:                                --list
     t-0: replicas: 3,4,1. adding: 3,4. removing: 1.
 
-A plan says what somebody wants, not what is: its JSON, and what `Proposed` heads, is checked and not kept. What `Current` heads tells
-replicas without leader and ISR: it is held against the other dumps. An entry is a partition, or a line of the tool's words.
+An entry is a partition, or a message of the tool. A plan is not the state of the cluster: its JSON, and what follows `Proposed`, is validated
+but not used. What follows `Current` has replicas without leader and ISR, which are compared with the other dumps.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, topic_name
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, topic_name
 from jobs.ingest.facts import Assigned, Reassigning
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-reassign-partitions"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _CURRENT = "Current partition replica assignment"
-_WORDS = re.compile(
+_MESSAGE = re.compile(
     "|".join(
         (
             _CURRENT,
@@ -57,12 +61,12 @@ _PLAN = re.compile(
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether one of the tool's headings is there, or all of it is a plan."""
+    """Return whether a heading of the tool is there, or the dump is a plan."""
     return _KNOWN_BY.search(dump.head) is not None or _PLAN.match(dump.head.lstrip()) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each partition of the current assignment, and for each that is being reassigned."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each partition of the current assignment, and for each that is being reassigned."""
     current, at = False, 0
     line = 1
     while at < len(dump.text):
@@ -79,50 +83,50 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
                 at = after
                 continue
         elif text:
-            yield _words(text, line)
+            yield _message(text, line)
             current = text == _CURRENT or (current and text.startswith("{"))
         if end < 0:
             break
         at, line = end + 1, line + 1
 
 
-def _words(text: str, line: int) -> Told | Rejected:
+def _message(text: str, line: int) -> Parsed | Rejected:
     try:
         if match := _LISTED.fullmatch(text):
             topic, partition, *lists = match.groups()
             replicas, adding, removing = (broker_ids(ids.split(",") if ids else [], "the line") for ids in lists)
-            return Told(line, text, Reassigning(topic_name(topic), identifier(partition, "the partition"), replicas, adding, removing))
-        if _WORDS.fullmatch(text):
-            return Told(line, text, None)
-        raise Unreadable("neither of the tool's words nor its JSON")
+            return Parsed(line, text, Reassigning(topic_name(topic), identifier(partition, "the partition"), replicas, adding, removing))
+        if _MESSAGE.fullmatch(text):
+            return Parsed(line, text, None)
+        raise Unreadable("neither a message of the tool nor its JSON")
     except Unreadable as e:
         return Rejected(line, text, str(e))
 
 
-def _plan(document: Any, line: int, *, current: bool) -> Iterator[Told | Rejected]:
+def _plan(document: Any, line: int, *, current: bool) -> Iterator[Parsed | Rejected]:
     if document.get("version", 1) != 1:
-        yield Rejected(line, document, "version 1 is the only one of a plan")
+        yield Rejected(line, document, "only version 1 of a plan is known")
         return
     entries = document.get("partitions", document.get("topics"))
     if not isinstance(entries, list):
-        yield Rejected(line, document, "no list of partitions")
+        yield Rejected(line, document, "partitions is not a list")
         return
     seen = set()
     for entry in entries:
         try:
             if not isinstance(entry, dict):
-                raise Unreadable("no JSON object")
+                raise Unreadable("not a JSON object")
             topic = topic_name(entry.get("topic") if isinstance(entry.get("topic"), str) else None)
             if "partitions" not in document or "replicas" not in entry:  # topics to move, or partitions to elect for
-                yield Told(line, entry, None)
+                yield Parsed(line, entry, None)
                 continue
             fact = Assigned(topic, identifier(entry.get("partition"), "partition"), broker_ids(entry["replicas"], "replicas"))
             log_dirs = entry.get("log_dirs")
             if not fact.replicas or (log_dirs is not None and (not isinstance(log_dirs, list) or len(log_dirs) != len(fact.replicas))):
-                raise Unreadable("replicas and log_dirs are not of one length" if fact.replicas else "replicas names no broker")
+                raise Unreadable("replicas and log_dirs differ in length" if fact.replicas else "replicas is empty")
             if fact[:2] in seen:
-                raise Unreadable("the partition is named twice")
+                raise Unreadable("the partition occurs twice")
             seen.add(fact[:2])
-            yield Told(line, entry, fact if current else None)
+            yield Parsed(line, entry, fact if current else None)
         except Unreadable as e:
             yield Rejected(line, entry, str(e))

@@ -1,4 +1,6 @@
-"""kafka-share-groups --describe (org.apache.kafka.tools.consumer.group.ShareGroupCommand, 4.0): offsets, --members, --state, and --verbose.
+"""kafka-share-groups --describe with offsets, --members or --state, each also with --verbose.
+
+Printed by org.apache.kafka.tools.consumer.group.ShareGroupCommand (4.0 on).
 
     GROUP       TOPIC   PARTITION  START-OFFSET  LAG              4.0: no LAG; LEADER-EPOCH with --verbose
     share-desk  orders  0          17            3
@@ -9,7 +11,7 @@
     GROUP       COORDINATOR (ID)      STATE   #MEMBERS            GROUP-EPOCH, ASSIGNMENT-EPOCH with --verbose
     share-desk  127.0.0.1:9092  (1)   Stable  1
 
-Several members of a share group may hold a partition.
+A partition may be assigned to several members of a share group.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, plain_text, topic_name, whole_number
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text, topic_name, whole_number
 from jobs.ingest.facts import Fact, GroupOffset, GroupState, MemberLine
 from jobs.ingest.formats.kafka_consumer_groups import assignment_of, cells_of
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-share-groups"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _GAP = r"[ ]{1,300}"
 _OFFSETS = re.compile(rf"GROUP{_GAP}TOPIC{_GAP}PARTITION{_GAP}(LEADER-EPOCH{_GAP})?START-OFFSET({_GAP}LAG)?[ ]{{0,300}}")
@@ -29,36 +33,36 @@ _MEMBERS = re.compile(
     rf"GROUP{_GAP}CONSUMER-ID{_GAP}HOST{_GAP}CLIENT-ID{_GAP}#PARTITIONS{_GAP}(?:MEMBER-EPOCH{_GAP})?ASSIGNMENT[ ]{{0,300}}"
 )
 _STATE = re.compile(rf"GROUP{_GAP}COORDINATOR \(ID\){_GAP}STATE{_GAP}(?:GROUP-EPOCH{_GAP}ASSIGNMENT-EPOCH{_GAP})?#MEMBERS[ ]{{0,300}}")
-_REMARK = re.compile(r"Share group '(.{1,300})' has no active members\.")
+_NOTICE = re.compile(r"Share group '(.{1,300})' has no active members\.")
 _ASSIGNED = r"[A-Za-z0-9._-]{1,249}:[0-9]+(?:[,;:A-Za-z0-9._-]*)"
 _COLUMN = re.compile(r"\S+")
 _COORDINATED = re.compile(r"(\S+)[ ]+\S*[ ]*\((-?[0-9]{1,10})\)[ ]+(\S+)[ ]+(?:\S+[ ]+\S+[ ]+)?([0-9]{1,10})[ ]*")
-# Without --verbose the members' header is that of consumer groups, and what is assigned tells the two apart.
+# Without --verbose, consumer groups have the same members' header: only the form of the assignment differs.
 _KNOWN_BY = re.compile(
-    rf"^(?:{_OFFSETS.pattern}|{_STATE.pattern}|{_REMARK.pattern}|GROUP{_GAP}CONSUMER-ID.{{1,900}}MEMBER-EPOCH{_GAP}ASSIGNMENT[ ]{{0,300}}"
+    rf"^(?:{_OFFSETS.pattern}|{_STATE.pattern}|{_NOTICE.pattern}|GROUP{_GAP}CONSUMER-ID.{{1,900}}MEMBER-EPOCH{_GAP}ASSIGNMENT[ ]{{0,300}}"
     rf"|{_MEMBERS.pattern}\r?\n.{{1,1000}}[ ]{_ASSIGNED}[ ]{{0,300}})\r?$",
     re.MULTILINE,
 )
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether a header that only it prints is there, or a member that is assigned as only it says."""
+    """Return whether a header or an assignment that only this tool prints is there."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each partition, member and group."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each partition, member and group."""
     header: re.Match[str] | None = None
     for number, line in dump.lines():
         try:
             if match := _OFFSETS.fullmatch(line) or _MEMBERS.fullmatch(line) or _STATE.fullmatch(line):
                 header = match
-            elif _REMARK.fullmatch(line):
-                yield Told(number, line, None)
+            elif _NOTICE.fullmatch(line):
+                yield Parsed(number, line, None)
             elif header is None:
-                raise Unreadable("no header of kafka-share-groups is above it")
+                raise Unreadable("no header of kafka-share-groups above it")
             else:
-                yield Told(number, line, _fact(line, header))
+                yield Parsed(number, line, _fact(line, header))
         except Unreadable as e:
             yield Rejected(number, line, str(e))
 
@@ -69,7 +73,7 @@ def _fact(line: str, header: re.Match[str]) -> Fact | None:
     if header.re is _STATE:
         match = _COORDINATED.fullmatch(line)
         if match is None:
-            raise Unreadable("no group with its coordinator, state and members")
+            raise Unreadable("coordinator, state or #MEMBERS is missing")
         group_id, coordinator_id, state, members = match.groups()
         coordinator = None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)")
         group_id, state = plain_text(group_id, "GROUP"), plain_text(state, "STATE")
@@ -78,12 +82,12 @@ def _fact(line: str, header: re.Match[str]) -> Fact | None:
 
 
 def _member(line: str, header: dict[str, int]) -> MemberLine:
-    if line.split()[-1].isdigit():  # a member that is assigned nothing
+    if line.split()[-1].isdigit():  # a member without assignment
         line = f"{line.rstrip() + ' ':<{header['ASSIGNMENT']}}-"
     cells = cells_of(line, header)
     group_id, member_id, number, assigned = (cells[name] for name in ("GROUP", "CONSUMER-ID", "#PARTITIONS", "ASSIGNMENT"))
     if group_id is None or member_id is None:
-        raise Unreadable("no member of a group")
+        raise Unreadable("GROUP or CONSUMER-ID is missing")
     partitions, assignment = identifier(number, "#PARTITIONS"), assignment_of(assigned.split(";"), ":", "") if assigned else ()
     if not partitions == len(assignment) == len(set(assignment)):
         raise Unreadable(f"the assignment has {len(set(assignment))} partitions, not #PARTITIONS")
@@ -93,7 +97,7 @@ def _member(line: str, header: dict[str, int]) -> MemberLine:
 def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset | None:
     with_epoch, with_lag = header.groups()
     if len(cells) != 4 + bool(with_epoch) + bool(with_lag):
-        raise Unreadable("not as many values as the header has columns")
+        raise Unreadable("the number of values differs from the header")
     group_id, topic, partition = cells[:3]
     start, lag = cells[3 + bool(with_epoch)], cells[-1] if with_lag else "-"
     if topic == partition == "-":

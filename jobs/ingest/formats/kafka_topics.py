@@ -1,28 +1,33 @@
-"""kafka-topics --describe (kafka.admin.TopicCommand 0.10 to 3.4, org.apache.kafka.tools.TopicCommand since).
+"""kafka-topics --describe: topics with their configs, partitions with leader, replicas, ISR and ELR.
+
+Printed by kafka.admin.TopicCommand (0.10 to 3.4) and org.apache.kafka.tools.TopicCommand (3.5 on).
 
     Topic: orders   TopicId: jgmHsgngRdOpX8NLV1MQDg PartitionCount: 2       ReplicationFactor: 3    Configs: min.insync.replicas=2
             Topic: orders   Partition: 0    Leader: 3       Replicas: 3,1,2 Isr: 3,1,2      Elr:    LastKnownElr:
             Topic: orders   Partition: 1    Leader: none    Replicas: 1,2,3 Isr:    Elr: 1  LastKnownElr: 1
 
-Tabs part the columns. Up to 2.3 no space follows the colons of a topic's line; TopicId came with 2.8, the columns of a reassignment
-with 2.4, Elr and LastKnownElr with 3.8 (N/A where the cluster does not tell them). No leader is `none`, or -1 where ZooKeeper said so.
-Values of configs may hold commas.
+Tabs separate the columns. Up to 2.3 no space follows the colons of a topic's line. TopicId came with 2.8, the columns of a reassignment with
+2.4, Elr and LastKnownElr with 3.8 (N/A where the cluster does not report them). No leader is `none`, or -1 from a ZooKeeper cluster. Config
+values may contain commas.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from jobs.ingest import partition_lines
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, config_value, identifier, plain_text, topic_name
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, config_value, identifier, plain_text, topic_name
 from jobs.ingest.facts import PartitionLine, TopicLine
 from jobs.ingest.partition_lines import Part, PartitionLines, Text
+from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-topics"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
-# Tabs part the columns; a terminal's copy has spaces in their place. Bounded, or a line of blanks would be tried in every division.
+# A copy from a terminal has spaces instead of tabs. Repeats are bounded, because a line of blanks could be divided in very many ways.
 _GAP = r"[ \t]{1,16}"
 _IDS = r"[ \t]{0,16}((?:[0-9]+(?:,[ ]?[0-9]+)*)?)"
 _TOPIC = re.compile(
@@ -40,49 +45,57 @@ _NEXT_CONFIG = re.compile(r",(?=[A-Za-z][A-Za-z0-9._-]*=)")
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether a line of a topic or a partition is there."""
+    """Return whether a topic line or partition line is there."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each line of a topic or partition; every other line is refused."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each topic line and partition line; every other line is rejected."""
     before = ""
     for number, line in dump.lines():
-        told, of_partition = _line(dump.last_line, number, line, lambda: before)  # noqa: B023  # asked at once
+        entry, of_partition = _line(dump.last_line, number, line, lambda: before)  # noqa: B023  # called at once
         if of_partition:
             before = line
-        yield told
+        yield entry
 
 
-def parse_columns(parts: Sequence[Part], text: Text) -> tuple[list[Told | Rejected], PartitionLines]:
-    """The same of a large text in UTF-8, read in parts: lines of partitions as columns, and what every other line tells."""
-    lines, others, last_line = partition_lines.whole(parts, text)
-    if not lines.with_elr.all() and any(part.names_elr for part in parts):  # one without may be cut off, which the line before it tells
+def parse_columns(dump: Dump) -> tuple[list[Parsed | Rejected], dict[str, PartitionLines]] | None:
+    """Parse the partition lines of a large text as columns; None if it is not UTF-8."""
+    if dump.utf16:
+        return None
+    text = dump.data.removeprefix(codecs.BOM_UTF8)
+    return parse_parts([partition_lines.read(text)], text)
+
+
+def parse_parts(parts: Sequence[Part], text: Text) -> tuple[list[Parsed | Rejected], dict[str, PartitionLines]]:
+    """Join the parts of a large text, and parse every line that is not a column."""
+    lines, others, last_line = partition_lines.join_parts(parts, text)
+    if not lines.with_elr.all() and any(part.names_elr for part in parts):  # a line without ELR columns may be cut off
         without = lines.take(~lines.with_elr)
         others = sorted([*others, *((int(number), without.text_of(row)) for row, number in enumerate(without.line))])
         lines = lines.take(lines.with_elr)
-    entries: list[Told | Rejected] = []
+    entries: list[Parsed | Rejected] = []
     before = 0, ""
     for number, line in others:
         if not line.isspace():
-            entry, of_partition = _line(last_line, number, line, lambda: max(before, lines.last_before(number))[1])  # noqa: B023  # likewise
+            entry, of_partition = _line(last_line, number, line, lambda: max(before, lines.last_before(number))[1])  # noqa: B023  # called at once
             if of_partition:
                 before = number, line
             entries.append(entry)
-    return entries, lines
+    return entries, {"lines": lines}
 
 
-def _line(last_line: str, number: int, line: str, before: Callable[[], str]) -> tuple[Told | Rejected, bool]:
-    """What a line tells, and whether it is a whole one of a partition; `before` gives the last such line before it."""
+def _line(last_line: str, number: int, line: str, before: Callable[[], str]) -> tuple[Parsed | Rejected, bool]:
+    """Parse a line; returns also whether it is a whole partition line. `before` returns the last partition line before it."""
     match = _PARTITION.fullmatch(line)
     try:
         if match:
             if "LastKnownElr:" not in line and last_line.endswith(line) and "LastKnownElr:" in before():
                 return Rejected(number, line, "the dump is cut off in this line"), False
-            return Told(number, line, _partition(match)), True
+            return Parsed(number, line, _partition(match)), True
         if of_topic := _TOPIC.fullmatch(line):
-            return Told(number, line, _topic(of_topic)), False
-        return Rejected(number, line, "neither the line of a topic nor that of a partition"), False
+            return Parsed(number, line, _topic(of_topic)), False
+        return Rejected(number, line, "neither a topic line nor a partition line"), False
     except Unreadable as e:
         return Rejected(number, line, str(e)), match is not None
 
@@ -99,7 +112,7 @@ def _topic(match: re.Match[str]) -> TopicLine:
 
 
 def configs_of(text: str) -> dict[str, str]:
-    """The configs of a topic as `name=value,name=value`, whose values may hold commas."""
+    """Parse the configs of a topic, `name=value,name=value`; values may contain commas."""
     configs = {}
     for pair in _NEXT_CONFIG.split(plain_text(text, "Configs")) if text else ():
         name, equals, value = pair.partition("=")
@@ -111,7 +124,7 @@ def configs_of(text: str) -> dict[str, str]:
 
 def _partition(match: re.Match[str]) -> PartitionLine:
     topic, partition, leader, replicas, isr, adding, removing, elr, last_known_elr = match.groups()
-    told = PartitionLine(
+    line = PartitionLine(
         topic_name(topic),
         _id(partition, "Partition"),
         None if leader in ("none", "-1") else _id(leader, "Leader"),
@@ -122,12 +135,12 @@ def _partition(match: re.Match[str]) -> PartitionLine:
         _broker_ids(adding),
         _broker_ids(removing),
     )
-    if not told.replicas:
-        raise Unreadable("Replicas names no broker")
-    return told
+    if not line.replicas:
+        raise Unreadable("Replicas is empty")
+    return line
 
 
-# A dump names the same ids, and lists of them, over and over.
+# A dump contains the same ids and lists many times.
 _id = lru_cache(1 << 12)(identifier)
 
 
@@ -137,5 +150,5 @@ def _broker_ids(text: str | None) -> tuple[int, ...] | None:
         return None
     ids = tuple(identifier(id.strip(), "a broker id") for id in text.split(",")) if text else ()
     if len(set(ids)) < len(ids):
-        raise Unreadable("a broker is named twice in one list")
+        raise Unreadable("a broker occurs twice in one list")
     return ids

@@ -1,9 +1,9 @@
-"""kcat -L -J: the cluster as librdkafka's metadata request has it (kcat 1.7, json.c).
+"""kcat -L -J: brokers, topics and partitions from librdkafka's metadata request (kcat 1.7, json.c).
 
     {"originating_broker":{"id":1,"name":"h:9092/1"},"query":{"topic":"*"},"controllerid":1,"brokers":[{"id":1,"name":"h:9092"}],
      "topics":[{"topic":"t","partitions":[{"partition":0,"leader":1,"replicas":[{"id":1}],"isrs":[{"id":1}]}]}]}
 
-An entry is a broker, a topic or a partition. Leader -1 is none. Racks and configs are not told; brokers are those that are up.
+An entry is a broker, a topic or a partition. Leader -1 means no leader. Racks and configs are missing; only live brokers are listed.
 """
 
 from __future__ import annotations
@@ -12,41 +12,43 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, identifier, json_document, topic_name
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, json_document, topic_name
 from jobs.ingest.facts import BrokerListed, PartitionLine
+from jobs.ingest.precedence import Precedence
 
 NAME = "kcat"
+PRECEDENCE = Precedence.KCAT
 
 _KNOWN_BY = re.compile(r'"originating_broker"\s{0,9}:\s{0,9}\{')
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether the broker that answered is named, as only kcat does."""
+    """Return whether the originating broker is there, which only kcat prints."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each broker and each partition."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each broker and each partition."""
     document, line, around = json_document(dump)
     for number, text in around:
-        yield Rejected(number, text, "not of the JSON")
+        yield Rejected(number, text, "outside the JSON document")
     for broker in _list(document, "brokers"):
         try:
-            yield Told(line, broker, BrokerListed(identifier(_of(broker, "id"), "id"), None))
+            yield Parsed(line, broker, BrokerListed(identifier(_of(broker, "id"), "id"), None))
         except Unreadable as e:
             yield Rejected(line, broker, str(e))
     for topic in _list(document, "topics"):
         try:
             name = topic_name(_text(_of(topic, "topic")))
             if topic.get("error"):
-                raise Unreadable(f"kcat says of the topic: {topic['error']}")
-            yield Told(line, name, None)
+                raise Unreadable(f"kcat reports an error for the topic: {topic['error']}")
+            yield Parsed(line, name, None)
         except Unreadable as e:
             yield Rejected(line, topic, str(e))
             continue
         for partition in _list(topic, "partitions"):
             try:
-                yield Told(line, {"topic": name, **_object(partition)}, _partition(name, partition))
+                yield Parsed(line, {"topic": name, **_object(partition)}, _partition(name, partition))
             except Unreadable as e:
                 yield Rejected(line, {"topic": name, "partition": partition}, str(e))
 
@@ -55,7 +57,7 @@ def _partition(topic: str, partition: Any) -> PartitionLine:
     leader = _of(partition, "leader")
     replicas, isr = (broker_ids([_of(broker, "id") for broker in _list(partition, name)], name) for name in ("replicas", "isrs"))
     if not replicas:
-        raise Unreadable("replicas names no broker")
+        raise Unreadable("replicas is empty")
     return PartitionLine(
         topic,
         identifier(_of(partition, "partition"), "partition"),
@@ -71,7 +73,7 @@ def _partition(topic: str, partition: Any) -> PartitionLine:
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Unreadable("no JSON object")
+        raise Unreadable("not a JSON object")
     return value
 
 

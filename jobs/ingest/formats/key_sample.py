@@ -1,16 +1,16 @@
-"""A key sample: how many records, of how many bytes, producers sent under each key. CSV with a header, Parquet, or JSON lines.
+"""Key samples: how many records and bytes producers sent with each key, as CSV with a header, Parquet, or JSON lines.
 
     topic,key,records,size_bytes            topic,key_hex,records,bytes,partition
     orders,k1,10,1200                       orders,6b31,10,1200,
-    orders,,7,700       no key at all       orders,,7,700,3          to partition 3, as the producer named it
+    orders,,7,700       no key              orders,,7,700,3          the producer named partition 3
     orders,"",1,90      the empty key       orders,"",1,90,
 
     {"topic":"orders","key":null,"records":7,"size_bytes":700,"partition":3}
     {"topic":"orders","key_base64":"azE=","records":10,"bytes":1200,"observed_partition":2}
 
-An observed_partition is where the records were found, whoever chose it. A key is text, or the bytes that key_hex or key_base64 spells. In Parquet and JSON null is no key, and a text or binary of no length the
-empty one. Rows of the same topic, key and partition (and observed partition) add up. In a CSV a key may hold commas, quotes and line ends, if it is quoted.
-Parquet's lines are its rows.
+`partition` is the partition that the producer named; `observed_partition` is where the records were found. A key is text, or bytes in key_hex
+or key_base64. In Parquet and JSON, null is no key, and an empty text or binary is the empty key. Rows with the same topic, key, partition and
+observed partition are added up. In a CSV a quoted key may contain commas, quotes and line ends. Line numbers of Parquet are row numbers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, identifier, topic_name, whole_number
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, topic_name, whole_number
 from jobs.ingest.facts import KeySample
+from jobs.ingest.precedence import Precedence
 
 NAME = "key-sample"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 SCHEMA = pa.schema(
     [
@@ -54,17 +56,17 @@ _LONGEST_RECORD = 1000  # lines
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether the columns are there, or the first line is an object that has them."""
+    """Return whether the header has the columns, or the first line is a JSON object with them."""
     return _columns(dump) is not None or _is_json(dump)
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """One fact, of all rows that are sound."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield one fact with all valid rows."""
     columns = _columns(dump)
     if columns is None:
         yield from _json(dump)
-    elif len(_spelt(columns)) > 1:
-        yield Rejected(1, ",".join(columns), f"has both {' and '.join(_spelt(columns))}")
+    elif len(_key_columns(columns)) > 1:
+        yield Rejected(1, ",".join(columns), f"has both {' and '.join(_key_columns(columns))}")
     elif dump.data.startswith(_PARQUET):
         yield from _parquet(dump, columns)
     else:
@@ -72,7 +74,7 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
 
 
 def _columns(dump: Dump) -> dict[str, int] | None:
-    """Where the columns of a key sample are."""
+    """Return the index of each column; None: not the columns of a key sample."""
     if dump.data.startswith(_PARQUET):
         try:
             names = pq.read_schema(io.BytesIO(dump.data)).names
@@ -82,11 +84,11 @@ def _columns(dump: Dump) -> dict[str, int] | None:
         _, header = next(dump.lines(), (1, ""))
         names = [name.strip(' "') for name in header.split(",")]
     columns = {"size_bytes" if name == "bytes" else name: index for index, name in enumerate(names)}
-    return columns if columns.keys() >= _REQUIRED and _spelt(columns) else None
+    return columns if columns.keys() >= _REQUIRED and _key_columns(columns) else None
 
 
-def _spelt(columns: Iterable[str]) -> list[str]:
-    """Under which names there are keys."""
+def _key_columns(columns: Iterable[str]) -> list[str]:
+    """Return which of the columns have keys."""
     return [name for name in _KEYS if name in columns]
 
 
@@ -99,61 +101,61 @@ def _is_json(dump: Dump) -> bool:
     except (ValueError, RecursionError):
         return False
     names = {"size_bytes" if name == "bytes" else name for name in row}
-    return names >= _REQUIRED and bool(_spelt(names))
+    return names >= _REQUIRED and bool(_key_columns(names))
 
 
-def _json(dump: Dump) -> Iterator[Told | Rejected]:
+def _json(dump: Dump) -> Iterator[Parsed | Rejected]:
     rows = []
     for number, line in dump.lines():
         try:
             row = json.loads(line)
             if not isinstance(row, dict):
-                raise Unreadable("no JSON object")
-            if len(names := _spelt(row)) != 1:
-                raise Unreadable(f"has not one of {', '.join(_KEYS)}, but {len(names)}: null says that there is no key")
+                raise Unreadable("not a JSON object")
+            if len(names := _key_columns(row)) != 1:
+                raise Unreadable(f"needs exactly one of {', '.join(_KEYS)}, has {len(names)}: null is no key")
             topic, key, size_bytes = row.get("topic"), row[names[0]], row.get("size_bytes", row.get("bytes"))
             if not isinstance(topic, str) or not isinstance(key, str | None):
-                raise Unreadable("topic or key is no text")
+                raise Unreadable("topic or key is not text")
             if names == ["key"] and key is not None:
-                key = _sent(key)
+                key = _utf8(key)
             rows.append(row_of(topic, key, row.get("partition"), row.get("records"), size_bytes, row.get("observed_partition"), names[0]))
         except (ValueError, RecursionError) as e:
             yield Rejected(number, line, str(e) if isinstance(e, Unreadable) else f"not JSON: {e}")
     yield from sample_of(rows, 1)
 
 
-def _sent(key: str) -> bytes:
+def _utf8(key: str) -> bytes:
     try:
         return key.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise Unreadable("topic or key is no text") from None
+        raise Unreadable("topic or key is not text") from None
 
 
-def sample_of(rows: list[tuple[Any, ...]], line: int) -> Iterator[Told]:
-    """The sample of sound rows, if there are any."""
+def sample_of(rows: list[tuple[Any, ...]], line: int) -> Iterator[Parsed]:
+    """Yield the sample of valid rows, if there are any."""
     if rows:
         arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
-        yield Told(line, None, KeySample(pa.Table.from_arrays(arrays, schema=SCHEMA)), len(rows))
+        yield Parsed(line, None, KeySample(pa.Table.from_arrays(arrays, schema=SCHEMA)), len(rows))
 
 
-def _csv(dump: Dump, columns: dict[str, int]) -> Iterator[Told | Rejected]:
-    [name] = _spelt(columns)
+def _csv(dump: Dump, columns: dict[str, int]) -> Iterator[Parsed | Rejected]:
+    [name] = _key_columns(columns)
     order = [columns["topic"], columns[name], *map(columns.get, ("partition", "records", "size_bytes", "observed_partition"))]
     rows: list[tuple[str, bytes | None, int | None, int, int, int | None]] = []
     for number, text, fields in islice(_records(dump.text), 1, None):
         try:
             if fields is None or len(fields) != len(columns):
-                raise Unreadable("not as many columns as the header")
+                raise Unreadable("the number of columns differs from the header")
             topic, key, partition, records, size_bytes, observed = (None if index is None else fields[index] for index in order)
-            sent = key if name != "key" or key is None else key.encode("utf-8", "surrogateescape")
-            rows.append(row_of(topic, sent, partition or None, records, size_bytes, observed or None, name))
+            key_value = key if name != "key" or key is None else key.encode("utf-8", "surrogateescape")
+            rows.append(row_of(topic, key_value, partition or None, records, size_bytes, observed or None, name))
         except Unreadable as e:
             yield Rejected(number, text, str(e))
     yield from sample_of(rows, 2)
 
 
 def _records(text: str) -> Iterator[tuple[int, str, list[str | None] | None]]:
-    """Each record: the line where it starts, its text, and its fields; an unquoted empty field is None. None: it is no CSV."""
+    """Yield the line, text and fields of each record; an unquoted empty field is None. Fields None: not CSV."""
     lines = text.split("\n")
     at = 0
     while at < len(lines):
@@ -169,7 +171,7 @@ def _records(text: str) -> Iterator[tuple[int, str, list[str | None] | None]]:
             until += 1
         record = "\n".join(lines[at:until]).removesuffix("\r")
         fields = _fields(record)
-        if fields is None and until > at + 1:  # a quote gone astray must not take sound lines with it
+        if fields is None and until > at + 1:  # a stray quote must not spoil valid lines
             record, until = line, at + 1
         yield at + 1, record, fields
         at = until
@@ -187,31 +189,31 @@ def _fields(record: str) -> list[str | None] | None:
     return None
 
 
-def _parquet(dump: Dump, columns: dict[str, int]) -> Iterator[Told | Rejected]:
+def _parquet(dump: Dump, columns: dict[str, int]) -> Iterator[Parsed | Rejected]:
     try:
-        told = _cast(pq.ParquetFile(io.BytesIO(dump.data)).read(), columns)
+        rows_read = _cast(pq.ParquetFile(io.BytesIO(dump.data)).read(), columns)
     except (pa.ArrowException, OSError, ValueError) as e:
-        yield Rejected(1, "", f"Parquet that cannot be read: {e}".splitlines()[0])
+        yield Rejected(1, "", f"cannot be read as Parquet: {e}".splitlines()[0])
         return
-    [name] = _spelt(columns)
-    sound = _sound(told, name)
-    for index in pc.indices_nonzero(pc.invert(sound)).to_pylist():
-        [row] = told.slice(index, 1).to_pylist()
+    [name] = _key_columns(columns)
+    valid = _valid(rows_read, name)
+    for index in pc.indices_nonzero(pc.invert(valid)).to_pylist():
+        [row] = rows_read.slice(index, 1).to_pylist()
         try:
-            row_of(**row, spelt=name)
+            row_of(**row, key_column=name)
         except Unreadable as e:
             yield Rejected(index + 1, {name: str(value) for name, value in row.items()}, str(e))
-    rows = told.filter(sound)
+    rows = rows_read.filter(valid)
     if len(rows):
         if name != "key":
-            keys = [None if spelt is None else _unspelt(spelt, name) for spelt in rows["key"].to_pylist()]
+            keys = [None if text is None else _decoded(text, name) for text in rows["key"].to_pylist()]
             rows = rows.set_column(1, "key", pa.array(keys, pa.binary()))
-        yield Told(1, None, KeySample(rows.cast(SCHEMA)), len(rows))
+        yield Parsed(1, None, KeySample(rows.cast(SCHEMA)), len(rows))
 
 
 def _cast(read: pa.Table, columns: dict[str, int]) -> pa.Table:
     read = read.rename_columns(["size_bytes" if name == "bytes" else name for name in read.column_names])
-    [name] = _spelt(columns)
+    [name] = _key_columns(columns)
     return pa.table(
         {
             "topic": read["topic"].cast(pa.string()),
@@ -226,31 +228,31 @@ def _cast(read: pa.Table, columns: dict[str, int]) -> pa.Table:
     )
 
 
-def _sound(told: pa.Table, name: str) -> pa.ChunkedArray:
-    """What `_row` says of each row, said of all at once."""
+def _valid(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return for each row whether `row_of` accepts it, in one pass over the columns."""
     tests = [
-        pc.match_substring_regex(told["topic"], "^[a-zA-Z0-9._-]{1,249}$"),
-        pc.invert(pc.is_in(told["topic"], pa.array([".", ".."]))),
+        pc.match_substring_regex(rows["topic"], "^[a-zA-Z0-9._-]{1,249}$"),
+        pc.invert(pc.is_in(rows["topic"], pa.array([".", ".."]))),
         *(
-            pc.greater_equal(told[name].fill_null(least), 0)
+            pc.greater_equal(rows[name].fill_null(least), 0)
             for name, least in (("records", -1), ("size_bytes", -1), ("partition", 0), ("observed_partition", 0))
         ),
-        pc.less_equal(told["records"], _MOST),
-        pc.less_equal(told["size_bytes"], _MOST),
-        *(pc.less_equal(told[name].fill_null(0), 2**31 - 1) for name in ("partition", "observed_partition")),
+        pc.less_equal(rows["records"], _MOST),
+        pc.less_equal(rows["size_bytes"], _MOST),
+        *(pc.less_equal(rows[name].fill_null(0), 2**31 - 1) for name in ("partition", "observed_partition")),
     ]
     if name != "key":
-        tests.append(pc.match_substring_regex(told["key"].fill_null(""), f"^{(_HEX if name == 'key_hex' else _BASE64).pattern}$"))
+        tests.append(pc.match_substring_regex(rows["key"].fill_null(""), f"^{(_HEX if name == 'key_hex' else _BASE64).pattern}$"))
     return reduce(pc.and_, tests).fill_null(False)
 
 
 def row_of(
-    topic: str | None, key: object, partition: object, records: object, size_bytes: object, observed_partition: object, spelt: str
+    topic: str | None, key: object, partition: object, records: object, size_bytes: object, observed_partition: object, key_column: str
 ) -> tuple[str, Any, int | None, int, int, int | None]:
-    """A row of the sample, if it is sound; a key that is text is spelt as the column named `spelt` has it."""
+    """Return a row of the sample if it is valid; a key that is text is decoded as the column `key_column` requires."""
     return (
         topic_name(topic),
-        _unspelt(key, spelt) if isinstance(key, str) else key,
+        _decoded(key, key_column) if isinstance(key, str) else key,
         None if partition is None else identifier(partition, "partition"),
         whole_number(records, "records", most=_MOST),
         whole_number(size_bytes, "bytes", most=_MOST),
@@ -258,11 +260,11 @@ def row_of(
     )
 
 
-def _unspelt(text: str, name: str) -> bytes:
+def _decoded(text: str, name: str) -> bytes:
     if name == "key_hex":
         if not _HEX.fullmatch(text):
-            raise Unreadable("key_hex is not in pairs of hex digits")
+            raise Unreadable("key_hex is not pairs of hex digits")
         return bytes.fromhex(text)
     if not _BASE64.fullmatch(text):
-        raise Unreadable("key_base64 is no base64")
+        raise Unreadable("key_base64 is not base64")
     return base64.b64decode(text)

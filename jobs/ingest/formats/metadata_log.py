@@ -1,12 +1,14 @@
-"""The metadata log of KRaft as it lies on disk: `__cluster_metadata-0/<end offset>-<epoch>.checkpoint`, and the `.log` segments after it.
+"""KRaft's metadata log as files: snapshots and log segments.
+
+Written by Kafka 3.0 to 4.4 as `__cluster_metadata-0/<end offset>-<epoch>.checkpoint`, and the `.log` segments after it.
 
     61 bytes    of a batch: base offset, length, leader epoch, magic 2, CRC-32C, attributes, ...   (DefaultRecordBatch)
     records     each with its offset's delta, a key that is null, and a metadata record (metadata_record.py)
-    control     a batch of attribute 0x20: its records' keys tell LeaderChange, SnapshotHeader, SnapshotFooter, KRaftVersion, KRaftVoters
+    control     a batch with attribute 0x20: its keys are LeaderChange, SnapshotHeader, SnapshotFooter, KRaftVersion, KRaftVoters
 
-An entry is a record, and its line the how-manieth of the file the record is. A snapshot that does not end with a footer is refused as a
-whole; a log that ends within a batch was copied while it was written to: what stands before it is read. Nothing after a damaged batch is
-read. Values are never told in a rejected entry: some are credentials.
+An entry is a record; its line is the record's index in the file, from 1. A snapshot without a footer is rejected as a whole. A log that ends
+within a batch was copied while it was being written: the batches before are read. Nothing after a damaged batch is read. Rejected entries
+never contain values, because some are credentials.
 """
 
 from __future__ import annotations
@@ -15,23 +17,25 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable
 from jobs.ingest.facts import MetadataFile, MetadataRecord
 from jobs.ingest.metadata_record import Bytes, from_bytes
+from jobs.ingest.precedence import Precedence
 
 NAME = "metadata-log"
+PRECEDENCE = Precedence.METADATA_LOG
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")  # of a batch, to the count of its records
 _CONTROL_KEY = struct.Struct(">hh")
 _SNAPSHOT_HEADER = struct.Struct(">hq")
-_LENGTH_FROM = 12  # a batch's length counts from behind itself
+_LENGTH_FROM = 12  # a batch's length counts from the field after it
 _CRC_FROM = 21
 _CONTROL, _COMPRESSED = 0x20, 0x07
 _CONTROL_TYPES = {2: "LeaderChange", 3: "SnapshotHeader", 4: "SnapshotFooter", 5: "KRaftVersion", 6: "KRaftVoters"}
 
 
 class _Batch(NamedTuple):
-    """A batch as its header has it: where its records start and end in the file."""
+    """The header of a batch, and where its records start and end in the file."""
 
     offset: int
     next_offset: int
@@ -44,7 +48,7 @@ class _Batch(NamedTuple):
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether its first batch has a control record of the quorum's or a metadata record."""
+    """Return whether the first batch has a control record of the quorum or a metadata record."""
     try:
         batch = _batch(dump.data, 0)
         record = Bytes(dump.data, batch.start, batch.end)
@@ -54,33 +58,33 @@ def recognises(dump: Dump) -> bool:
         return False
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each record, and one for the file."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each record, and one for the file."""
     entries, file = _read(dump.data)
     last = entries[-1] if entries else None
-    if file.snapshot and not (isinstance(last, Told) and last.fact.type == "SnapshotFooter"):
+    if file.snapshot and not (isinstance(last, Parsed) and last.fact.type == "SnapshotFooter"):
         why = f" ({last.reason})" if isinstance(last, Rejected) else ""
-        yield Rejected(1, "", f"a snapshot without its footer: it was cut off, and none of its {len(entries)} records is taken{why}")
+        yield Rejected(1, "", f"the snapshot has no footer: it was cut off, and none of its {len(entries)} records is used{why}")
         return
     yield from entries
-    yield Told(1, None, file, entries=0)
+    yield Parsed(1, None, file, entries=0)
 
 
-def _read(data: bytes) -> tuple[list[Told | Rejected], MetadataFile]:
-    entries: list[Told | Rejected] = []
+def _read(data: bytes) -> tuple[list[Parsed | Rejected], MetadataFile]:
+    entries: list[Parsed | Rejected] = []
     at, first, following, time_ms = 0, None, None, None
     while at < len(data):
         try:
-            batch = _sound_batch(data, at, following)
+            batch = _valid_batch(data, at, following)
         except (Unreadable, struct.error) as e:
-            why = str(e) if isinstance(e, Unreadable) else "it ends within a batch"
-            entries.append(Rejected(len(entries) + 1, "", f"at byte {at}: {why}; nothing from here on is read"))
+            why = str(e) if isinstance(e, Unreadable) else "the file ends within a batch"
+            entries.append(Rejected(len(entries) + 1, "", f"at byte {at}: {why}; nothing after this is read"))
             break
         records = Bytes(data, batch.start, batch.end)
         for _ in range(batch.count):
             entry = _entry(records, batch, len(entries) + 1)
             entries.append(entry)
-            if isinstance(entry, Told) and entry.fact.type == "SnapshotHeader":
+            if isinstance(entry, Parsed) and entry.fact.type == "SnapshotHeader":
                 time_ms = entry.fact.fields["lastContainedLogTimestamp"]
         first = batch.offset if first is None else first
         at, following = batch.end, batch.next_offset
@@ -88,10 +92,10 @@ def _read(data: bytes) -> tuple[list[Told | Rejected], MetadataFile]:
     return entries, MetadataFile(snapshot, time_ms, first or 0, None if snapshot else following or 0)
 
 
-def _sound_batch(data: bytes, at: int, following: int | None) -> _Batch:
+def _valid_batch(data: bytes, at: int, following: int | None) -> _Batch:
     batch = _batch(data, at)
     if crc32c(data[at + _CRC_FROM : batch.end]) != batch.crc:
-        raise Unreadable("the batch is damaged: its CRC-32C is another")
+        raise Unreadable("the batch is damaged: its CRC-32C differs")
     if following not in (None, batch.offset):
         raise Unreadable(f"the batch starts at offset {batch.offset}, not at {following}")
     if batch.attributes & _COMPRESSED:
@@ -103,34 +107,34 @@ def _batch(data: bytes, at: int) -> _Batch:
     offset, length, _, magic, crc, attributes, last_delta, _, time_ms, _, _, _, count = _HEADER.unpack_from(data, at)
     end = at + _LENGTH_FROM + length
     if magic != 2 or offset < 0 or last_delta < 0 or count < 1 or count > length or length < _HEADER.size - _LENGTH_FROM:
-        raise Unreadable("no batch of records")
+        raise Unreadable("not a batch of records")
     if end > len(data):
-        raise Unreadable("it ends within a batch")
+        raise Unreadable("the file ends within a batch")
     return _Batch(offset, offset + last_delta + 1, crc, attributes, time_ms, count, at + _HEADER.size, end)
 
 
-def _entry(records: Bytes, batch: _Batch, number: int) -> Told | Rejected:
-    told = "a record"
+def _entry(records: Bytes, batch: _Batch, number: int) -> Parsed | Rejected:
+    label = "a record"
     try:
         offset, key, value = _record(records)
-        told = f"offset {batch.offset + offset}"
+        label = f"offset {batch.offset + offset}"
         if batch.attributes & _CONTROL:
             type, fields = _control(key, value)
         else:
             type, fields = from_bytes(value)
-        return Told(number, told, MetadataRecord(batch.offset + offset, batch.time_ms, type, fields))
+        return Parsed(number, label, MetadataRecord(batch.offset + offset, batch.time_ms, type, fields))
     except Unreadable as e:
-        return Rejected(number, told, str(e))
+        return Rejected(number, label, str(e))
 
 
 def _record(records: Bytes) -> tuple[int, bytes | None, Bytes]:
-    """A record's offset within its batch, its key and its value; behind it, whatever was in it."""
+    """Parse a record: its offset within the batch, its key and its value. `records` is after the record then, even if it is rejected."""
     size = records.signed()
     at = records.at
     records.take(size)
     record = Bytes(records.data, at, records.at)
     record.take(1)  # attributes: unused
-    record.signed(64)  # how much later than the batch
+    record.signed(64)  # timestamp delta
     offset = record.signed()
     key = None if (size := record.signed()) < 0 else record.take(size)
     size = record.signed()
@@ -175,7 +179,7 @@ _CRC_TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of a batch.
+    """Return the CRC-32C (Castagnoli) of some bytes.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'

@@ -1,10 +1,10 @@
-"""A capture of a live cluster (jobs/capture): JSON lines, the first of which says so, and the last how many are before it.
+"""Captures of a live cluster, written by jobs/capture: JSON lines with a head line, and an end line that counts the others.
 
     {"capture":"kafka-topology-audit","version":1,"captured_at":"2026-11-21T02:00:00Z","kafka_cluster_id":"YXVkaXQtdGVzdC1jbHVzdA"}
     {"broker":1,"rack":"rack-a","fenced":false}
     {"controller":"kraft","leader_id":9,"voters":[{"id":9,"log_end_offset":77}],"observers":[]}
     {"feature":"metadata.version","level":30}
-    {"configs_of":"broker","name":"","configs":{"min.insync.replicas":"1"}}              of all brokers, where the name is empty
+    {"configs_of":"broker","name":"","configs":{"min.insync.replicas":"1"}}              an empty name: of all brokers
     {"topic":"orders","topic_id":"LSo95-b9RSiAdRcs-lS0vg","configs":{},"partitions":[{"partition":0,"leader":1,"replicas":[1,2],"isr":[1,2],
      "elr":[],"last_known_elr":[],"start_offset":0,"end_offset":10}]}
     {"log_dirs_of":1,"log_dirs":[{"log_dir":"/data","error":null,"total_bytes":9,"usable_bytes":5,"replicas":[{"topic":"orders",
@@ -16,8 +16,8 @@
     {"untold":"log dirs of broker 2","why":"TimeoutException: ...","unsupported":false}
     {"end":9}
 
-An entry is a line, and in it a partition, a log dir, a replica, a member, an offset or a key. What the cluster did not answer is
-a rejected entry, unless its brokers are too old to be asked. A capture without its end is cut off, and refused as a whole.
+An entry is a line, and within it a partition, a log dir, a replica, a member, an offset or a key. A request that the cluster did not answer is
+a rejected entry, unless its brokers are too old for it. A capture without its end line is cut off, and rejected as a whole.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name, whole_number
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name, whole_number
 from jobs.ingest.facts import (
     ActiveController,
     BrokerSeen,
     Captured,
-    ConfigTold,
+    ConfigSet,
     ControllerSign,
     EndOffset,
     Fact,
@@ -51,40 +51,42 @@ from jobs.ingest.facts import (
     TopicLine,
 )
 from jobs.ingest.formats import key_sample
+from jobs.ingest.precedence import Precedence
 
 NAME = "topology-capture"
+PRECEDENCE = Precedence.KAFKA_TOOL
 
 _KNOWN_BY = re.compile(r'\s{0,99}\{"capture":"kafka-topology-audit"')
 _VERSION = 1
 _OFFSETS = {"start_offset": StartOffset, "end_offset": EndOffset}
-Entries = Iterator[Told | Rejected]
+Entries = Iterator[Parsed | Rejected]
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether the first line says so."""
+    """Return whether the first line is the head of a capture."""
     return _KNOWN_BY.match(dump.head) is not None
 
 
 def parse(dump: Dump) -> Entries:
-    """A fact for each thing that the cluster answered."""
+    """Yield a fact for each part of the cluster's answers."""
     lines = [*dump.lines()]
     if _of(lines[-1][1], "end") != len(lines) - 1:
-        raise Unreadable("the capture is cut off: its last line is not its end")
+        raise Unreadable("the capture is cut off: it has no end line")
     if (version := _of(lines[0][1], "version")) != _VERSION:
-        raise Unreadable(f"a capture of version {version}: version {_VERSION} is known")
+        raise Unreadable(f"version {version} of a capture is not known, only {_VERSION}")
     for number, line in lines:
         try:
             document = _object(json.loads(line))
             kind = next((kind for kind in _KINDS if kind in document), None)
             if kind is None:
-                raise Unreadable("a line of no known kind")
+                raise Unreadable("not a known kind of line")
             yield from _KINDS[kind](document, number)
         except (ValueError, RecursionError) as e:
             yield Rejected(number, line, str(e) if isinstance(e, Unreadable) else f"not JSON: {e}")
 
 
 def _of(line: str, name: str) -> Any:
-    """What a line that may be torn says under this name."""
+    """Return a field of a line that may be cut off."""
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
@@ -92,53 +94,53 @@ def _of(line: str, name: str) -> Any:
     return document.get(name) if isinstance(document, dict) else None
 
 
-def _capture(told: dict[str, Any], line: int) -> Entries:
+def _capture(answer: dict[str, Any], line: int) -> Entries:
     try:
-        at = datetime.strptime(_text(told, "captured_at"), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        at = datetime.strptime(_text(answer, "captured_at"), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError as e:
-        raise Unreadable("captured_at is no time") from e
-    cluster_id = _optional_text(told, "kafka_cluster_id")
-    yield Told(line, told, Captured(at))
+        raise Unreadable("captured_at is not a time") from e
+    cluster_id = _optional_text(answer, "kafka_cluster_id")
+    yield Parsed(line, answer, Captured(at))
     if cluster_id is not None:
-        yield Told(line, told, KafkaClusterId(cluster_id), entries=0)
+        yield Parsed(line, answer, KafkaClusterId(cluster_id), entries=0)
 
 
-def _broker(told: dict[str, Any], line: int) -> Entries:
-    yield Told(line, told, BrokerSeen(_id(told, "broker"), _optional_text(told, "rack"), _flag(told, "fenced")))
+def _broker(answer: dict[str, Any], line: int) -> Entries:
+    yield Parsed(line, answer, BrokerSeen(_id(answer, "broker"), _optional_text(answer, "rack"), _flag(answer, "fenced")))
 
 
-def _controller(told: dict[str, Any], line: int) -> Entries:
-    if told["controller"] not in ("kraft", "zookeeper"):
+def _controller(answer: dict[str, Any], line: int) -> Entries:
+    if answer["controller"] not in ("kraft", "zookeeper"):
         raise Unreadable("controller is neither kraft nor zookeeper")
-    yield Told(line, told, ControllerSign(told["controller"]))
-    if told.get("leader_id", -1) != -1:
-        yield Told(line, told, ActiveController(_id(told, "leader_id")), entries=0)
-    if told.get("voters"):
-        yield Told(line, told, QuorumVoters(tuple(sorted(_id(voter, "id") for voter in told["voters"]))), entries=0)
+    yield Parsed(line, answer, ControllerSign(answer["controller"]))
+    if answer.get("leader_id", -1) != -1:
+        yield Parsed(line, answer, ActiveController(_id(answer, "leader_id")), entries=0)
+    if answer.get("voters"):
+        yield Parsed(line, answer, QuorumVoters(tuple(sorted(_id(voter, "id") for voter in answer["voters"]))), entries=0)
 
 
-def _feature(told: dict[str, Any], line: int) -> Entries:
-    yield Told(line, told, FeatureLevel(_text(told, "feature"), str(identifier(told.get("level"), "level"))))
+def _feature(answer: dict[str, Any], line: int) -> Entries:
+    yield Parsed(line, answer, FeatureLevel(_text(answer, "feature"), str(identifier(answer.get("level"), "level"))))
 
 
-def _configs_of(told: dict[str, Any], line: int) -> Entries:
-    kind, name, configs = _text(told, "configs_of"), _text(told, "name"), _object(told.get("configs"))
+def _configs_of(answer: dict[str, Any], line: int) -> Entries:
+    kind, name, configs = _text(answer, "configs_of"), _text(answer, "name"), _object(answer.get("configs"))
     if kind != "broker":
         raise Unreadable("configs of another than a broker")
     if name:
         whole_number(name, "name")
-    yield Told(line, {"configs_of": kind, "name": name}, None)
+    yield Parsed(line, {"configs_of": kind, "name": name}, None)
     for config, value in configs.items():
-        yield _entry(line, {config: value}, lambda config=config, value=value: ConfigTold(kind, name, config, config_value(config, value)))
+        yield _entry(line, {config: value}, lambda config=config, value=value: ConfigSet(kind, name, config, config_value(config, value)))
 
 
-def _topic(told: dict[str, Any], line: int) -> Entries:
-    topic, partitions = topic_name(_text(told, "topic")), _list(told, "partitions")
+def _topic(answer: dict[str, Any], line: int) -> Entries:
+    topic, partitions = topic_name(_text(answer, "topic")), _list(answer, "partitions")
     first = next((one for one in partitions if isinstance(one, dict) and one.get("partition") == 0), None)
-    configs = {name: config_value(name, value) for name, value in _object(told.get("configs") or {}).items()}
+    configs = {name: config_value(name, value) for name, value in _object(answer.get("configs") or {}).items()}
     replicas = len(_list(first, "replicas")) if first else 0
-    fact = TopicLine(topic, _optional_text(told, "topic_id"), len(partitions), replicas, configs)
-    yield Told(line, {"topic": topic, "configs": configs}, fact)
+    fact = TopicLine(topic, _optional_text(answer, "topic_id"), len(partitions), replicas, configs)
+    yield Parsed(line, {"topic": topic, "configs": configs}, fact)
     for one in partitions:
         entry = {"topic": topic, **one} if isinstance(one, dict) else one
         yield _entry(line, entry, lambda one=one: _partition(topic, _object(one)))
@@ -147,28 +149,28 @@ def _topic(told: dict[str, Any], line: int) -> Entries:
                 yield _entry(line, entry, lambda one=one, of=name, kind=kind: kind(topic, _id(one, "partition"), whole_number(one[of], of)))
 
 
-def _partition(topic: str, told: dict[str, Any]) -> PartitionLine:
-    replicas = broker_ids(told.get("replicas"), "replicas")
+def _partition(topic: str, answer: dict[str, Any]) -> PartitionLine:
+    replicas = broker_ids(answer.get("replicas"), "replicas")
     if not replicas:
-        raise Unreadable("replicas names no broker")
+        raise Unreadable("replicas is empty")
     lists = (
-        None if told.get(name) is None else broker_ids(told[name], name)
+        None if answer.get(name) is None else broker_ids(answer[name], name)
         for name in ("elr", "last_known_elr", "adding_replicas", "removing_replicas")
     )
-    leader = told.get("leader")
+    leader = answer.get("leader")
     return PartitionLine(
         topic,
-        _id(told, "partition"),
+        _id(answer, "partition"),
         None if leader is None else identifier(leader, "leader"),
         replicas,
-        broker_ids(told.get("isr"), "isr"),
+        broker_ids(answer.get("isr"), "isr"),
         *lists,
     )
 
 
-def _log_dirs_of(told: dict[str, Any], line: int) -> Entries:
-    broker_id, log_dirs = _id(told, "log_dirs_of"), _list(told, "log_dirs")
-    yield Told(line, {"log_dirs_of": broker_id}, LogDirsAnswer(broker_id))
+def _log_dirs_of(answer: dict[str, Any], line: int) -> Entries:
+    broker_id, log_dirs = _id(answer, "log_dirs_of"), _list(answer, "log_dirs")
+    yield Parsed(line, {"log_dirs_of": broker_id}, LogDirsAnswer(broker_id))
     for log_dir in log_dirs:
         try:
             name = _text(_object(log_dir), "log_dir")
@@ -178,41 +180,46 @@ def _log_dirs_of(told: dict[str, Any], line: int) -> Entries:
         except Unreadable as e:
             yield Rejected(line, log_dir, str(e))
             continue
-        yield Told(line, {"log_dirs_of": broker_id, "log_dir": name}, fact)
+        yield Parsed(line, {"log_dirs_of": broker_id, "log_dir": name}, fact)
         for one in replicas:
             yield _entry(line, one, lambda one=one, name=name: _replica(broker_id, name, _object(one)))
 
 
-def _replica(broker_id: int, log_dir: str, told: dict[str, Any]) -> ReplicaOnDisk:
-    lag = whole_number(told.get("offset_lag"), "offset_lag", least=-(2**63))
+def _replica(broker_id: int, log_dir: str, answer: dict[str, Any]) -> ReplicaOnDisk:
+    lag = whole_number(answer.get("offset_lag"), "offset_lag", least=-(2**63))
     return ReplicaOnDisk(
         broker_id,
-        topic_name(_text(told, "topic")),
-        _id(told, "partition"),
-        _flag(told, "future"),
+        topic_name(_text(answer, "topic")),
+        _id(answer, "partition"),
+        _flag(answer, "future"),
         log_dir,
-        whole_number(told.get("size_bytes"), "size_bytes"),
+        whole_number(answer.get("size_bytes"), "size_bytes"),
         None if lag == -1 else lag,
     )
 
 
-def _group(told: dict[str, Any], line: int) -> Entries:
-    group_id, protocol, members, offsets = _text(told, "group"), _text(told, "protocol"), _list(told, "members"), _list(told, "offsets")
-    coordinator = told.get("coordinator_id")
+def _group(answer: dict[str, Any], line: int) -> Entries:
+    group_id, protocol, members, offsets = (
+        _text(answer, "group"),
+        _text(answer, "protocol"),
+        _list(answer, "members"),
+        _list(answer, "offsets"),
+    )
+    coordinator = answer.get("coordinator_id")
     state = GroupState(
         group_id,
         protocol,
-        _optional_text(told, "assignor"),
-        _optional_text(told, "state"),
+        _optional_text(answer, "assignor"),
+        _optional_text(answer, "state"),
         None if coordinator is None else identifier(coordinator, "coordinator_id"),
         len(members),
     )
-    yield Told(line, {"group": group_id}, state)
+    yield Parsed(line, {"group": group_id}, state)
     holders: dict[tuple[str, int], MemberLine] = {}
     for one in members:
         entry = {"group": group_id, **one} if isinstance(one, dict) else one
         read = _entry(line, entry, lambda one=one: _member(group_id, protocol, _object(one)))
-        if isinstance(read, Told) and protocol != "share":  # whose members may hold a partition together
+        if isinstance(read, Parsed) and protocol != "share":  # where a partition may have several members
             holders |= dict.fromkeys(read.fact.assignment, read.fact)
         yield read
     for one in offsets:
@@ -220,38 +227,38 @@ def _group(told: dict[str, Any], line: int) -> Entries:
         yield _entry(line, entry, lambda one=one: _offset(group_id, _object(one), holders))
 
 
-def _member(group_id: str, protocol: str, told: dict[str, Any]) -> MemberLine:
-    held = _object(told.get("assignment"))
-    pairs = [(topic, one) for topic in held for one in _list(held, topic)]
+def _member(group_id: str, protocol: str, answer: dict[str, Any]) -> MemberLine:
+    by_topic = _object(answer.get("assignment"))
+    pairs = [(topic, one) for topic in by_topic for one in _list(by_topic, topic)]
     assignment = tuple((topic_name(topic), identifier(one, "a partition of the assignment")) for topic, one in pairs)
     if len(set(assignment)) < len(assignment):
         raise Unreadable("a partition is assigned twice")
     return MemberLine(
         group_id,
-        _text(told, "member_id"),
-        _optional_text(told, "group_instance_id"),
-        _optional_text(told, "host"),
-        _optional_text(told, "client_id"),
+        _text(answer, "member_id"),
+        _optional_text(answer, "group_instance_id"),
+        _optional_text(answer, "host"),
+        _optional_text(answer, "client_id"),
         protocol,
         len(assignment),
         assignment,
-        _optional_text(told, "rack"),
-        tuple(topic_name(topic) for topic in _list(told, "topics")) if told.get("topics") is not None else None,
-        _optional_text(told, "topic_regex"),
+        _optional_text(answer, "rack"),
+        tuple(topic_name(topic) for topic in _list(answer, "topics")) if answer.get("topics") is not None else None,
+        _optional_text(answer, "topic_regex"),
     )
 
 
-def _offset(group_id: str, told: dict[str, Any], holders: dict[tuple[str, int], MemberLine]) -> GroupOffset:
-    numbers = [_optional_number(told, name, least=-(2**63)) for name in ("offset", "log_end_offset", "lag")]
-    topic, partition = topic_name(_text(told, "topic")), _id(told, "partition")
+def _offset(group_id: str, answer: dict[str, Any], holders: dict[tuple[str, int], MemberLine]) -> GroupOffset:
+    numbers = [_optional_number(answer, name, least=-(2**63)) for name in ("offset", "log_end_offset", "lag")]
+    topic, partition = topic_name(_text(answer, "topic")), _id(answer, "partition")
     holder = holders.get((topic, partition))
     by = (holder.member_id, holder.host, holder.client_id) if holder else (None, None, None)
     return GroupOffset(group_id, topic, partition, *numbers, *by)
 
 
-def _keys_of(told: dict[str, Any], line: int) -> Entries:
-    topic, partition, keys = topic_name(_text(told, "keys_of")), _id(told, "partition"), _list(told, "keys")
-    yield Told(line, {"keys_of": topic, "partition": partition}, None)
+def _keys_of(answer: dict[str, Any], line: int) -> Entries:
+    topic, partition, keys = topic_name(_text(answer, "keys_of")), _id(answer, "partition"), _list(answer, "keys")
+    yield Parsed(line, {"keys_of": topic, "partition": partition}, None)
     rows = []
     for one in keys:
         try:
@@ -262,15 +269,15 @@ def _keys_of(told: dict[str, Any], line: int) -> Entries:
     yield from key_sample.sample_of(rows, line)
 
 
-def _untold(told: dict[str, Any], line: int) -> Entries:
-    if _flag(told, "unsupported"):
-        yield Told(line, told, None)
+def _missing(answer: dict[str, Any], line: int) -> Entries:
+    if _flag(answer, "unsupported"):
+        yield Parsed(line, answer, None)
     else:
-        yield Rejected(line, told, f"not told by the cluster: {_text(told, 'why')}")
+        yield Rejected(line, answer, f"not answered by the cluster: {_text(answer, 'why')}")
 
 
-def _nothing(told: dict[str, Any], line: int) -> Entries:
-    yield Told(line, told, None)
+def _no_fact(answer: dict[str, Any], line: int) -> Entries:
+    yield Parsed(line, answer, None)
 
 
 _KINDS: dict[str, Callable[[dict[str, Any], int], Entries]] = {
@@ -283,47 +290,47 @@ _KINDS: dict[str, Callable[[dict[str, Any], int], Entries]] = {
     "log_dirs_of": _log_dirs_of,
     "group": _group,
     "keys_of": _keys_of,
-    "untold": _untold,
-    "end": _nothing,
+    "untold": _missing,
+    "end": _no_fact,
 }
 
 
-def _entry(line: int, entry: Any, fact: Callable[[], Fact | None]) -> Told | Rejected:
+def _entry(line: int, entry: Any, fact: Callable[[], Fact | None]) -> Parsed | Rejected:
     try:
-        return Told(line, entry, fact())
+        return Parsed(line, entry, fact())
     except Unreadable as e:
         return Rejected(line, entry, str(e))
 
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Unreadable("no JSON object")
+        raise Unreadable("not a JSON object")
     return value
 
 
-def _list(told: dict[str, Any], name: str) -> list[Any]:
-    if not isinstance(told.get(name), list):
-        raise Unreadable(f"{name} is no list")
-    return told[name]
+def _list(answer: dict[str, Any], name: str) -> list[Any]:
+    if not isinstance(answer.get(name), list):
+        raise Unreadable(f"{name} is not a list")
+    return answer[name]
 
 
-def _id(told: dict[str, Any], name: str) -> int:
-    return identifier(told.get(name), name)
+def _id(answer: dict[str, Any], name: str) -> int:
+    return identifier(answer.get(name), name)
 
 
-def _text(told: dict[str, Any], name: str) -> str:
-    return plain_text(told.get(name), name)
+def _text(answer: dict[str, Any], name: str) -> str:
+    return plain_text(answer.get(name), name)
 
 
-def _optional_text(told: dict[str, Any], name: str) -> str | None:
-    return None if told.get(name) is None else plain_text(told[name], name)
+def _optional_text(answer: dict[str, Any], name: str) -> str | None:
+    return None if answer.get(name) is None else plain_text(answer[name], name)
 
 
-def _optional_number(told: dict[str, Any], name: str, *, least: int = 0) -> int | None:
-    return None if told.get(name) is None else whole_number(told[name], name, least=least)
+def _optional_number(answer: dict[str, Any], name: str, *, least: int = 0) -> int | None:
+    return None if answer.get(name) is None else whole_number(answer[name], name, least=least)
 
 
-def _flag(told: dict[str, Any], name: str) -> bool:
-    if not isinstance(told.get(name), bool):
+def _flag(answer: dict[str, Any], name: str) -> bool:
+    if not isinstance(answer.get(name), bool):
         raise Unreadable(f"{name} is neither true nor false")
-    return told[name]
+    return answer[name]

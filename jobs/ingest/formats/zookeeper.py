@@ -1,12 +1,12 @@
-"""What lies in ZooKeeper, as JSON lines of a path and its data (kafka.zk.ZkData, up to 3.9): the data as text, or as the JSON that it is.
+"""ZooKeeper's znodes of a cluster (kafka.zk.ZkData, up to 3.9): JSON lines with a path and its data.
 
     {"path": "/brokers/ids/1", "data": "{\\"rack\\":\\"a\\",\\"version\\":5,...}"}
     {"path": "/brokers/topics/t", "data": {"partitions": {"0": [1, 2]}, "adding_replicas": {}, "removing_replicas": {}, "topic_id": "..."}}
     {"path": "/brokers/topics/t/partitions/0/state", "data": {"leader": 1, "isr": [1, 2], "leader_epoch": 0, "version": 1}}
     {"path": "/config/topics/t", "data": {"version": 1, "config": {"retention.ms": "1000"}}}           /config/brokers/<default>
 
-A broker is live as long as its znode is there. A partition is told by its topic's znode and its own, whichever comes first; one that has no
-state yet has no leader, and is left out. Other znodes are understood and not kept. Leader -1 is none.
+The data is JSON, or JSON as text. A broker is live as long as its znode exists. A partition needs its topic's znode and its own, in any order;
+a partition without a state has no leader yet, and is left out. Other znodes are parsed but not used. Leader -1 means no leader.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from jobs.ingest.dump import Dump, Rejected, Told, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name
-from jobs.ingest.facts import ActiveController, BrokerSeen, ConfigTold, ControllerSign, Fact, KafkaClusterId, PartitionLine, TopicLine
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name
+from jobs.ingest.facts import ActiveController, BrokerSeen, ConfigSet, ControllerSign, Fact, KafkaClusterId, PartitionLine, TopicLine
+from jobs.ingest.precedence import Precedence
 
 NAME = "zookeeper"
+PRECEDENCE = Precedence.ZOOKEEPER
 
-_KAFKAS = "brokers|controller|controller_epoch|config|cluster|admin"
-_KNOWN_BY = re.compile(rf'^\s{{0,9}}\{{.{{0,200}}"path"\s{{0,9}}:\s{{0,9}}"/(?:[^"]{{1,200}}/)?(?:{_KAFKAS})["/]', re.MULTILINE)
-_ROOT = re.compile(rf"/(?:{_KAFKAS})(?:/|$)")
+_ROOTS = "brokers|controller|controller_epoch|config|cluster|admin"
+_KNOWN_BY = re.compile(rf'^\s{{0,9}}\{{.{{0,200}}"path"\s{{0,9}}:\s{{0,9}}"/(?:[^"]{{1,200}}/)?(?:{_ROOTS})["/]', re.MULTILINE)
+_ROOT = re.compile(rf"/(?:{_ROOTS})(?:/|$)")
 _BROKER = re.compile(r"/brokers/ids/([0-9]+)")
 _TOPIC = re.compile(r"/brokers/topics/([^/]+)")
 _STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/([0-9]+)/state")
@@ -33,12 +35,12 @@ _DEFAULT = "<default>"
 
 
 def recognises(dump: Dump) -> bool:
-    """Whether a line with one of Kafka's paths is there."""
+    """Return whether a line with a path of Kafka is there."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Told | Rejected]:
-    """A fact for each broker, topic, config, and each partition that has a state."""
+def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
+    """Yield a fact for each broker, topic, config, and each partition that has a state."""
     lines = list(dump.lines())
     znodes: list[tuple[int, str, str, Any] | Rejected] = [_znode(number, line) for number, line in lines]
     topics = {}
@@ -56,11 +58,11 @@ def parse(dump: Dump) -> Iterator[Told | Rejected]:
         except Unreadable as e:
             yield Rejected(number, _shown(line, path), str(e))
             continue
-        yield Told(number, _shown(line, path), facts[0] if facts else None)
+        yield Parsed(number, _shown(line, path), facts[0] if facts else None)
         for fact in facts[1:]:
-            yield Told(number, _shown(line, path), fact, entries=0)
+            yield Parsed(number, _shown(line, path), fact, entries=0)
         if not signed:
-            yield Told(number, line, ControllerSign("zookeeper"), entries=0)
+            yield Parsed(number, line, ControllerSign("zookeeper"), entries=0)
             signed = True
 
 
@@ -72,13 +74,13 @@ def _znode(number: int, line: str) -> tuple[int, str, str, Any] | Rejected:
         if isinstance(data, str) and data.lstrip().startswith("{"):
             data = json.loads(data)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-        return Rejected(number, re.sub('"config.*', "...", line), str(e) if isinstance(e, Unreadable) else "no JSON object with a path")
-    start = _ROOT.search(path)  # what is before it is the chroot
+        return Rejected(number, re.sub('"config.*', "...", line), str(e) if isinstance(e, Unreadable) else "not a JSON object with a path")
+    start = _ROOT.search(path)  # the path before it is the chroot
     return number, line, path[start.start() :] if start else path, data
 
 
 def _shown(line: str, path: str) -> str:
-    return path if path.startswith("/config") else line  # configs may hold passwords
+    return path if path.startswith("/config") else line  # configs may contain passwords
 
 
 def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
@@ -90,7 +92,7 @@ def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
     elif match := _TOPIC.fullmatch(path):
         partitions = _of(_object(data), "partitions")
         if not isinstance(partitions, dict) or not partitions:
-            raise Unreadable("partitions names none")
+            raise Unreadable("partitions is empty")
         topic_id = data.get("topic_id")
         first = min(partitions, key=lambda partition: identifier(partition, "a partition"))
         yield TopicLine(
@@ -108,20 +110,20 @@ def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
         name = unquote(match[2])
         config = _of(_object(data), "config")
         if not isinstance(config, dict):
-            raise Unreadable("config is no JSON object")
+            raise Unreadable("config is not a JSON object")
         for key, value in config.items():
-            yield ConfigTold(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), config_value(key, value))
+            yield ConfigSet(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), config_value(key, value))
 
 
 def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[str, Any]) -> PartitionLine:
     known = topics.get(topic)
     if known is None or not isinstance(known.get("partitions"), dict) or partition not in known["partitions"]:
-        raise Unreadable("its topic's znode does not have the partition")
+        raise Unreadable("the topic's znode does not have the partition")
     adding, removing = (_moving(known.get(name), partition, name) for name in ("adding_replicas", "removing_replicas"))
     leader = _of(state, "leader")
     replicas = broker_ids(known["partitions"][partition], "replicas")
     if not replicas:
-        raise Unreadable("replicas names no broker")
+        raise Unreadable("replicas is empty")
     return PartitionLine(
         topic_name(topic),
         identifier(partition, "the partition"),
@@ -135,13 +137,13 @@ def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[s
     )
 
 
-def _moving(told: Any, partition: str, name: str) -> tuple[int, ...]:
-    return broker_ids(told[partition], name) if isinstance(told, dict) and partition in told else ()
+def _moving(by_partition: Any, partition: str, name: str) -> tuple[int, ...]:
+    return broker_ids(by_partition[partition], name) if isinstance(by_partition, dict) and partition in by_partition else ()
 
 
 def _object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise Unreadable("the data is no JSON object")
+        raise Unreadable("the data is not a JSON object")
     return data
 
 

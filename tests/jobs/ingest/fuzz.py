@@ -1,10 +1,10 @@
-"""Coverage-guided fuzz of the ingest: an input that takes a turn in its code that none took before is kept, and is changed further.
+"""Coverage-guided fuzz of the ingest: inputs that reach new code are added to the corpus and changed further.
 
     python -m tests.jobs.ingest.fuzz [minutes] [seed]
 
-A turn is a step from one line to another within a function of jobs/ingest, as `sys.settrace` tells it (atheris, which does it in C, has no
-wheel for every Python that the project runs on). It starts from the recorded dumps. An input is broken that `account` objects to, that
-raises, or that takes seconds; each such place in the code is told once, by the smallest input found for it.
+Coverage is the set of branches: steps from one line to another within a function of jobs/ingest, found by `sys.settrace` (atheris, which does
+this in C, has no wheel for every Python that the project runs on). The corpus starts with the recorded dumps. An input fails if `check_input`
+raises, or takes too long in a run with `slow_s`; each place in the code is reported once, with the smallest input found for it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from jobs.ingest.reading import read_dump
 from tests.jobs.ingest import test_topology_capture as capture
 from tests.jobs.ingest.test_kcat_and_cruise_control import LOAD, OTHER, kcat, of_kcat, state
 from tests.jobs.ingest.test_metadata_log import resealed
-from tests.jobs.ingest.test_partition_lines import ODDITIES, assert_alike
+from tests.jobs.ingest.test_partition_lines import ODDITIES, assert_same_tables
 from tests.jobs.ingest.test_reading import DUMPS, check_accounts
 
-Turn = tuple[CodeType, int, int]
+Branch = tuple[CodeType, int, int]
 _LARGEST = 6_000  # bytes of an input
 _SHRINKS = 300
 _WORD = re.compile(rb"[A-Za-z_.-]+|[0-9]+|[^A-Za-z0-9]")
@@ -39,48 +39,48 @@ _FOLDER = str(Path(ingest.__file__).parent)
 
 @dataclass
 class Fuzz:
-    """What a check has been tried on: what was kept of it, the turns it took, and where it broke."""
+    """A run of the fuzz: its corpus, the branches that it reached, and its failures."""
 
     check: Callable[[bytes], None]
     folder: str
     chance: random.Random
-    slow_s: float = float("inf")  # what takes longer is broken
+    slow_s: float = float("inf")  # an input that takes longer fails
     inputs: int = 0
-    kept: list[bytes] = field(default_factory=list)
-    turns: set[Turn] = field(default_factory=set)
-    broken: dict[str, bytes] = field(default_factory=dict)  # by where and how, the smallest input
+    corpus: list[bytes] = field(default_factory=list)
+    branches: set[Branch] = field(default_factory=set)
+    failures: dict[str, bytes] = field(default_factory=dict)  # the smallest input by exception and place
 
     def seed(self, inputs: Sequence[bytes]) -> None:
-        """Start from these, of which those are kept that are needed for their turns."""
+        """Start from these inputs; those that reach no new branch are not added."""
         for data in sorted(inputs, key=len):
             self._try(data)
-        self.kept = self.kept or [*inputs]
+        self.corpus = self.corpus or [*inputs]
 
-    def run(self, seconds: float, most: int = sys.maxsize) -> None:
-        """Change what is kept, for so long or so often."""
-        words = sorted({word for data in self.kept for word in _WORD.findall(data)})
-        until, last = time.monotonic() + seconds, self.inputs + most
+    def run(self, cases: int = sys.maxsize, *, seconds: float = float("inf")) -> None:
+        """Try so many changed inputs, or as many as fit in some seconds."""
+        words = sorted({word for data in self.corpus for word in _WORD.findall(data)})
+        until, last = time.monotonic() + seconds, self.inputs + cases
         while self.inputs < last and time.monotonic() < until:
-            newest = self.kept[-len(self.kept) // 4 - 1 :]
-            parent = self.chance.choice(newest if self.chance.random() < 0.5 else self.kept)
-            data = changed(self.chance, parent, self.kept, words)[:_LARGEST]
-            self._try(data if self.chance.random() < 0.2 else sound(data))
+            newest = self.corpus[-len(self.corpus) // 4 - 1 :]
+            parent = self.chance.choice(newest if self.chance.random() < 0.5 else self.corpus)
+            data = changed(self.chance, parent, self.corpus, words)[:_LARGEST]
+            self._try(data if self.chance.random() < 0.2 else with_checksums(data))
 
     def _try(self, data: bytes) -> None:
-        turns, why = self._turns(data)
-        if why is not None and (why not in self.broken or len(data) < len(self.broken[why])):
-            self.broken[why] = self._shrunk(data, why)
-        if turns - self.turns:
-            self.kept.append(data)
-            self.turns |= turns
+        branches, why = self._trace(data)
+        if why is not None and (why not in self.failures or len(data) < len(self.failures[why])):
+            self.failures[why] = self._shrunk(data, why)
+        if branches - self.branches:
+            self.corpus.append(data)
+            self.branches |= branches
 
-    def _turns(self, data: bytes) -> tuple[set[Turn], str | None]:
-        """The turns that an input takes, and how it breaks."""
+    def _trace(self, data: bytes) -> tuple[set[Branch], str | None]:
+        """Return the branches that an input reaches, and how it fails; None: it passes."""
         self.inputs += 1
         started = time.monotonic()
-        with traced(self.folder) as turns:
+        with traced(self.folder) as branches:
             why = self._why(data)
-        return turns, "slow" if why is None and time.monotonic() - started > self.slow_s else why
+        return branches, "slow" if why is None and time.monotonic() - started > self.slow_s else why
 
     def _why(self, data: bytes) -> str | None:
         try:
@@ -95,7 +95,7 @@ class Fuzz:
         return None
 
     def _shrunk(self, data: bytes, why: str) -> bytes:
-        """The input without what it does not need to break so."""
+        """Return the input without the parts that the failure does not need."""
         size, tries = len(data) // 2, 0
         while size and tries < _SHRINKS:
             for start in range(0, len(data), size):
@@ -110,9 +110,9 @@ class Fuzz:
 
 
 @contextmanager
-def traced(folder: str) -> Iterator[set[Turn]]:
-    """The turns that are taken meanwhile in the code of a folder."""
-    turns: set[Turn] = set()
+def traced(folder: str) -> Iterator[set[Branch]]:
+    """Collect the branches that are reached in the code of a folder."""
+    branches: set[Branch] = set()
     here: dict[CodeType, bool] = {}
 
     def enter(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
@@ -126,7 +126,7 @@ def traced(folder: str) -> Iterator[set[Turn]]:
         def step(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
             nonlocal last
             if event == "line":
-                turns.add((code, last, frame.f_lineno))
+                branches.add((code, last, frame.f_lineno))
                 last = frame.f_lineno
             return step
 
@@ -135,37 +135,37 @@ def traced(folder: str) -> Iterator[set[Turn]]:
     before = sys.gettrace()
     sys.settrace(enter)
     try:
-        yield turns
+        yield branches
     finally:
         sys.settrace(before)
 
 
-def changed(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    """The input with one change or several."""
+def changed(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    """Return the input with one change or several."""
     for _ in range(1 << chance.randrange(4)):
-        data = chance.choice(_CHANGES)(chance, data, kept, words)
+        data = chance.choice(_CHANGES)(chance, data, corpus, words)
     return data
 
 
-def _cut(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+def _cut(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     start = chance.randrange(len(data) + 1)
     return data[:start] + data[start + chance.choice([1, 1, 2, 4, 16, 200]) :]
 
 
-def _flip(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+def _flip(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     at = chance.randrange(len(data) + 1)
     byte = chance.choice([0, 255, chance.randrange(256), (data[at : at + 1] or b"\n")[0] ^ 1 << chance.randrange(8)])
     return data[:at] + bytes([byte]) + data[at + 1 :]
 
 
-def _insert(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+def _insert(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     at = chance.randrange(len(data) + 1)
     odd = chance.choice(ODDITIES).encode("utf-8", "surrogatepass")
     return data[:at] + (chance.choice(words) if words and chance.random() < 0.6 else odd) + data[at:]
 
 
-def _word(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    """Another word in a word's place."""
+def _word(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    """Replace a word by another."""
     places = [*_WORD.finditer(data)]
     if not places or not words:
         return data
@@ -173,7 +173,7 @@ def _word(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequ
     return data[: place.start()] + chance.choice(words) + data[place.end() :]
 
 
-def _number(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+def _number(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     places = [*re.finditer(rb"[0-9]+", data)]
     if not places:
         return data
@@ -181,17 +181,17 @@ def _number(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Se
     return data[: place.start()] + chance.choice(_NUMBERS) + data[place.end() :]
 
 
-def _lines(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    """A line told again elsewhere, left out, or taken from another input."""
+def _lines(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    """Repeat a line, leave it out, or insert one of another input."""
     lines = data.splitlines(keepends=True) or [b""]
-    other = chance.choice(kept).splitlines(keepends=True) or [b"\n"]
+    other = chance.choice(corpus).splitlines(keepends=True) or [b"\n"]
     at = chance.randrange(len(lines))
     lines[at : at + chance.choice([0, 0, 1])] = chance.choice([[chance.choice(lines)], [chance.choice(other)], other[:3], []])
     return b"".join(lines)
 
 
-def _splice(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    other = chance.choice(kept)
+def _splice(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    other = chance.choice(corpus)
     start = chance.randrange(len(other) + 1)
     at = chance.randrange(len(data) + 1)
     return data[:at] + other[start : start + chance.choice([4, 30, 300, 3_000])] + data[at + chance.choice([0, 4, 300]) :]
@@ -200,23 +200,23 @@ def _splice(chance: random.Random, data: bytes, kept: Sequence[bytes], words: Se
 _CHANGES = (_cut, _flip, _insert, _insert, _word, _word, _number, _lines, _splice)
 
 
-def sound(data: bytes) -> bytes:
-    """The input with checksums and counts that fit, so that a parser sees what they would have kept from it."""
+def with_checksums(data: bytes) -> bytes:
+    """Return the input with matching checksums and counts, so that a parser does not stop at them."""
     if data.startswith(b'{"capture"'):
         whole = data[: data.rfind(b"\n", 0, -1) + 1]
         return whole + b'{"end":%d}\n' % whole.count(b"\n")
     return resealed(data) if data[16:17] == b"\2" else data
 
 
-def account(data: bytes) -> None:
-    """Everything in it is told or refused, its tables can be stored, and are the same whichever way it is read."""
+def check_input(data: bytes) -> None:
+    """Fail unless every entry is parsed or rejected, and the tables can be stored and do not depend on the way of reading."""
     check_accounts(data)
     if read_dump(data).format in ("kafka-topics", "kafka-log-dirs", "kafka-get-offsets"):
-        assert_alike({"a": data})
+        assert_same_tables({"a": data})
 
 
-def beginnings() -> list[bytes]:
-    """The recorded dumps, the text of each up to a line's end, and a short one of every format that is not among them."""
+def seed_inputs() -> list[bytes]:
+    """Return the recorded dumps, each shortened at a line's end, and a short dump of every other format."""
     found = {"key": "azE=", "records": 2, "size_bytes": 20}
     keys = {"keys_of": "orders", "partition": 3, "from_offset": 0, "to_offset": 4, "keys": [found]}
     share = {**capture.GROUP, "group": "s", "protocol": "share"}
@@ -234,17 +234,17 @@ def beginnings() -> list[bytes]:
 
 
 def main(minutes: float, seed: int) -> int:
-    """Fuzz, say what came of it, and return how many places broke."""
-    fuzz = Fuzz(account, _FOLDER, random.Random(seed), slow_s=5)
-    fuzz.seed(beginnings())
-    print(f"seed {seed}: {fuzz.inputs} recorded dumps, {len(fuzz.kept)} of them kept, {len(fuzz.turns):,} turns", flush=True)
+    """Fuzz, print the result, and return the number of failures."""
+    fuzz = Fuzz(check_input, _FOLDER, random.Random(seed), slow_s=5)
+    fuzz.seed(seed_inputs())
+    print(f"seed {seed}: {fuzz.inputs} recorded dumps, corpus {len(fuzz.corpus)}, {len(fuzz.branches):,} branches", flush=True)
     for minute in range(1, int(minutes) + 1):
-        fuzz.run(60)
-        found = f"{len(fuzz.kept)} kept, {len(fuzz.turns):,} turns, {len(fuzz.broken)} broken"
+        fuzz.run(seconds=60)
+        found = f"corpus {len(fuzz.corpus)}, {len(fuzz.branches):,} branches, {len(fuzz.failures)} failures"
         print(f"minute {minute}: {fuzz.inputs:,} inputs, {found}", flush=True)
-    for why, data in sorted(fuzz.broken.items()):
+    for why, data in sorted(fuzz.failures.items()):
         print(f"{why}\n    {data!r}")
-    return len(fuzz.broken)
+    return len(fuzz.failures)
 
 
 if __name__ == "__main__":

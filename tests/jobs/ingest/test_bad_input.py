@@ -1,4 +1,4 @@
-"""What arrives in practice and should not: each is told, none breaks a night, and nothing of it is taken for code, SQL or a path."""
+"""Bad input that occurs in practice: it is reported, breaks no night, and is never used as code, SQL or a path."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 from jobs import ingest
 from jobs.ingest.reading import read_dump
-from tests.jobs.ingest.test_merge import ELR, LOG_DIRS, PARTITION, TOPIC, merged, rejects
+from tests.jobs.ingest.dumps import ELR, LOG_DIRS, PARTITION, TOPIC, rejects, resolved, rows
 from tests.jobs.ingest.test_reading import check_accounts
 
 LONGEST = "n" * 249
@@ -21,74 +21,74 @@ def read(source: Path) -> dict[str, pa.Table]:
     return dict(zip((table.name for table in ingest.WRITES), ingest.read(no_spark, str(source), "2026-11-21"), strict=True))
 
 
-def test_truncated_dump_loses_its_last_line_and_says_so() -> None:
+def test_truncated_dump_rejects_its_last_line() -> None:
     cut = (ELR.format("", "") + ELR.format("", "").replace("Partition: 0", "Partition: 1"))[:-20]
-    found = merged(a=TOPIC.format("t", 2, "") + cut)
-    assert [row[1] for row in found.rows["partition"]] == [0]
+    found = resolved(a=TOPIC.format("t", 2, "") + cut)
+    assert rows(found, "partition", "partition") == [0]
     assert [line for _, line, _ in rejects(found)] == [1, 3]
 
 
-def test_the_greatest_partition_id_counts_as_many_as_can_be_stored() -> None:
-    found = merged(a=PARTITION.format("t", 2**31 - 1, 1, "1", "1"))
-    assert [row[2] for row in found.rows["topic"]] == [2**31 - 1]
+def test_partition_count_is_capped_at_the_largest_integer() -> None:
+    found = resolved(a=PARTITION.format("t", 2**31 - 1, 1, "1", "1"))
+    assert rows(found, "topic", "partitions") == [2**31 - 1]
 
 
 def test_binary_garbage_is_one_rejected_entry() -> None:
-    [refused] = read_dump(bytes(range(256)) * 40).rejected
-    assert (refused.line, refused.reason) == (1, "no known format")
+    [rejected] = read_dump(bytes(range(256)) * 40).rejected
+    assert (rejected.line, rejected.reason) == (1, "unknown format")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
 def test_dump_of_a_windows_shell_is_read(encoding: str) -> None:
     reading = read_dump((TOPIC.format("t", 1, "") + LINE).replace("\n", "\r\n").encode(encoding))
-    assert (reading.format, len(reading.told), reading.rejected) == ("kafka-topics", 2, [])
+    assert (reading.format, len(reading.parsed), reading.rejected) == ("kafka-topics", 2, [])
 
 
-def test_bytes_of_another_encoding_spoil_their_line_only() -> None:
+def test_bytes_of_another_encoding_reject_only_their_line() -> None:
     text = LINE.encode() + "\tTopic: größe\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n".encode("latin-1")
     reading = read_dump(text)
-    assert (len(reading.told), [(refused.line, refused.reason) for refused in reading.rejected]) == (
+    assert (len(reading.parsed), [(rejected.line, rejected.reason) for rejected in reading.rejected]) == (
         1,
-        [(2, "no name that Kafka allows for a topic")],
+        [(2, "not a topic name that Kafka allows")],
     )
 
 
 def test_lines_of_several_versions_in_one_file_are_read() -> None:
     old = "Topic:u\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n\tTopic: u\tPartition: 0\tLeader: -1\tReplicas: 1\tIsr: \n"
-    found = merged(a=old + TOPIC.format("t", 1, "") + ELR.format("N/A", "N/A"))
-    assert ([row[0] for row in found.rows["topic"]], rejects(found)) == (["t", "u"], [])
+    found = resolved(a=old + TOPIC.format("t", 1, "") + ELR.format("N/A", "N/A"))
+    assert (rows(found, "topic", "topic"), rejects(found)) == (["t", "u"], [])
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "t'; DROP TABLE topic; --", "${jndi:ldap://x}", "..", "a`b", "n" * 250])
 def test_topic_named_like_a_path_or_like_sql_is_rejected(name: str) -> None:
     for text in (PARTITION.format(name, 0, 1, "1,2", "1,2"), TOPIC.format(name, 1, ""), LINE.replace("Topic: t", f"Topic: {name}")):
         reading = read_dump((LINE + text).encode())
-        assert (len(reading.told), len(reading.rejected)) == (1, 1)
+        assert (len(reading.parsed), len(reading.rejected)) == (1, 1)
 
 
 def test_names_of_249_characters_are_read() -> None:
-    found = merged(a=TOPIC.format(LONGEST, 1, "") + PARTITION.format(LONGEST, 0, 1, "1,2", "1,2"))
-    assert (found.rows["topic"][0][0], rejects(found)) == (LONGEST, [])
+    found = resolved(a=TOPIC.format(LONGEST, 1, "") + PARTITION.format(LONGEST, 0, 1, "1,2", "1,2"))
+    assert (rows(found, "topic", "topic"), rejects(found)) == ([LONGEST], [])
 
 
 def test_duplicate_partition_is_one_row_and_one_rejected_entry() -> None:
-    found = merged(a=LINE + PARTITION.format("t", 0, 2, "1,2", "2"))
-    assert [row[2] for row in found.rows["partition"]] == [2]
-    assert rejects(found) == [("a", 1, "told again in line 2")]
+    found = resolved(a=LINE + PARTITION.format("t", 0, 2, "1,2", "2"))
+    assert rows(found, "partition", "leader") == [2]
+    assert rejects(found) == [("a", 1, "repeated in line 2")]
 
 
-def test_replica_on_a_broker_that_nobody_lists_makes_a_broker_that_is_down() -> None:
-    found = merged(a=LINE, b="broker_id,rack\n1,a\n")
-    assert [row[:3] for row in found.rows["broker"]] == [(1, "a", True), (2, None, False)]
+def test_replica_on_an_unlisted_broker_adds_a_broker_that_is_down() -> None:
+    found = resolved(a=LINE, b="broker_id,rack\n1,a\n")
+    assert rows(found, "broker", "broker_id", "rack", "live") == [(1, "a", True), (2, None, False)]
 
 
-def test_isr_outside_the_replicas_is_kept_for_the_rules_to_judge() -> None:
-    found = merged(a=PARTITION.format("t", 0, 1, "1,2", "1,9"))
-    assert found.rows["partition"][0][3:5] == ((1, 2), [1, 9])
-    assert [row[2:5] for row in found.rows["replica"]] == [(1, 0, True), (2, 1, False)]
+def test_isr_outside_the_replicas_is_stored_for_the_rules() -> None:
+    found = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,9"))
+    assert rows(found, "partition", "replicas", "isr") == [([1, 2], [1, 9])]
+    assert rows(found, "replica", "broker_id", "replica_index", "in_sync") == [(1, 0, True), (2, 1, False)]
 
 
-def test_two_clusters_of_one_content_and_of_one_kafka_id_stay_two(tmp_path: Path) -> None:
+def test_two_folders_of_one_kafka_cluster_are_two_clusters(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "topics").write_text(LINE)
@@ -98,7 +98,7 @@ def test_two_clusters_of_one_content_and_of_one_kafka_id_stay_two(tmp_path: Path
     assert tables["partition"]["cluster_id"].to_pylist() == ["a", "b"]
 
 
-def test_empty_files_and_a_cluster_of_nothing_else_are_told(tmp_path: Path) -> None:
+def test_empty_files_are_listed_and_their_cluster_has_no_row(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "topics").write_bytes(b"")
     tables = read(tmp_path)
@@ -106,7 +106,7 @@ def test_empty_files_and_a_cluster_of_nothing_else_are_told(tmp_path: Path) -> N
     assert len(tables["cluster"]) == 0
 
 
-def test_cluster_folder_named_like_sql_writes_nothing_outside(tmp_path: Path) -> None:
+def test_cluster_folder_named_like_sql_is_only_a_value(tmp_path: Path) -> None:
     folder = tmp_path / "source" / "x' OR 1=1 --"
     folder.mkdir(parents=True)
     (folder / "topics").write_text(LINE)
@@ -116,17 +116,17 @@ def test_cluster_folder_named_like_sql_writes_nothing_outside(tmp_path: Path) ->
 
 
 def test_log_dir_named_like_a_path_is_only_a_value() -> None:
-    found = merged(a=LOG_DIRS.format(1, "/../../x'; --", ""))
-    assert found.rows["log_dir"][0][1] == "/../../x'; --"
+    found = resolved(a=LOG_DIRS.format(1, "/../../x'; --", ""))
+    assert rows(found, "log_dir", "log_dir") == ["/../../x'; --"]
 
 
 @pytest.mark.parametrize("data", [b"[" * 200_000, b'{"a":' * 100_000, b"Topic: " * 100_000, b"\t \t" * 300_000, b"| offset: " * 100_000])
-def test_deep_and_long_input_ends_soon(data: bytes) -> None:
+def test_deep_and_long_input_is_at_most_one_reject(data: bytes) -> None:
     assert len(read_dump(data).rejected) <= 1
 
 
-def test_bytes_that_are_no_text_can_be_stored_in_a_reason_too() -> None:
-    found = merged(a='| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"X_RECORD","version":0,"data":{}}\n')
+def test_bytes_that_are_not_text_can_be_stored_in_a_reason() -> None:
+    found = resolved(a='| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"X_RECORD","version":0,"data":{}}\n')
     assert rejects(found)[0][2] == "a metadata record of type X_RECORD is not known"
     line = b'| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"TOPIC_RECORD","version":0,"data":{"\xb1":1}}\n'
     check_accounts(line + line.replace(b"TOPIC_RECORD", b"TOPIC_R\xb1CORD"))

@@ -1,4 +1,4 @@
-"""The fuzz that new turns in the code lead: that they do, and a short run of it; `python -m tests.jobs.ingest.fuzz` is a longer one."""
+"""A short run of the coverage-guided fuzz, and that coverage guides it; `python -m tests.jobs.ingest.fuzz MINUTES` runs longer."""
 
 import random
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from jobs import ingest
 from jobs.ingest.formats import FORMATS
 from jobs.ingest.reading import read_dump
-from tests.jobs.ingest.fuzz import Fuzz, account, beginnings
+from tests.jobs.ingest.fuzz import Fuzz, check_input, seed_inputs
 
-INPUTS = 400
+CASES = 400
 
 
 def nested(data: bytes) -> None:
-    """Breaks on words in the one order that they never stood in."""
+    """Fail on one order of words that the seed does not have."""
     if not data.startswith(b"Isr"):
         return
     if not data.startswith(b"Isr,7"):
@@ -23,25 +23,25 @@ def nested(data: bytes) -> None:
         raise ValueError("found")
 
 
-def test_each_turn_that_is_new_leads_further() -> None:
+def test_new_coverage_guides_the_fuzz_to_a_nested_failure() -> None:
     def found(folder: str) -> dict[str, bytes]:
         fuzz = Fuzz(nested, folder, random.Random(0))
         fuzz.seed([b"orders\t7,Elr Isr"])
-        fuzz.run(60, 20_000)
-        return fuzz.broken
+        fuzz.run(20_000)
+        return fuzz.failures
 
     assert list(found(str(Path(__file__).parent)).values()) == [b"Isr,7\tElr"]
     assert found("where no code is") == {}
 
 
-def test_it_starts_from_every_format() -> None:
-    assert {read_dump(data).format for data in beginnings()} >= {format.NAME for format in FORMATS}
+def test_fuzz_starts_from_every_format() -> None:
+    assert {read_dump(data).format for data in seed_inputs()} >= {format.NAME for format in FORMATS}
 
 
-def test_what_is_led_to_new_turns_is_accounted_for() -> None:
-    fuzz = Fuzz(account, str(Path(ingest.__file__).parent), random.Random(0))
-    fuzz.seed(beginnings())
-    before = len(fuzz.turns)
-    fuzz.run(60, INPUTS)
-    assert fuzz.broken == {}
-    assert len(fuzz.turns) > before
+def test_short_fuzz_finds_no_failure() -> None:
+    fuzz = Fuzz(check_input, str(Path(ingest.__file__).parent), random.Random(0))
+    fuzz.seed(seed_inputs())
+    before = len(fuzz.branches)
+    fuzz.run(CASES)
+    assert fuzz.failures == {}
+    assert len(fuzz.branches) > before

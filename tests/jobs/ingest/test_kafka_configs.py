@@ -1,12 +1,12 @@
-"""What kafka-configs --describe prints, and which configs a topic has by it."""
+"""Output of kafka-configs --describe, and the configs that topics have from it."""
 
 from pathlib import Path
 
 import pytest
 
-from jobs.ingest.facts import ConfigTold
+from jobs.ingest.facts import ConfigSet
 from jobs.ingest.reading import read_dump
-from tests.jobs.ingest.test_merge import PARTITION, TOPIC, merged, rejects
+from tests.jobs.ingest.dumps import PARTITION, TOPIC, rejects, resolved, rows
 
 RECORDED = Path(__file__).parents[2] / "snapshots" / "formats"
 LINE = "  {0}={1} sensitive=false synonyms={{{2}:{0}={1}}}\n"
@@ -18,12 +18,13 @@ STATIC, DEFAULT = "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG"
 def facts(text: str) -> list[object]:
     reading = read_dump(text.encode())
     assert (reading.format, reading.rejected) == ("kafka-configs", [])
-    return [told.fact for told in reading.told if told.fact is not None]
+    return [parsed.fact for parsed in reading.parsed if parsed.fact is not None]
 
 
 def configs(**files: str) -> dict[str, str]:
-    [row] = merged(topics=TOPIC.format("t", 1, "retention.bytes=7") + PARTITION.format("t", 0, 1, "1,2", "1,2"), **files).rows["topic"]
-    return dict(row[5])
+    topics = TOPIC.format("t", 1, "retention.bytes=7") + PARTITION.format("t", 0, 1, "1,2", "1,2")
+    [found] = rows(resolved(topics=topics, **files), "topic", "configs")
+    return dict(found)
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
@@ -31,35 +32,35 @@ def test_topics_have_the_configs_that_kafka_topics_shows(version: str) -> None:
     folder = RECORDED / version
     topics = (folder / "kafka-topics.txt").read_text()
     configs = {name: (folder / f"kafka-configs-{name}.txt").read_text() for name in ("topics", "brokers")}
-    alone, told = merged(described=topics), merged(described=topics, **configs)
-    assert rejects(told) == []
-    assert told.rows["topic"] == alone.rows["topic"]
+    alone, both = resolved(described=topics), resolved(described=topics, **configs)
+    assert rejects(both) == []
+    assert both["topic"] == alone["topic"]
     without_configs = "".join(line for line in topics.splitlines(keepends=True) if "\tPartition: " in line)
-    from_configs = merged(described=without_configs, **configs)
-    assert [row[4:] for row in from_configs.rows["topic"]] == [row[4:] for row in alone.rows["topic"]]
+    from_configs = resolved(described=without_configs, **configs)
+    assert rows(from_configs, "topic", "min_insync_replicas", "configs") == rows(alone, "topic", "min_insync_replicas", "configs")
 
 
-def test_only_what_is_set_is_told() -> None:
+def test_only_configs_that_are_set_are_facts() -> None:
     text = OF_TOPIC.replace("Dynamic", "All") + LINE.format("a.b", "1", "DYNAMIC_TOPIC_CONFIG") + LINE.format("c", "x y,z", STATIC)
     text += LINE.format("d", "1", DEFAULT) + "  f= sensitive=false synonyms={}\n"
     text += "  e=null sensitive=true synonyms={STATIC_BROKER_CONFIG:e=null}\n"
-    assert facts(text) == [ConfigTold("topic", "t", "a.b", "1"), ConfigTold("topic", "t", "c", "x y,z")]
+    assert facts(text) == [ConfigSet("topic", "t", "a.b", "1"), ConfigSet("topic", "t", "c", "x y,z")]
     assert facts("Dynamic configs for client-metric m are:\n" + LINE.format("a", "1", "DYNAMIC")) == []
     assert facts("Configs for topic 't' are retention.ms=1,cleanup.policy=compact,delete\n") == [
-        ConfigTold("topic", "t", "retention.ms", "1"),
-        ConfigTold("topic", "t", "cleanup.policy", "compact,delete"),
+        ConfigSet("topic", "t", "retention.ms", "1"),
+        ConfigSet("topic", "t", "cleanup.policy", "compact,delete"),
     ]
 
 
-def test_topic_inherits_the_clusters_default_unless_it_says_otherwise() -> None:
+def test_topic_inherits_the_clusters_default_unless_it_has_its_own() -> None:
     default = OF_ALL + LINE.format("min.insync.replicas", "2", "D") + LINE.format("log.retention.hours", "2", "D")
     assert configs(a=default) == {"retention.bytes": "7", "min.insync.replicas": "2", "retention.ms": "7200000"}
     own = OF_TOPIC + LINE.format("min.insync.replicas", "1", "D")
     assert configs(a=default, b=own)["min.insync.replicas"] == "1"
-    assert merged(topics=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=default).rows["topic"][0][4] == 2
+    assert rows(resolved(topics=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=default), "topic", "min_insync_replicas") == [2]
 
 
-def test_topic_inherits_from_the_brokers_only_what_all_of_them_have() -> None:
+def test_topic_inherits_only_configs_that_all_brokers_have() -> None:
     listed = "broker_id,rack\n1,\n2,\n"
 
     def one(broker: int, value: str) -> str:
@@ -74,27 +75,27 @@ def test_topic_inherits_from_the_brokers_only_what_all_of_them_have() -> None:
     )
 
 
-def test_config_that_differs_from_kafka_topics_is_told_with_both_values() -> None:
-    found = merged(
+def test_config_that_differs_from_kafka_topics_is_rejected_with_both_values() -> None:
+    found = resolved(
         topics=TOPIC.format("t", 1, "retention.ms=7") + PARTITION.format("t", 0, 1, "1,2", "1,2"),
         a=OF_TOPIC + LINE.format("retention.ms", "8", "D"),
     )
     assert rejects(found) == [
-        ("a", 2, "topics, line 1, tells otherwise: retention.ms 7, not 8 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)")
+        ("a", 2, "topics, line 1, differs: retention.ms 7, not 8 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)")
     ]
 
 
 @pytest.mark.parametrize(
-    ("text", "refused"),
+    ("text", "rejected"),
     [
-        (LINE.format("a", "secret", "D") + OF_ALL, (1, "  a=...", "it is not told whose config it is")),
+        (LINE.format("a", "secret", "D") + OF_ALL, (1, "  a=...", "no header above states whose config it is")),
         (
             OF_ALL + LINE.format("min.insync.replicas", "99999999999", "D"),
-            (2, "  min.insync.replicas=...", "min.insync.replicas is not within 0 and 2147483647"),
+            (2, "  min.insync.replicas=...", "min.insync.replicas is not between 0 and 2147483647"),
         ),
-        (OF_ALL + "  password=secret\n", (2, "  password=...", "not the line of a config")),
-        ("Dynamic configs for topic a/b are:\n", (1, "Dynamic configs for topic a/b are:", "no name that Kafka allows for a topic")),
+        (OF_ALL + "  password=secret\n", (2, "  password=...", "not a config line")),
+        ("Dynamic configs for topic a/b are:\n", (1, "Dynamic configs for topic a/b are:", "not a topic name that Kafka allows")),
     ],
 )
-def test_bad_line_is_rejected_without_its_value(text: str, refused: tuple[object, ...]) -> None:
-    assert [tuple(one) for one in read_dump(text.encode()).rejected] == [refused]
+def test_bad_line_is_rejected_without_its_value(text: str, rejected: tuple[object, ...]) -> None:
+    assert [tuple(one) for one in read_dump(text.encode()).rejected] == [rejected]

@@ -2,14 +2,14 @@
 
 import pytest
 
-from jobs.ingest.facts import GroupListed, GroupOffset, GroupRemark, GroupState, IdleMember, MemberLine
+from jobs.ingest.facts import GroupListed, GroupNotice, GroupOffset, GroupState, IdleMember, MemberLine
 from jobs.ingest.reading import read_dump
 
 MEMBER = "consumer-1-f0ace702-33ad-45af-b66b-f5ad6677c6f7"
 
 
 def table(*rows: tuple[object, ...]) -> str:
-    """Padded as Kafka pads: every column as wide as its widest cell, and at least 15."""
+    """Pad rows as Kafka does: every column as wide as its widest cell, and at least 15."""
     widths = [max([15, *(len(str(cell)) for cell in column)]) for column in zip(*rows, strict=True)]
     return "\n" + "".join(" ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)) + "\n" for row in rows)
 
@@ -18,7 +18,7 @@ def facts(text: str) -> list:
     reading = read_dump(text.encode())
     assert reading.format == "kafka-consumer-groups"
     assert reading.rejected == []
-    return [told.fact for told in reading.told]
+    return [parsed.fact for parsed in reading.parsed]
 
 
 def rejected(text: str) -> list[tuple[int, str]]:
@@ -31,7 +31,7 @@ EPOCHS = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNM
 STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
 
 
-def test_offsets_are_told() -> None:
+def test_offsets_are_parsed() -> None:
     text = table(
         OFFSETS, ("g", "orders", 1, 400, 500, 100, MEMBER, "/10.0.0.1", "consumer-1"), ("g", "orders", 2, "-", 7, "-", "-", "-", "-")
     )
@@ -41,27 +41,27 @@ def test_offsets_are_told() -> None:
     ]
 
 
-def test_leader_epoch_of_4_x_is_read_over() -> None:
+def test_leader_epoch_of_4_x_is_ignored() -> None:
     header = (*OFFSETS[:3], "LEADER-EPOCH", *OFFSETS[3:])
     assert facts(table(header, ("g", "orders", 1, 5, 400, 500, 100, "-", "-", "-")))[0].current_offset == 400
 
 
-def test_member_without_a_partition_is_told() -> None:
+def test_member_without_a_partition_is_a_fact() -> None:
     text = table(OFFSETS, ("g", "-", "-", "-", "-", "-", MEMBER, "/10.0.0.1", "consumer-1"))
     assert facts(text) == [IdleMember("g", MEMBER, "/10.0.0.1", "consumer-1")]
 
 
-def test_blanks_in_a_group_and_a_client_id_are_kept() -> None:
+def test_blanks_in_group_and_client_id_are_preserved() -> None:
     text = table(OFFSETS, ("my group", "orders", 1, 400, 500, 100, "my client-1", "/10.0.0.1", "my client"))
     assert facts(text) == [GroupOffset("my group", "orders", 1, 400, 500, 100, "my client-1", "/10.0.0.1", "my client")]
 
 
-def test_offset_wider_than_its_column_pushes_the_rest_along() -> None:
+def test_offset_wider_than_its_column_shifts_the_rest() -> None:
     row = ("g", "orders", 1, 10**17, 10**17, 0, "-", "-", "-")
     assert facts(table(OFFSETS) + " ".join(str(cell).ljust(15) for cell in row) + "\n")[0].current_offset == 10**17
 
 
-def test_lag_that_runs_into_full_columns_is_no_part_of_them() -> None:
+def test_wide_lag_does_not_run_into_the_next_column() -> None:
     member, host = "m" * 36, "/" + "h" * 20
     text = table(OFFSETS, ("g", "orders", 0, 1, 1, 0, member, host, "c" * 15))
     row = text.splitlines()[-1].replace("0" + " " * 14 + " m", "-1" + "0" * 16 + " m")
@@ -76,24 +76,24 @@ def test_lag_that_runs_into_full_columns_is_no_part_of_them() -> None:
     ],
     ids=["up to 3.7", "3.8, which leaves the topics out"],
 )
-def test_assignment_of_a_classic_member(column: str, cell: str, assignment: object) -> None:
+def test_assignment_of_a_classic_member_is_parsed(column: str, cell: str, assignment: object) -> None:
     text = table((*MEMBERS, column), ("g", MEMBER, "/10.0.0.1", "consumer-1", 3, cell))
     assert facts(text) == [MemberLine("g", MEMBER, None, "/10.0.0.1", "consumer-1", None, 3, assignment)]
 
 
 @pytest.mark.parametrize(("epoch", "protocol"), [("-", "classic"), (7, "consumer")])
-def test_assignment_of_4_x_and_its_protocol(epoch: object, protocol: str) -> None:
+def test_assignment_of_4_x_has_its_protocol(epoch: object, protocol: str) -> None:
     text = table((*MEMBERS, *EPOCHS), ("g", MEMBER, "/h", "c", 3, epoch, "orders:0,1;payments:0", epoch, "orders:0,1;payments:0"))
-    held = (("orders", 0), ("orders", 1), ("payments", 0))
-    assert facts(text) == [MemberLine("g", MEMBER, None, "/h", "c", protocol, 3, held)]
+    assignment = (("orders", 0), ("orders", 1), ("payments", 0))
+    assert facts(text) == [MemberLine("g", MEMBER, None, "/h", "c", protocol, 3, assignment)]
 
 
-def test_upgraded_members_are_told() -> None:
+def test_upgraded_members_are_parsed() -> None:
     text = table((*MEMBERS, *EPOCHS, "UPGRADED"), ("g", MEMBER, "/h", "c", 1, 4, "orders:0", 5, "orders:0,1", "true"))
     assert facts(text)[0].assignment == (("orders", 0),)
 
 
-def test_static_and_dynamic_members_of_one_group() -> None:
+def test_static_and_dynamic_members_of_one_group_are_parsed() -> None:
     header = (*MEMBERS[:2], "GROUP-INSTANCE-ID", *MEMBERS[2:], "ASSIGNMENT")
     text = table(header, ("g", "m1", "static-1", "/h", "c", 1, "orders(0)"), ("g", "m2", "", "/h", "c", 0, "-"))
     assert facts(text) == [
@@ -102,31 +102,31 @@ def test_static_and_dynamic_members_of_one_group() -> None:
     ]
 
 
-def test_members_without_verbose_tell_no_assignment() -> None:
+def test_members_without_verbose_have_no_assignment() -> None:
     assert facts(table(MEMBERS, ("g", "m1", "/h", "c", 2), ("g", "m2", "/h", "c", 0))) == [
         MemberLine("g", "m1", None, "/h", "c", None, 2, None),
         MemberLine("g", "m2", None, "/h", "c", None, 0, ()),
     ]
 
 
-def test_state_is_told() -> None:
+def test_state_is_parsed() -> None:
     assert facts(table(STATE, ("g", "10.0.0.1:9092  (2)", "range", "Stable", 3))) == [GroupState("g", None, "range", "Stable", 2, 3)]
     assert facts(table(STATE, ("g", "10.0.0.1:9092  (2)", "-", "Empty", 0))) == [GroupState("g", None, None, "Empty", 2, 0)]
 
 
-def test_state_of_2_3_with_a_long_coordinator_and_no_strategy() -> None:
+def test_state_of_2_3_with_a_long_coordinator_and_no_strategy_is_parsed() -> None:
     columns = "%-31s %-25s %-20s %-15s %s\n"
     host = "broker-17.kafka.example.com:9092  (17)"
     assert facts(columns % STATE + columns % ("my group", host, "", "Empty", 0)) == [GroupState("my group", None, None, "Empty", 17, 0)]
 
 
-def test_epochs_of_a_state_tell_the_protocol() -> None:
+def test_epochs_of_a_state_give_the_protocol() -> None:
     header = (*STATE[:4], "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", STATE[4])
     assert facts(table(header, ("g", "h:1  (2)", "uniform", "Stable", 7, 7, 3)))[0].protocol == "consumer"
     assert facts(table(header, ("g", "h:1  (2)", "range", "Stable", "-", "-", 3)))[0].protocol == "classic"
 
 
-def test_list_with_type_and_state_is_told() -> None:
+def test_list_with_type_and_state_is_parsed() -> None:
     assert facts(table(("GROUP", "TYPE", "STATE"), ("g", "Consumer", "Stable"), ("h", "Classic", "Empty"))) == [
         GroupListed("g", "consumer", "Stable"),
         GroupListed("h", "classic", "Empty"),
@@ -134,14 +134,14 @@ def test_list_with_type_and_state_is_told() -> None:
     assert facts(table(("GROUP", "STATE"), ("g", "Reconciling"))) == [GroupListed("g", "consumer", "Reconciling")]
 
 
-def test_group_without_members_is_told_by_a_remark() -> None:
+def test_group_without_members_is_known_from_a_message() -> None:
     assert facts("\nConsumer group 'g-orders' has no active members.\n\nWarning: Consumer group 'h' is rebalancing.\n") == [
-        GroupRemark("g-orders", "Empty"),
-        GroupRemark("h", None),
+        GroupNotice("g-orders", "Empty"),
+        GroupNotice("h", None),
     ]
 
 
-def test_one_file_may_hold_all_tables() -> None:
+def test_one_file_may_contain_all_tables() -> None:
     text = (
         table(STATE, ("g", "h:1  (2)", "range", "Stable", 1))
         + table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 1, "orders(0)"))
@@ -155,17 +155,17 @@ def test_one_file_may_hold_all_tables() -> None:
     [
         (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 3, "orders(0,1)")), "the assignment has 2 partitions, not #PARTITIONS"),
         (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 2, "orders(0,0)")), "the assignment has 1 partitions, not #PARTITIONS"),
-        (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 2, "orders(0,")), "ASSIGNMENT does not end with a bracket"),
-        (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 2, "-")), "ASSIGNMENT is not told"),
-        (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 1, "orders")), "ASSIGNMENT does not end with a bracket"),
-        (table(OFFSETS, ("g", "or ders", 0, 1, 1, 0, "-", "-", "-")), "no name that Kafka allows for a topic"),
-        (table(OFFSETS, ("g", "orders", "x", 1, 1, 0, "-", "-", "-")), "PARTITION is no whole number"),
-        (table(OFFSETS, ("-", "orders", 0, 1, 1, 0, "-", "-", "-")), "GROUP is not told"),
-        (table(OFFSETS)[:-1] + "\ng orders 0\n", "the columns are not where the header has them"),
-        (table(OFFSETS[1:], ("orders", 0, 1, 1, 0, "-", "-", "-")), "the group is not told: Kafka 2.0 and older leave it out"),
+        (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 2, "orders(0,")), "ASSIGNMENT does not end with a parenthesis"),
+        (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 2, "-")), "ASSIGNMENT is missing"),
+        (table((*MEMBERS, "ASSIGNMENT"), ("g", "m", "/h", "c", 1, "orders")), "ASSIGNMENT does not end with a parenthesis"),
+        (table(OFFSETS, ("g", "or ders", 0, 1, 1, 0, "-", "-", "-")), "not a topic name that Kafka allows"),
+        (table(OFFSETS, ("g", "orders", "x", 1, 1, 0, "-", "-", "-")), "PARTITION is not a whole number"),
+        (table(OFFSETS, ("-", "orders", 0, 1, 1, 0, "-", "-", "-")), "GROUP is missing"),
+        (table(OFFSETS)[:-1] + "\ng orders 0\n", "the columns do not line up with the header"),
+        (table(OFFSETS[1:], ("orders", 0, 1, 1, 0, "-", "-", "-")), "the group is missing: Kafka 2.0 and older do not print it"),
         (
             table(("GROUP", "TYPE", "#MEMBERS"), ("s", "Consumer", 1)),
-            "the header above it is not of consumer groups",
+            "the header above it is not a consumer group header",
         ),
         (table(("GROUP", "TYPE"), ("s", "Share")), "a group of type Share"),
     ],
@@ -176,4 +176,4 @@ def test_bad_row_is_rejected(text: str, reason: str) -> None:
 
 def test_row_above_any_header_is_rejected() -> None:
     text = "Error: something\n" + table(OFFSETS, ("g", "orders", 0, 1, 1, 0, "-", "-", "-"))
-    assert rejected(text) == [(1, "no header of kafka-consumer-groups is above it")]
+    assert rejected(text) == [(1, "no header of kafka-consumer-groups above it")]

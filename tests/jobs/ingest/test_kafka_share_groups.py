@@ -1,4 +1,4 @@
-"""What kafka-share-groups prints."""
+"""Output of kafka-share-groups."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from jobs.ingest.facts import GroupOffset, GroupState, MemberLine
 from jobs.ingest.reading import read_dump
-from tests.jobs.ingest.test_merge import merged, rejects
+from tests.jobs.ingest.dumps import rejects, resolved, rows
 
 RECORDED = Path(__file__).parents[2] / "snapshots" / "formats" / "4.3.1"
 OFFSETS = "GROUP TOPIC PARTITION START-OFFSET LAG\n"
@@ -17,11 +17,11 @@ STATE = "GROUP COORDINATOR (ID) STATE #MEMBERS\n"
 def facts(text: str) -> list[object]:
     reading = read_dump(text.encode())
     assert (reading.format, reading.rejected) == ("kafka-share-groups", [])
-    return [told.fact for told in reading.told if told.fact is not None]
+    return [parsed.fact for parsed in reading.parsed if parsed.fact is not None]
 
 
 @pytest.mark.parametrize("verbose", ["", "-verbose"])
-def test_what_kafka_printed_is_understood(verbose: str) -> None:
+def test_every_recorded_line_is_parsed(verbose: str) -> None:
     assert facts((RECORDED / f"kafka-share-groups-state{verbose}.txt").read_text()) == [
         GroupState("share-desk", "share", None, "Stable", 2, 1)
     ]
@@ -34,46 +34,46 @@ def test_what_kafka_printed_is_understood(verbose: str) -> None:
     ]
 
 
-def test_offset_with_and_without_its_lag_is_told() -> None:
-    told = GroupOffset("s", "t", 0, 17, None, 3, None, None, None)
-    assert facts(OFFSETS + "s t 0 17 3\n") == [told]
-    assert facts("GROUP TOPIC PARTITION START-OFFSET\ns t 0 17\n") == [told._replace(lag=None)]
-    assert facts("GROUP TOPIC PARTITION LEADER-EPOCH START-OFFSET LAG\ns t 0 2 17 3\n") == [told]
+def test_offset_is_parsed_with_and_without_lag() -> None:
+    offset = GroupOffset("s", "t", 0, 17, None, 3, None, None, None)
+    assert facts(OFFSETS + "s t 0 17 3\n") == [offset]
+    assert facts("GROUP TOPIC PARTITION START-OFFSET\ns t 0 17\n") == [offset._replace(lag=None)]
+    assert facts("GROUP TOPIC PARTITION LEADER-EPOCH START-OFFSET LAG\ns t 0 2 17 3\n") == [offset]
 
 
-def test_members_hold_partitions_together() -> None:
+def test_partition_may_have_several_members() -> None:
     head = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "MEMBER-EPOCH", "ASSIGNMENT")
-    rows = [("s", "m-1", "/h", "a  client", 2, 3, "t:0;u:1"), ("s", "m-2", "/h", "c", 1, 3, "t:0"), ("s", "m-3", "/h", "c", 0, 3, "")]
+    lines = [("s", "m-1", "/h", "a  client", 2, 3, "t:0;u:1"), ("s", "m-2", "/h", "c", 1, 3, "t:0"), ("s", "m-3", "/h", "c", 0, 3, "")]
     for columns in ("%-5s %-11s %-4s %-9s %-12s %-13s %s", "%-5s %-11s %-4s %-9s %-12s %.0s%s"):
-        text = "\n".join(columns % row for row in (head, *rows)) + "\n"
-        found = merged(a=text, b=OFFSETS + "s t 0 17 3\n")
-        assert found.rows["group_member"] == [
+        text = "\n".join(columns % line for line in (head, *lines)) + "\n"
+        found = resolved(a=text, b=OFFSETS + "s t 0 17 3\n")
+        assert rows(found, "group_member") == [
             ("s", "m-1", None, "a  client", "/h", ["t", "u"], None, None),
             *(("s", name, None, "c", "/h", ["t", "u"], None, None) for name in ("m-2", "m-3")),
         ]
-        assert found.rows["observed_assignment"] == [("t", 0, "s", "m-1"), ("t", 0, "s", "m-2"), ("u", 1, "s", "m-1")]
-        assert found.rows["consumer_group"] == [("s", "share", None, None, None, 3)]
+        assert rows(found, "observed_assignment") == [("t", 0, "s", "m-1"), ("t", 0, "s", "m-2"), ("u", 1, "s", "m-1")]
+        assert rows(found, "consumer_group") == [("s", "share", None, None, None, 3)]
         assert rejects(found) == []
 
 
-def test_group_is_a_row_of_its_own_protocol() -> None:
-    found = merged(a=STATE + "s h:9092  (2) Stable 4\n", b=OFFSETS + "s t 0 17 3\n")
-    assert found.rows["consumer_group"] == [("s", "share", None, "Stable", 2, 4)]
-    assert found.rows["committed_offset"] == [("t", 0, "s", 17, None, 3)]
+def test_share_group_is_a_row_with_its_protocol() -> None:
+    found = resolved(a=STATE + "s h:9092  (2) Stable 4\n", b=OFFSETS + "s t 0 17 3\n")
+    assert rows(found, "consumer_group") == [("s", "share", None, "Stable", 2, 4)]
+    assert rows(found, "committed_offset") == [("t", 0, "s", 17, None, 3)]
     assert rejects(found) == []
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (OFFSETS + "s t 0 17\n", "not as many values as the header has columns"),
-        (OFFSETS + "s t x 17 3\n", "PARTITION is no whole number"),
-        (STATE + "s h:9092 (2) Sta\xffble 4\n", "STATE is no text"),
+        (OFFSETS + "s t 0 17\n", "the number of values differs from the header"),
+        (OFFSETS + "s t x 17 3\n", "PARTITION is not a whole number"),
+        (STATE + "s h:9092 (2) Sta\xffble 4\n", "STATE is not text"),
         (MEMBERS + "s m h c 1 3 t:0,1\n", "the assignment has 2 partitions, not #PARTITIONS"),
-        (MEMBERS + "s m h c 1 3 t:x\n", "a partition of the assignment is no whole number"),
-        (MEMBERS + "s m h\n", "the columns are not where the header has them"),
-        (STATE + "s Stable 4\n", "no group with its coordinator, state and members"),
+        (MEMBERS + "s m h c 1 3 t:x\n", "a partition of the assignment is not a whole number"),
+        (MEMBERS + "s m h\n", "the columns do not line up with the header"),
+        (STATE + "s Stable 4\n", "coordinator, state or #MEMBERS is missing"),
     ],
 )
 def test_bad_row_is_rejected(text: str, reason: str) -> None:
-    assert [(refused.line, refused.reason) for refused in read_dump(text.encode("latin-1")).rejected] == [(2, reason)]
+    assert [(rejected.line, rejected.reason) for rejected in read_dump(text.encode("latin-1")).rejected] == [(2, reason)]

@@ -1,4 +1,4 @@
-"""What kafka-topics --describe prints, in the words of each version's println (TopicCommand at the tags 0.10.2.1 to 4.3)."""
+"""Output of kafka-topics --describe, as each version prints it (TopicCommand at the tags 0.10.2.1 to 4.3)."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def facts(text: str) -> list:
     reading = read_dump(text.encode())
     assert reading.format == "kafka-topics"
     assert reading.rejected == []
-    return [told.fact for told in reading.told]
+    return [parsed.fact for parsed in reading.parsed]
 
 
 def reasons(text: str) -> list[tuple[int, str]]:
@@ -20,7 +20,7 @@ def reasons(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(
-    ("printed", "told"),
+    ("printed", "expected"),
     [
         pytest.param(
             "Topic:orders\tPartitionCount:2\tReplicationFactor:3\tConfigs:retention.ms=1000,cleanup.policy=compact,delete",
@@ -87,7 +87,7 @@ def reasons(text: str) -> list[tuple[int, str]]:
             "\tTopic: o\tPartition: 7\tLeader: 1\tReplicas: 4,1\tIsr: 1\tAdding Replicas: 4\tRemoving Replicas: "
             "\tElr: N/A\tLastKnownElr: N/A",
             P("o", 7, 1, (4, 1), (1,), None, None, (4,), ()),
-            id="3.8, reassigned, ELR not told",
+            id="3.8, reassigned, ELR unknown",
         ),
         pytest.param(
             "\tTopic: orders\tPartition: 0\tLeader: 3\tReplicas: 3,1,2\tIsr: 3,1,2\tElr: \tLastKnownElr: ",
@@ -107,39 +107,42 @@ def reasons(text: str) -> list[tuple[int, str]]:
         pytest.param(
             "\tTopic: o\tPartition: 0\tLeader: 9\tReplicas: 1,2\tIsr: 3",
             P("o", 0, 9, (1, 2), (3,), None, None, None, None),
-            id="an ISR outside the replicas is told as it is",
+            id="an ISR outside the replicas",
         ),
     ],
 )
-def test_line_of_each_version(printed: str, told: object) -> None:
-    assert facts(printed + "\n") == [told]
-    assert facts("\ufeff" + printed + "\r\n") == [told]
+def test_line_of_each_version_is_parsed(printed: str, expected: object) -> None:
+    assert facts(printed + "\n") == [expected]
+    assert facts("\ufeff" + printed + "\r\n") == [expected]
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("\tTopic: a'b\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "no name that Kafka allows for a topic"),
-        ("\tTopic: ../../etc/passwd\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "no name that Kafka allows for a topic"),
-        ("\tTopic: ..\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "no name that Kafka allows for a topic"),
-        ("\tTopic: " + "x" * 250 + "\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "no name that Kafka allows for a topic"),
-        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,1\tIsr: 1", "a broker is named twice in one list"),
-        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: \tIsr: 1", "Replicas names no broker"),
-        ("\tTopic: t\tPartition: 2147483648\tLeader: 1\tReplicas: 1\tIsr: 1", "Partition is not within 0 and 2147483647"),
-        ("\tTopic: t\tPartition: \u0661\tLeader: 1\tReplicas: 1\tIsr: 1", "neither the line of a topic nor that of a partition"),
-        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,", "neither the line of a topic nor that of a partition"),
-        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\tElr: ", "neither the line of a topic nor that of a partition"),
-        ("Topic: t\tPartitionCount: 3\tReplicationFactor: x\tConfigs: ", "ReplicationFactor is no whole number"),
-        ("Topic: t\tPartitionCount: 3\tReplicationFactor: 1\tConfigs: min.insync.replicas=two", "min.insync.replicas is no whole number"),
+        ("\tTopic: a'b\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "not a topic name that Kafka allows"),
+        ("\tTopic: ../../etc/passwd\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "not a topic name that Kafka allows"),
+        ("\tTopic: ..\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "not a topic name that Kafka allows"),
+        ("\tTopic: " + "x" * 250 + "\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "not a topic name that Kafka allows"),
+        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,1\tIsr: 1", "a broker occurs twice in one list"),
+        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: \tIsr: 1", "Replicas is empty"),
+        ("\tTopic: t\tPartition: 2147483648\tLeader: 1\tReplicas: 1\tIsr: 1", "Partition is not between 0 and 2147483647"),
+        ("\tTopic: t\tPartition: \u0661\tLeader: 1\tReplicas: 1\tIsr: 1", "neither a topic line nor a partition line"),
+        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,", "neither a topic line nor a partition line"),
+        ("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\tElr: ", "neither a topic line nor a partition line"),
+        ("Topic: t\tPartitionCount: 3\tReplicationFactor: x\tConfigs: ", "ReplicationFactor is not a whole number"),
+        (
+            "Topic: t\tPartitionCount: 3\tReplicationFactor: 1\tConfigs: min.insync.replicas=two",
+            "min.insync.replicas is not a whole number",
+        ),
         ("Topic: t\tPartitionCount: 3\tReplicationFactor: 1\tConfigs: min.insync.rep", "Configs has a name without a value"),
-        ("[2026-11-21 09:45:00,000] WARN something else", "neither the line of a topic nor that of a partition"),
+        ("[2026-11-21 09:45:00,000] WARN something else", "neither a topic line nor a partition line"),
     ],
 )
-def test_bad_line_is_rejected_and_the_sound_ones_stand(line: str, reason: str) -> None:
+def test_bad_line_is_rejected_without_the_others(line: str, reason: str) -> None:
     sound = "\tTopic: t\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1\n"
     reading = read_dump(f"{sound}{line}\n{sound.replace(': 1', ': 5', 1)}".encode())
     assert [(rejected.line, rejected.entry, rejected.reason) for rejected in reading.rejected] == [(2, line, reason)]
-    assert [told.fact.partition for told in reading.told] == [1, 5]
+    assert [parsed.fact.partition for parsed in reading.parsed] == [1, 5]
 
 
 def test_longest_topic_name_is_read() -> None:
@@ -147,16 +150,16 @@ def test_longest_topic_name_is_read() -> None:
     assert facts(f"\tTopic: {name}\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n")[0].topic == name
 
 
-def test_line_that_is_no_utf_8_spoils_only_itself() -> None:
+def test_line_that_is_not_utf_8_rejects_only_itself() -> None:
     dump = b"Topic: t\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: a=\xff\n\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
     reading = read_dump(dump)
-    assert [rejected.reason for rejected in reading.rejected] == ["Configs is no text"]
-    assert len(reading.told) == 1
+    assert [rejected.reason for rejected in reading.rejected] == ["Configs is not text"]
+    assert len(reading.parsed) == 1
 
 
 def test_dump_of_a_windows_shell_is_read() -> None:
     line = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\r\n"
-    assert [told.fact.topic for told in read_dump(line.encode("utf-16")).told] == ["t"]
+    assert [parsed.fact.topic for parsed in read_dump(line.encode("utf-16")).parsed] == ["t"]
 
 
 def test_last_line_cut_before_the_columns_that_others_have_is_rejected() -> None:
@@ -166,7 +169,7 @@ def test_last_line_cut_before_the_columns_that_others_have_is_rejected() -> None
     assert reasons(cut + "\n") == []
 
 
-def test_line_of_blanks_between_columns_takes_no_time_to_refuse() -> None:
+def test_line_of_many_blanks_is_rejected() -> None:
     blanks = " " * 200_000
     sound = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
     assert len(reasons(f"{sound}\tTopic: t\tPartition: 1\tLeader: 1\tReplicas:{blanks}Isr:{blanks}x\n")) == 1

@@ -1,4 +1,4 @@
-"""What kcat -L -J prints (json.c of kcat 1.7), and what Cruise Control answers."""
+"""Output of kcat -L -J (json.c of kcat 1.7), and answers of Cruise Control."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerRates, LogDirLine, PartitionLine
 from jobs.ingest.reading import read_dump
-from tests.jobs.ingest.test_merge import PARTITION, merged, rejects
+from tests.jobs.ingest.dumps import PARTITION, rejects, resolved, rows
 
 
 def kcat(*partitions: Any, brokers: Any = ({"id": 1, "name": "h:9092"},), **topic: Any) -> str:
@@ -46,11 +46,11 @@ LOAD = {
 }
 
 
-def test_metadata_that_kcat_prints_is_told() -> None:
+def test_kcat_metadata_is_parsed() -> None:
     text = kcat(of_kcat(0, 1, [2, 1], [1]), of_kcat(1, -1, [2], [], error="Broker: Leader not available"))
     reading = read_dump(text.encode())
-    assert (reading.format, reading.rejected, sum(told.entries for told in reading.told)) == ("kcat", [], 4)
-    assert [told.fact for told in reading.told if told.fact] == [
+    assert (reading.format, reading.rejected, sum(parsed.entries for parsed in reading.parsed)) == ("kcat", [], 4)
+    assert [parsed.fact for parsed in reading.parsed if parsed.fact] == [
         BrokerListed(1, None),
         PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None),
         PartitionLine("t", 1, None, (2,), (), None, None, None, None),
@@ -61,33 +61,31 @@ def test_metadata_that_kcat_prints_is_told() -> None:
     ("text", "reason"),
     [
         (kcat({"partition": 0}), "leader is missing"),
-        (kcat(of_kcat(0, 1, [], [])), "replicas names no broker"),
-        (kcat(of_kcat(0, 1, [1, 1], [])), "a broker is named twice in replicas"),
-        (kcat(7), "no JSON object"),
-        (kcat(topic="../x"), "no name that Kafka allows for a topic"),
-        (kcat(error="Broker: Unknown topic"), "kcat says of the topic: Broker: Unknown topic"),
-        (kcat(brokers=[{"id": -1}]), "id is not within 0 and 2147483647"),
+        (kcat(of_kcat(0, 1, [], [])), "replicas is empty"),
+        (kcat(of_kcat(0, 1, [1, 1], [])), "a broker occurs twice in replicas"),
+        (kcat(7), "not a JSON object"),
+        (kcat(topic="../x"), "not a topic name that Kafka allows"),
+        (kcat(error="Broker: Unknown topic"), "kcat reports an error for the topic: Broker: Unknown topic"),
+        (kcat(brokers=[{"id": -1}]), "id is not between 0 and 2147483647"),
         (kcat()[:-2], "not JSON"),
     ],
 )
-def test_what_kcat_cannot_have_meant_is_rejected(text: str, reason: str) -> None:
-    [refused] = read_dump(text.encode()).rejected
-    assert refused.reason.startswith(reason)
+def test_invalid_kcat_entry_is_rejected(text: str, reason: str) -> None:
+    [rejected] = read_dump(text.encode()).rejected
+    assert rejected.reason.startswith(reason)
 
 
-def test_kafkas_own_tools_go_before_kcat_and_its_brokers_lose_no_rack() -> None:
-    found = merged(a=PARTITION.format("t", 0, 1, "1,2", "1,2"), b="broker_id,rack\n1,a\n", c=kcat(of_kcat(0, 2, [1, 2], [2, 1])))
-    assert found.rows["partition"][0][2] == 1
-    assert found.rows["broker"][0][:3] == (1, "a", True)
-    assert rejects(found) == [
-        ("c", 1, "a, line 1, tells otherwise: leader 1, not 2 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:02)")
-    ]
+def test_kafka_tools_win_over_kcat_and_racks_remain() -> None:
+    found = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2"), b="broker_id,rack\n1,a\n", c=kcat(of_kcat(0, 2, [1, 2], [2, 1])))
+    assert rows(found, "partition", "leader") == [1]
+    assert rows(found, "broker", "broker_id", "rack", "live")[0] == (1, "a", True)
+    assert rejects(found) == [("c", 1, "a, line 1, differs: leader 1, not 2 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:02)")]
 
 
-def test_state_and_load_of_cruise_control_are_told() -> None:
+def test_state_and_load_of_cruise_control_are_parsed() -> None:
     reading = read_dump(state(offline=[], urp=[OTHER], other=[OTHER, OTHER | {"partition": 1, "leader": -1, "in-sync": []}]).encode())
-    assert (reading.format, reading.rejected, sum(told.entries for told in reading.told)) == ("cruise-control", [], 4)
-    assert [told.fact for told in reading.told if told.fact] == [
+    assert (reading.format, reading.rejected, sum(parsed.entries for parsed in reading.parsed)) == ("cruise-control", [], 4)
+    assert [parsed.fact for parsed in reading.parsed if parsed.fact] == [
         PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None),
         PartitionLine("t", 1, None, (2, 1), (), None, None, None, None),
         LogDirLine(1, "/d", None),
@@ -95,7 +93,7 @@ def test_state_and_load_of_cruise_control_are_told() -> None:
     dead = LOAD | {"Broker": 2, "BrokerState": "DEAD", "DiskCapacityMB": -1}
     rates = {"LeaderNwInRate": 1.0, "FollowerNwInRate": 2.0, "NwOutRate": 5.0}
     reading = read_dump(json.dumps({"brokers": [LOAD | rates, dead, LOAD | {"Broker": 3, "Rack": "h"}], "hosts": []}).encode())
-    assert [told.fact for told in reading.told] == [
+    assert [parsed.fact for parsed in reading.parsed] == [
         BrokerCapacity(1, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
         BrokerRates(1, 3.0 * 2**10, 5.0 * 2**10),
         BrokerListed(1, "a"),
@@ -118,28 +116,28 @@ RATES = {
 }
 
 
-def test_the_load_of_partitions_is_told() -> None:
-    found = merged(a=json.dumps({"records": [RATES | {"partition": 1}, RATES], "version": 1}))
-    assert found.rows["partition_load"] == [
+def test_load_of_partitions_is_parsed() -> None:
+    found = resolved(a=json.dumps({"records": [RATES | {"partition": 1}, RATES], "version": 1}))
+    assert rows(found, "partition_load") == [
         ("t", 0, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10),
         ("t", 1, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10),
     ]
-    assert [row[1:5] for row in found.rows["input_file"]] == [("cruise-control", 2, 2, 0)]
+    assert rows(found, "input_file", "format", "entries", "accepted", "rejected") == [("cruise-control", 2, 2, 0)]
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         (json.dumps({"records": [RATES | {"cpu": None}]}), "a load is missing"),
-        (json.dumps({"records": [RATES | {"disk": "2"}]}), "disk is no number"),
-        (state(other=[OTHER | {"replicas": None}]), "replicas is no list"),
-        (state(other=[OTHER | {"topic": "a/b"}]), "no name that Kafka allows for a topic"),
-        (state(urp=[OTHER], other=[OTHER | {"leader": 2}]), "told otherwise in another list"),
-        (state(other=["x"]), "no JSON object"),
-        (json.dumps({"brokers": [LOAD | {"Broker": "x"}]}), "Broker is no whole number"),
-        (json.dumps({"brokers": [LOAD | {"NumCore": "8"}]}), "NumCore is no number"),
-        (json.dumps([LOAD]), "no JSON object"),
+        (json.dumps({"records": [RATES | {"disk": "2"}]}), "disk is not a number"),
+        (state(other=[OTHER | {"replicas": None}]), "replicas is not a list"),
+        (state(other=[OTHER | {"topic": "a/b"}]), "not a topic name that Kafka allows"),
+        (state(urp=[OTHER], other=[OTHER | {"leader": 2}]), "another list differs"),
+        (state(other=["x"]), "not a JSON object"),
+        (json.dumps({"brokers": [LOAD | {"Broker": "x"}]}), "Broker is not a whole number"),
+        (json.dumps({"brokers": [LOAD | {"NumCore": "8"}]}), "NumCore is not a number"),
+        (json.dumps([LOAD]), "not a JSON object"),
     ],
 )
-def test_what_cruise_control_cannot_have_meant_is_rejected(text: str, reason: str) -> None:
-    assert [refused.reason for refused in read_dump(text.encode()).rejected] == [reason]
+def test_invalid_cruise_control_entry_is_rejected(text: str, reason: str) -> None:
+    assert [rejected.reason for rejected in read_dump(text.encode()).rejected] == [reason]

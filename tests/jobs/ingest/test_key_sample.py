@@ -9,7 +9,7 @@ from jobs.ingest.reading import Reading, read_dump
 
 def rows(reading: Reading) -> list[tuple[object, ...]]:
     assert reading.format == "key-sample"
-    return [tuple(row.values())[:5] for told in reading.told for row in told.fact.rows.to_pylist()]
+    return [tuple(row.values())[:5] for parsed in reading.parsed for row in parsed.fact.rows.to_pylist()]
 
 
 def parquet(**columns: object) -> bytes:
@@ -27,11 +27,11 @@ def parquet(**columns: object) -> bytes:
         parquet(topic=["orders"] * 3, key=["k"] * 3, records=[1] * 3, size_bytes=[2] * 3, observed_partition=[3, None, -1]),
     ],
 )
-def test_where_records_were_found_is_no_partition_that_the_producer_named(data: bytes) -> None:
+def test_observed_partition_is_not_the_named_partition(data: bytes) -> None:
     reading = read_dump(data)
-    told = [row for told in reading.told for row in told.fact.rows.to_pylist()]
-    assert [(row["partition"], row["observed_partition"]) for row in told] == [(None, 3), (None, None)]
-    assert [rejected.reason for rejected in reading.rejected] == ["observed_partition is not within 0 and 2147483647"]
+    found = [row for parsed in reading.parsed for row in parsed.fact.rows.to_pylist()]
+    assert [(row["partition"], row["observed_partition"]) for row in found] == [(None, 3), (None, None)]
+    assert [rejected.reason for rejected in reading.rejected] == ["observed_partition is not between 0 and 2147483647"]
 
 
 def test_no_key_is_not_the_empty_key() -> None:
@@ -39,46 +39,46 @@ def test_no_key_is_not_the_empty_key() -> None:
     assert rows(reading) == [("orders", b"k1", None, 10, 1200), ("orders", None, None, 7, 700), ("orders", b"", None, 1, 90)]
 
 
-def test_hex_keys_named_partitions_and_any_order_of_columns() -> None:
+def test_hex_keys_and_named_partitions_are_read_in_any_column_order() -> None:
     reading = read_dump(b'partition,topic,bytes,records,key_hex\n,orders,12,1,00fF\n3,orders,12,1,\n3,orders,12,1,""\n')
     assert rows(reading) == [("orders", b"\x00\xff", None, 1, 12), ("orders", None, 3, 1, 12), ("orders", b"", 3, 1, 12)]
 
 
-def test_quoted_keys_hold_commas_quotes_and_line_ends() -> None:
+def test_quoted_keys_may_contain_commas_quotes_and_line_ends() -> None:
     reading = read_dump(b'topic,key,records,size_bytes\r\norders,"a,""b""\r\nc",1,2\r\norders,d,3,4\r\n')
     assert rows(reading) == [("orders", b'a,"b"\r\nc', None, 1, 2), ("orders", b"d", None, 3, 4)]
     assert reading.rejected == []
 
 
-def test_no_key_in_a_quoted_line_is_none() -> None:
+def test_unquoted_empty_key_in_a_quoted_line_is_none() -> None:
     assert rows(read_dump(b'topic,key,records,size_bytes\n"orders",,"7","700"\n')) == [("orders", None, None, 7, 700)]
 
 
-def test_key_that_is_no_utf_8_is_kept_to_the_byte() -> None:
+def test_key_that_is_not_utf_8_keeps_every_byte() -> None:
     assert rows(read_dump(b"topic,key,records,size_bytes\norders,\xff\xfe,1,2\n"))[0][1] == b"\xff\xfe"
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("orders,k,1", "not as many columns as the header"),
-        ("orders,k,1,2,3", "not as many columns as the header"),
-        ("orders,k,one,2", "records is no whole number"),
-        ("orders,k,-1,2", "records is not within 0 and 1000000000000000"),
-        ("orders,k,1,", "bytes is no whole number"),
-        ("or ders,k,1,2", "no name that Kafka allows for a topic"),
-        (",k,1,2", "no name that Kafka allows for a topic"),
-        ('orders,"k,1,2', "not as many columns as the header"),
-        ('orders,"k"x,1,2', "not as many columns as the header"),
+        ("orders,k,1", "the number of columns differs from the header"),
+        ("orders,k,1,2,3", "the number of columns differs from the header"),
+        ("orders,k,one,2", "records is not a whole number"),
+        ("orders,k,-1,2", "records is not between 0 and 1000000000000000"),
+        ("orders,k,1,", "bytes is not a whole number"),
+        ("or ders,k,1,2", "not a topic name that Kafka allows"),
+        (",k,1,2", "not a topic name that Kafka allows"),
+        ('orders,"k,1,2', "the number of columns differs from the header"),
+        ('orders,"k"x,1,2', "the number of columns differs from the header"),
     ],
 )
-def test_bad_line_is_rejected_and_the_sound_ones_stand(line: str, reason: str) -> None:
+def test_bad_line_is_rejected_without_the_others(line: str, reason: str) -> None:
     reading = read_dump(f"topic,key,records,size_bytes\n\norders,a,1,2\n{line}\norders,b,3,4\n".encode())
     assert [(rejected.line, rejected.entry, rejected.reason) for rejected in reading.rejected] == [(4, line, reason)]
     assert [row[1] for row in rows(reading)] == [b"a", b"b"]
 
 
-def test_stray_quote_takes_no_other_line_with_it() -> None:
+def test_stray_quote_rejects_only_its_line() -> None:
     reading = read_dump(b'topic,key,records,size_bytes\norders,"k,1,2\norders,a,1,2\norders,"b",1,2\norders,c,1,2\n')
     assert [rejected.line for rejected in reading.rejected] == [2]
     assert [row[1] for row in rows(reading)] == [b"a", b"b", b"c"]
@@ -86,22 +86,22 @@ def test_stray_quote_takes_no_other_line_with_it() -> None:
 
 def test_bad_hex_is_rejected() -> None:
     reading = read_dump(b"topic,key_hex,records,size_bytes\norders,0,1,2\norders,0g,1,2\norders,6b,1,2\n")
-    assert [rejected.reason for rejected in reading.rejected] == ["key_hex is not in pairs of hex digits"] * 2
+    assert [rejected.reason for rejected in reading.rejected] == ["key_hex is not pairs of hex digits"] * 2
     assert len(rows(reading)) == 1
 
 
-def test_key_told_twice_over_is_refused() -> None:
+def test_two_key_columns_are_rejected() -> None:
     reading = read_dump(b"topic,key,key_hex,records,size_bytes\norders,k,6b,1,2\n")
     assert [rejected.reason for rejected in reading.rejected] == ["has both key and key_hex"]
 
 
 @pytest.mark.parametrize("type", [pa.binary(), pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_parquet_of_any_key_type(type: pa.DataType) -> None:
+def test_parquet_keys_of_any_type_are_read(type: pa.DataType) -> None:
     keys = pa.array([b"k", None, b""], pa.binary()).cast(pa.string()).cast(type)
     records = pa.array([1, 2, 3], pa.int32())
     reading = read_dump(parquet(topic=["orders"] * 3, key=keys, records=records, bytes=[4, 5, 6], partition=[None, 0, 1]))
     assert rows(reading) == [("orders", b"k", None, 1, 4), ("orders", None, 0, 2, 5), ("orders", b"", 1, 3, 6)]
-    assert reading.told[0].entries == 3
+    assert reading.parsed[0].entries == 3
 
 
 def test_bad_rows_of_parquet_are_rejected_by_number() -> None:
@@ -115,20 +115,20 @@ def test_bad_rows_of_parquet_are_rejected_by_number() -> None:
         )
     )
     assert [(rejected.line, rejected.reason) for rejected in reading.rejected] == [
-        (1, "partition is not within 0 and 2147483647"),
-        (2, "no name that Kafka allows for a topic"),
-        (3, "no name that Kafka allows for a topic"),
-        (4, "key_hex is not in pairs of hex digits"),
-        (5, "records is no whole number"),
-        (6, "no name that Kafka allows for a topic"),
+        (1, "partition is not between 0 and 2147483647"),
+        (2, "not a topic name that Kafka allows"),
+        (3, "not a topic name that Kafka allows"),
+        (4, "key_hex is not pairs of hex digits"),
+        (5, "records is not a whole number"),
+        (6, "not a topic name that Kafka allows"),
     ]
     assert rows(reading) == []
 
 
-def test_parquet_with_columns_of_other_types_is_refused() -> None:
+def test_parquet_with_columns_of_other_types_is_rejected() -> None:
     reading = read_dump(parquet(topic=["orders"], key=["k"], records=["many"], size_bytes=[1]))
-    assert (len(reading.rejected), reading.told) == (1, [])
-    assert reading.rejected[0].reason.startswith("Parquet that cannot be read: ")
+    assert (len(reading.rejected), reading.parsed) == (1, [])
+    assert reading.rejected[0].reason.startswith("cannot be read as Parquet: ")
 
 
 def test_truncated_parquet_is_not_recognised() -> None:
@@ -136,7 +136,7 @@ def test_truncated_parquet_is_not_recognised() -> None:
     assert (reading.format, len(reading.rejected)) == (None, 1)
 
 
-def test_json_lines_tell_text_hex_and_base64_and_null_is_not_the_empty_key() -> None:
+def test_json_lines_have_text_hex_base64_and_null_keys() -> None:
     reading = read_dump(
         b'{"topic":"t","key":"\xc3\xa9","records":10,"size_bytes":1200}\r\n{"topic":"t","key":null,"records":7,"bytes":700,"partition":3}\n\n'
         b'{"topic":"t","key":"","records":1,"size_bytes":90}\n{"topic":"t","key_hex":"00fF","records":1,"size_bytes":2}\n'
@@ -156,24 +156,24 @@ def test_json_lines_tell_text_hex_and_base64_and_null_is_not_the_empty_key() -> 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"topic":"t","records":1,"bytes":1}', "has not one of key, key_hex, key_base64, but 0: null says that there is no key"),
-        ('{"topic":"t","key":"a","key_hex":"61","records":1,"bytes":1}', "has not one of key, key_hex, key_base64, but 2: null says"),
-        ('{"topic":"t","key":5,"records":1,"bytes":1}', "topic or key is no text"),
-        ('{"topic":"t","key_base64":"A","records":1,"bytes":1}', "key_base64 is no base64"),
-        ('{"topic":"t","key":"\\ud800","records":1,"bytes":1}', "topic or key is no text"),
-        ('{"topic":"a/b","key":"a","records":1,"bytes":1}', "no name that Kafka allows for a topic"),
-        ('{"topic":"t","key":"a","records":1.5,"bytes":1}', "records is no whole number"),
+        ('{"topic":"t","records":1,"bytes":1}', "needs exactly one of key, key_hex, key_base64, has 0: null is no key"),
+        ('{"topic":"t","key":"a","key_hex":"61","records":1,"bytes":1}', "needs exactly one of key, key_hex, key_base64, has 2: null is"),
+        ('{"topic":"t","key":5,"records":1,"bytes":1}', "topic or key is not text"),
+        ('{"topic":"t","key_base64":"A","records":1,"bytes":1}', "key_base64 is not base64"),
+        ('{"topic":"t","key":"\\ud800","records":1,"bytes":1}', "topic or key is not text"),
+        ('{"topic":"a/b","key":"a","records":1,"bytes":1}', "not a topic name that Kafka allows"),
+        ('{"topic":"t","key":"a","records":1.5,"bytes":1}', "records is not a whole number"),
         ('{"topic":"t","key":"a","records":1', "not JSON: "),
-        ("[1]", "no JSON object"),
+        ("[1]", "not a JSON object"),
     ],
 )
-def test_bad_json_line_is_rejected_and_the_others_stand(line: str, reason: str) -> None:
+def test_bad_json_line_is_rejected_without_the_others(line: str, reason: str) -> None:
     reading = read_dump(f'{{"topic":"t","key":"a","records":1,"bytes":1}}\n{line}\n'.encode())
-    assert [(refused.line, refused.reason[: len(reason)]) for refused in reading.rejected] == [(2, reason)]
+    assert [(rejected.line, rejected.reason[: len(reason)]) for rejected in reading.rejected] == [(2, reason)]
     assert rows(reading) == [("t", b"a", None, 1, 1)]
 
 
-def test_base64_keys_of_csv_and_parquet_are_told() -> None:
+def test_base64_keys_of_csv_and_parquet_are_decoded() -> None:
     assert rows(read_dump(b'topic,key_base64,records,size_bytes\nt,AP8=,1,2\nt,,1,2\nt,"",1,2\n')) == [
         ("t", b"\x00\xff", None, 1, 2),
         ("t", None, None, 1, 2),
@@ -181,4 +181,4 @@ def test_base64_keys_of_csv_and_parquet_are_told() -> None:
     ]
     reading = read_dump(parquet(topic=["t"] * 4, key_base64=["AP8=", None, "", "A"], records=[1] * 4, size_bytes=[2] * 4))
     assert rows(reading) == [("t", b"\x00\xff", None, 1, 2), ("t", None, None, 1, 2), ("t", b"", None, 1, 2)]
-    assert [(refused.line, refused.reason) for refused in reading.rejected] == [(4, "key_base64 is no base64")]
+    assert [(rejected.line, rejected.reason) for rejected in reading.rejected] == [(4, "key_base64 is not base64")]

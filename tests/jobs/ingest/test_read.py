@@ -31,7 +31,7 @@ PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\t
 
 @pytest.fixture(autouse=True)
 def small_again(spark: SparkSession) -> Iterator[None]:
-    """A large source sets the session for large tables, which would slow the tests after it."""
+    """Restore the settings for small tables, which a large source changes."""
     yield
     set_for(spark, small=True)
 
@@ -42,14 +42,14 @@ def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
     return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in named}
 
 
-def test_a_lake_that_asks_for_the_session_leaves_it_set_as_it_is(spark: SparkSession) -> None:
+def test_getting_the_session_does_not_change_its_settings(spark: SparkSession) -> None:
     _spark()
     set_for(spark, small=False)
     _spark()
     assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
 
 
-def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
+def test_frames_have_the_columns_of_their_tables(spark: SparkSession) -> None:
     frames = read(spark, BUNDLED)
     for table in ingest.WRITES:
         declared, found = spark.createDataFrame([], table.columns).schema, frames[table.name].schema
@@ -57,7 +57,7 @@ def test_columns_are_those_of_the_tables(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("split_bytes", [1 << 30, 999])
-def test_workers_read_what_the_driver_reads(spark: SparkSession, split_bytes: int) -> None:
+def test_workers_give_the_same_rows_as_the_driver(spark: SparkSession, split_bytes: int) -> None:
     on_driver, by_workers = read(spark, BUNDLED), read(spark, BUNDLED, few_bytes=0, split_bytes=split_bytes)
     for table in ingest.WRITES:
         found, expected = (frames[table.name].toArrow().sort_by("cluster_id") for frames in (by_workers, on_driver))
@@ -66,7 +66,7 @@ def test_workers_read_what_the_driver_reads(spark: SparkSession, split_bytes: in
 
 
 @pytest.mark.parametrize("split_bytes", [1 << 30, 300_000])
-def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
+def test_large_text_gives_the_same_tables_in_parts(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
         of_topics = "".join(PARTITION_LINE.replace(": t", f": {name}-{topic}") for topic in range(15_000))
@@ -77,14 +77,14 @@ def test_a_large_text_becomes_the_tables_that_its_lines_become(spark: SparkSessi
         tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:]
         for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()
     } == {(name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None, None, (None, None)) for name in ("a", "b", "c")}
-    told = found[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
-    assert [tuple(row) for row in told if row.cluster_id == "b"] == [
-        ("b", 1, PARTITION_LINE.strip("\n").replace(": t", ": b-0"), "told again in line 15001"),
-        ("b", 15_002, "garbage", "neither the line of a topic nor that of a partition"),
+    rejected = found[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
+    assert [tuple(row) for row in rejected if row.cluster_id == "b"] == [
+        ("b", 1, PARTITION_LINE.strip("\n").replace(": t", ": b-0"), "repeated in line 15001"),
+        ("b", 15_002, "garbage", "neither a topic line nor a partition line"),
     ]
 
 
-def test_bundled_clusters_as_their_readme_tells_them(spark: SparkSession) -> None:
+def test_bundled_clusters_match_their_readme(spark: SparkSession) -> None:
     frames = read(spark, BUNDLED)
     assert [(row.cluster_id, row.controller, row.elr) for row in frames[CLUSTER.name].orderBy("cluster_id").collect()] == [
         ("orders-eu", "kraft", True),
@@ -105,8 +105,8 @@ def test_bundled_clusters_as_their_readme_tells_them(spark: SparkSession) -> Non
     assert frames[INPUT_FILE.name].where("format IS NULL OR rejected > 0 OR accepted = 0").count() == 0
 
 
-def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSession) -> None:
-    """Counted from the text by other means than the parsers."""
+def test_every_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSession) -> None:
+    """The numbers are counted from the text without the parsers."""
     frames = read(spark, BUNDLED)
     for cluster in ("orders-eu", "payments-us"):
         topics = (BUNDLED / cluster / "kafka-topics.txt").read_text()
@@ -130,12 +130,12 @@ def test_every_told_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSe
         assert len(stored) == sum(key[:3] in assigned for key in of_brokers)
         assert rows(KEY_SAMPLE.name).selectExpr("sum(records)").collect()[0][0] == sum(int(line.rsplit(",", 2)[1]) for line in keys)
         members = (BUNDLED / cluster / "kafka-consumer-groups-members.txt").read_text().splitlines()
-        held = sum(int(line.split()[-5]) for line in members if line.strip() and not line.startswith("GROUP"))
-        assert rows(OBSERVED_ASSIGNMENT.name).count() == held
+        assigned = sum(int(line.split()[-5]) for line in members if line.strip() and not line.startswith("GROUP"))
+        assert rows(OBSERVED_ASSIGNMENT.name).count() == assigned
 
 
 @pytest.mark.parametrize("few_bytes", [0, 1 << 20])
-def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession, tmp_path: Path, few_bytes: int) -> None:
+def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Path, few_bytes: int) -> None:
     for name, data in {
         "good/topics.gz": gzip.compress(PARTITION_LINE.encode()),
         "good/.DS_Store": b"\0",
@@ -150,8 +150,8 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
         (tmp_path / name).write_bytes(data)
     frames = read(spark, tmp_path, few_bytes=few_bytes)
     assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"]}
-    told = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
-    assert [tuple(row) for row in told.collect()] == [
+    files = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
+    assert [tuple(row) for row in files.collect()] == [
         (".", ".git", None, 1, 0, 1),
         (".", "LICENSE", None, 1, 0, 1),
         ("good", ".DS_Store", None, 0, 0, 0),
@@ -164,7 +164,7 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
     assert [(row.file, row.reason.split(":")[0]) for row in frames[REJECTED_INPUT.name].orderBy("file").collect()] == [
         (".git", "a folder whose name starts with a dot is no cluster"),
         ("LICENSE", "is beside the folders of the clusters"),
-        ("garbage", "no known format"),
+        ("garbage", "unknown format"),
         ("torn.gz", "cannot be read"),
     ]
     assert [tuple(row) for row in frames[PARTITION.name].collect()] == [
@@ -172,8 +172,8 @@ def test_sick_cluster_hides_nothing_of_itself_nor_of_others(spark: SparkSession,
     ]
 
 
-def test_tables_take_the_frames_twice_over_and_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    """Delta refuses a null where none may be, a column of another type, a row of another snapshot."""
+def test_writing_the_frames_twice_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta rejects a null in a NOT NULL column, a column of another type, and a row of another snapshot."""
     lake = Lake(tmp_path.as_uri(), lambda: spark)
     for few_bytes in (0, 1 << 20):
         frames = read(spark, BUNDLED, few_bytes=few_bytes)
@@ -184,8 +184,8 @@ def test_tables_take_the_frames_twice_over_and_are_the_same(spark: SparkSession,
         assert lake.read(table).count() == frames[table.name].count()
 
 
-def test_workers_write_the_rows_that_the_driver_would(spark: SparkSession, tmp_path: Path) -> None:
-    """Into the files of a folder's tables, which delta-rs and Spark read alike, and replace; another night's rows stay."""
+def test_workers_write_the_same_rows_as_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    """They write files of a folder's tables, which delta-rs and Spark read and replace; rows of another night remain."""
     nights = ("2026-11-20", "2026-11-21T02:00")
     folder, by_spark = Lake(str(tmp_path), lambda: spark), Lake(tmp_path.as_uri(), lambda: spark)
     by_driver = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}

@@ -1,4 +1,4 @@
-"""Whatever arrives: no crash, and nothing is lost without a word."""
+"""Any input is read without a crash, and every entry is accounted for."""
 
 import gzip
 import json
@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jobs.cli import BUNDLED
-from jobs.ingest.dump import Rejected, Told
+from jobs.ingest.dump import Parsed, Rejected
 from jobs.ingest.facts import KeySample
-from jobs.ingest.merge import ReadFile, merge_files
 from jobs.ingest.reading import read_dump, text_of
-from tests.jobs.ingest.test_merge import NOW
+from jobs.ingest.resolve import ParsedFile, resolve_cluster
+from jobs.schema import BY_NAME
+from tests.jobs.ingest.dumps import NOW, rows
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
 DUMPS = sorted(
@@ -22,53 +23,34 @@ DUMPS = sorted(
 
 
 def check_accounts(data: bytes) -> None:
-    """Entries = accepted + rejected, and the rows can be merged and stored."""
+    """Fail unless entries = accepted + rejected, and the rows can be stored and have unique keys."""
     reading = read_dump(data)
-    merged = merge_files([ReadFile("f", len(data), NOW, reading)])
-    [(_, format, entries, accepted, rejected, size)] = merged.rows["input_file"]
+    found = resolve_cluster([ParsedFile("f", len(data), NOW, reading)])
+    [(_, format, entries, accepted, rejected, size)] = rows(found, "input_file")
     assert (format, size) == (reading.format, len(data))
     assert entries == accepted + rejected
     assert min(entries, accepted, rejected) >= 0
-    assert rejected == len(merged.rows["rejected_input"])
-    for _, line, _, text, reason in merged.rows["rejected_input"]:
+    assert rejected == len(found["rejected_input"])
+    for _, line, _, text, reason in rows(found, "rejected_input"):
         assert 1 <= line <= (entries if format == "metadata-log" else data.count(b"\n")) + 1
         assert len(text) <= 1000
         assert reason
-        text.encode()
-    for name, rows in merged.rows.items():
-        for row in rows:
-            json.dumps(row, default=str, ensure_ascii=False).encode()  # no lone surrogates: Arrow would refuse them
-        keys = [row[: KEY_LENGTH[name]] for row in rows]
-        assert len(set(keys)) == len(keys), name
-
-
-KEY_LENGTH = {
-    "cluster": 0,
-    "input_file": 1,
-    "rejected_input": 3,
-    "broker": 1,
-    "log_dir": 2,
-    "topic": 1,
-    "partition": 2,
-    "replica": 3,
-    "consumer_group": 1,
-    "group_member": 2,
-    "observed_assignment": 4,
-    "committed_offset": 3,
-}
+    for name, table in found.items():
+        key = list(BY_NAME[name].key[2:])
+        assert len(table) == 0 or table.group_by(key).aggregate([]).num_rows == len(table), name
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=["/".join(path.parts[-3:]) for path in DUMPS])
-def test_every_line_of_real_dumps_is_understood(path: Path) -> None:
+def test_every_line_of_recorded_dumps_is_parsed(path: Path) -> None:
     reading = read_dump(path.read_bytes())
     assert reading.format
-    assert reading.told
+    assert reading.parsed
     assert reading.rejected == []
     check_accounts(path.read_bytes())
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=["/".join(path.parts[-3:]) for path in DUMPS])
-def test_real_dump_is_known_by_its_own_format(path: Path) -> None:
+def test_recorded_dump_is_recognised_by_its_format(path: Path) -> None:
     named = "metadata-log" if path.name[0] == "0" else path.name
     assert named.startswith(read_dump(path.read_bytes()).format or "?")
 
@@ -76,15 +58,15 @@ def test_real_dump_is_known_by_its_own_format(path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b" \n\r\n\t\n", b"\xef\xbb\xbf", "\ufeff".encode("utf-16-le")])
 def test_empty_file_has_no_entries(data: bytes) -> None:
     reading = read_dump(data)
-    assert (reading.format, reading.told, reading.rejected) == (None, [], [])
+    assert (reading.format, reading.parsed, reading.rejected) == (None, [], [])
 
 
 def test_unknown_file_is_one_rejected_entry() -> None:
-    assert read_dump(b"hello\nworld\n").rejected == [Rejected(1, "hello\nworld\n", "no known format")]
-    assert read_dump(b'{"a": [1, 2').rejected[0].reason.startswith("no known format: not JSON: ")
+    assert read_dump(b"hello\nworld\n").rejected == [Rejected(1, "hello\nworld\n", "unknown format")]
+    assert read_dump(b'{"a": [1, 2').rejected[0].reason.startswith("unknown format: not JSON: ")
 
 
-def test_text_of_a_rejected_entry_is_cut_and_storable() -> None:
+def test_text_of_a_rejected_entry_is_shortened_and_storable() -> None:
     assert text_of("x" * 5000) == "x" * 1000
     assert text_of("\udcff") == "\\udcff"
     assert text_of({"é": 1}) == '{"é": 1}'
@@ -100,8 +82,8 @@ def test_any_bytes_are_accounted_for(data: bytes) -> None:
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_dumps_torn_and_patched_are_accounted_for(data: st.DataObject) -> None:
-    """Real dumps, cut, spliced and overwritten: most of it still parses, which random bytes never do."""
+def test_cut_and_patched_dumps_are_accounted_for(data: st.DataObject) -> None:
+    """Recorded dumps, cut, joined and overwritten: unlike random bytes, most entries still parse."""
     whole = data.draw(st.sampled_from(DUMPS)).read_bytes()
     start = data.draw(st.integers(0, len(whole)))
     torn = bytearray(whole[start : start + data.draw(st.integers(0, 3000))] if data.draw(st.booleans()) else whole[:4000])
@@ -207,11 +189,11 @@ def test_csv_of_any_cells_is_accounted_for(rows: list[tuple[str, ...]]) -> None:
 
 @settings(max_examples=100)
 @given(st.lists(st.none() | st.binary(max_size=5).filter(lambda key: b"\r" not in key), max_size=8))
-def test_csv_gives_back_the_very_keys(keys: list[bytes | None]) -> None:
+def test_csv_returns_the_same_keys(keys: list[bytes | None]) -> None:
     def spelt(key: bytes | None) -> bytes:
         return b"" if key is None else b'"' + key.replace(b'"', b'""') + b'"'
 
     reading = read_dump(b"topic,key,records,size_bytes\n" + b"".join(b"orders," + spelt(key) + b",1,2\n" for key in keys))
-    told = [told.fact for told in reading.told if isinstance(told, Told)]
-    assert all(isinstance(fact, KeySample) for fact in told)
-    assert [key for fact in told for key in fact.rows["key"].to_pylist()] == keys
+    facts = [parsed.fact for parsed in reading.parsed if isinstance(parsed, Parsed)]
+    assert all(isinstance(fact, KeySample) for fact in facts)
+    assert [key for fact in facts for key in fact.rows["key"].to_pylist()] == keys

@@ -1,4 +1,4 @@
-"""Which files belong to which cluster, and which bytes can be had."""
+"""Which files belong to which cluster, and reading their bytes."""
 
 import gzip
 import os
@@ -37,23 +37,23 @@ def test_source_without_folders_is_one_cluster_of_its_own_name(tmp_path: Path) -
     assert files(clusters(f"{tmp_path}/prod/")) == {"prod": ["groups", "topics"]}
 
 
-def test_uri_is_read_as_a_path_is(tmp_path: Path) -> None:
+def test_uri_is_read_like_a_path(tmp_path: Path) -> None:
     write(tmp_path, "a/topics")
     assert files(clusters(f"file://{tmp_path}")) == {"a": ["topics"]}
 
 
-def test_relative_source_is_taken_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_source_is_resolved_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "prod", "topics")
     monkeypatch.chdir(tmp_path / "prod")
     assert files(clusters(".")) == {"prod": ["topics"]}
 
 
-def test_files_beside_clusters_and_hidden_folders_are_told_apart(tmp_path: Path) -> None:
+def test_files_beside_clusters_and_hidden_folders_are_listed_separately(tmp_path: Path) -> None:
     write(tmp_path, "a/topics", "README", ".git/config", ".git/objects/1")
     assert files(clusters(str(tmp_path))) == {".": [".git", "README"], "a": ["topics"]}
 
 
-def test_hidden_folder_does_not_make_a_source_one_of_many(tmp_path: Path) -> None:
+def test_hidden_folder_is_not_a_cluster(tmp_path: Path) -> None:
     write(tmp_path / "prod", "topics", ".git/config")
     assert files(clusters(str(tmp_path / "prod"))) == {".": [".git"], "prod": ["topics"]}
 
@@ -182,13 +182,13 @@ def test_other_storage_is_listed_as_a_folder_is(tmp_path: Path, monkeypatch: pyt
         ("nosuch://x/y", "cannot be read"),
     ],
 )
-def test_source_that_cannot_be_read_is_told_in_one_line(tmp_path: Path, name: str, says: str) -> None:
+def test_unreadable_source_fails_with_one_line(tmp_path: Path, name: str, says: str) -> None:
     write(tmp_path, "a/topics")
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(AuditError) as refused:
+    with pytest.raises(AuditError) as rejected:
         clusters(name if "://" in name else str(tmp_path / name))
-    assert says in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert says in str(rejected.value)
+    assert "\n" not in str(rejected.value)
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -216,20 +216,20 @@ def test_zstd_is_decompressed_whatever_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [slice(0, 4), slice(0, 9), slice(0, -1)])
-def test_torn_zstd_says_why(tmp_path: Path, cut: slice) -> None:
+def test_cut_zstd_file_has_a_reason(tmp_path: Path, cut: slice) -> None:
     (tmp_path / "topics").write_bytes(zstd(b"one\n" * 100)[cut])
     with pytest.raises(NoBytes, match="cannot be read: "):
         bytes_of(tmp_path)
 
 
 @pytest.mark.parametrize("cut", [slice(0, 3), slice(0, 12), slice(0, -4)])
-def test_torn_gzip_says_why(tmp_path: Path, cut: slice) -> None:
+def test_cut_gzip_file_has_a_reason(tmp_path: Path, cut: slice) -> None:
     (tmp_path / "topics").write_bytes(gzip.compress(b"one\n" * 100)[cut])
     with pytest.raises(NoBytes, match="cannot be read: "):
         bytes_of(tmp_path)
 
 
-def test_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zip_bomb_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "_MOST_BYTES", 1000)
     for compressed in (gzip.compress(b"\0" * 1001), zstd(b"\0" * 1001)):
         (tmp_path / "topics").write_bytes(compressed)
@@ -240,13 +240,13 @@ def test_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         bytes_of(tmp_path)
 
 
-def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(NoBytes, match="not a regular file"):
         bytes_of(tmp_path)
 
 
-def test_file_that_went_away_says_so(tmp_path: Path) -> None:
+def test_deleted_file_has_a_reason(tmp_path: Path) -> None:
     write(tmp_path, "topics")
     [cluster] = clusters(str(tmp_path))
     (tmp_path / "topics").unlink()
@@ -262,7 +262,7 @@ def test_dangling_link_is_one_unreadable_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"a", b"ab\ncd\n\nefg", b"ab\r\ncd\n", b"\n\n\nabc\n" + b"x" * 5000 + b"\ny"])
 @pytest.mark.parametrize("step", [1, 2, 3, 1000])
-def test_stretches_have_every_line_once_and_whole(tmp_path: Path, data: bytes, step: int) -> None:
+def test_parts_have_every_line_once_and_whole(tmp_path: Path, data: bytes, step: int) -> None:
     (tmp_path / "topics").write_bytes(data)
     ((cluster,), (system, _)) = clusters(str(tmp_path)), filesystem(str(tmp_path))
     (file,) = cluster.files
@@ -274,7 +274,7 @@ def test_stretches_have_every_line_once_and_whole(tmp_path: Path, data: bytes, s
         assert part == b"".join(line for at, line in zip(starts, lines, strict=True) if start <= at < start + step)
 
 
-def test_what_is_compressed_has_no_head_that_tells(tmp_path: Path) -> None:
+def test_compressed_file_has_no_head(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"Topic: t"))
     (tmp_path / "b").write_bytes(b"Topic: t")
     ((cluster,), (system, _)) = clusters(str(tmp_path)), filesystem(str(tmp_path))

@@ -1,4 +1,4 @@
-"""A capture of a live cluster, read as any dump."""
+"""Captures of a live cluster, read like any dump."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobs.ingest.facts import (
     ActiveController,
     BrokerSeen,
     Captured,
-    ConfigTold,
+    ConfigSet,
     ControllerSign,
     EndOffset,
     FeatureLevel,
@@ -60,21 +60,21 @@ def read(*lines: Any) -> Reading:
 def facts(*lines: Any) -> list[Any]:
     reading = read(*lines)
     assert reading.rejected == []
-    return [told.fact for told in reading.told if told.fact is not None][2:]
+    return [parsed.fact for parsed in reading.parsed if parsed.fact is not None][2:]
 
 
-def test_a_capture_says_when_it_was_taken_and_of_which_cluster() -> None:
-    assert [told.fact for told in read().told] == [Captured(datetime(2026, 11, 21, 2, tzinfo=UTC)), KafkaClusterId("abc"), None]
-    assert sum(told.entries for told in read().told) == 2
+def test_capture_has_its_time_and_cluster_id() -> None:
+    assert [parsed.fact for parsed in read().parsed] == [Captured(datetime(2026, 11, 21, 2, tzinfo=UTC)), KafkaClusterId("abc"), None]
+    assert sum(parsed.entries for parsed in read().parsed) == 2
 
 
-def test_each_answer_is_the_fact_that_a_dump_of_kafka_s_tools_tells() -> None:
+def test_answers_are_the_same_facts_as_dumps_of_kafkas_tools() -> None:
     assert facts({"broker": 1, "rack": None, "fenced": True}) == [BrokerSeen(1, None, True)]
     assert facts({"controller": "kraft", "leader_id": -1, "voters": [], "observers": []}) == [ControllerSign("kraft")]
     quorum = {"controller": "kraft", "leader_id": 1, "voters": [{"id": 3}, {"id": 1}], "observers": [{"id": 7}]}
     assert facts(quorum) == [ControllerSign("kraft"), ActiveController(1), QuorumVoters((1, 3))]
     assert facts({"feature": "metadata.version", "level": 30}) == [FeatureLevel("metadata.version", "30")]
-    assert facts({"configs_of": "broker", "name": "", "configs": {"a": "1"}}) == [ConfigTold("broker", "", "a", "1")]
+    assert facts({"configs_of": "broker", "name": "", "configs": {"a": "1"}}) == [ConfigSet("broker", "", "a", "1")]
     assert facts(TOPIC) == [
         TopicLine("orders", "id", 1, 2, {"retention.ms": "1"}),
         PartitionLine("orders", 0, 1, (1, 2), (2, 1), (), (3,), None, None),
@@ -95,7 +95,7 @@ def test_each_answer_is_the_fact_that_a_dump_of_kafka_s_tools_tells() -> None:
     ]
 
 
-def test_members_of_a_share_group_hold_a_partition_together() -> None:
+def test_members_of_a_share_group_may_share_a_partition() -> None:
     other = {**MEMBER, "member_id": "n", "host": "/i", "rack": None}
     assert facts({**GROUP, "protocol": "share", "assignor": None, "members": [MEMBER, other]}) == [
         GroupState("g", "share", None, "Stable", 1, 2),
@@ -105,95 +105,95 @@ def test_members_of_a_share_group_hold_a_partition_together() -> None:
     ]
 
 
-def test_a_member_subscribes_to_what_the_protocol_tells(tmp_path: Path) -> None:
-    """Whether it holds some of that or not; what a regular expression comes to, only what is held tells."""
+def test_member_has_the_topics_of_its_subscription(tmp_path: Path) -> None:
+    """Assigned or not; which topics match a regular expression is known only from the assignment."""
     members = [
         MEMBER | {"member_id": "by name", "topics": ["orders", "other"], "topic_regex": None},
         MEMBER | {"member_id": "by both", "assignment": {}, "topics": ["other"], "topic_regex": "o.*"},
         MEMBER | {"member_id": "idle", "assignment": {}, "topics": ["other"]},
-        MEMBER | {"member_id": "untold", "assignment": {}, "topics": None},
+        MEMBER | {"member_id": "unknown", "assignment": {}, "topics": None},
     ]
     found = ingested(tmp_path, east={"a": text(GROUP | {"members": members})})
     assert {row["member_id"]: (row["topics"], row["topic_regex"]) for row in found["group_member"].to_pylist()} == {
         "by name": (["orders", "other"], None),
         "by both": (["orders", "other"], "o.*"),
         "idle": (["other"], None),
-        "untold": (["orders"], None),
+        "unknown": (["orders"], None),
     }
     bad = read(GROUP | {"members": [MEMBER | {"topics": ["a b"]}]})
-    assert [rejected.reason for rejected in bad.rejected] == ["no name that Kafka allows for a topic"]
+    assert [rejected.reason for rejected in bad.rejected] == ["not a topic name that Kafka allows"]
 
 
-def test_keys_are_a_sample_of_where_they_were_found() -> None:
-    told = [(None, 1, 9), ("azE=", 2, 20), ("?", 1, 1)]
-    keys = [{"key": key, "records": records, "size_bytes": size} for key, records, size in told]
+def test_keys_are_a_sample_with_the_partition_where_they_were_found() -> None:
+    sampled = [(None, 1, 9), ("azE=", 2, 20), ("?", 1, 1)]
+    keys = [{"key": key, "records": records, "size_bytes": size} for key, records, size in sampled]
     reading = read({"keys_of": "orders", "partition": 3, "from_offset": 0, "to_offset": 4, "keys": keys})
-    assert [rejected.reason for rejected in reading.rejected] == ["key_base64 is no base64"]
-    [sample] = [told for told in reading.told if isinstance(told.fact, KeySample)]
+    assert [rejected.reason for rejected in reading.rejected] == ["key_base64 is not base64"]
+    [sample] = [parsed for parsed in reading.parsed if isinstance(parsed.fact, KeySample)]
     assert (sample.entries, [tuple(row.values()) for row in sample.fact.rows.to_pylist()]) == (
         2,
         [("orders", None, None, 1, 9, 3), ("orders", b"k1", None, 2, 20, 3)],
     )
 
 
-def test_what_is_not_told_is_rejected_unless_the_brokers_are_too_old_to_be_asked() -> None:
+def test_unanswered_request_is_rejected_unless_unsupported() -> None:
     reading = read(
         {"untold": "features", "why": "UnsupportedVersionException", "unsupported": True},
         {"untold": "log dirs of broker 2", "why": "TimeoutException: gone", "unsupported": False},
     )
-    assert [(r.line, r.reason) for r in reading.rejected] == [(3, "not told by the cluster: TimeoutException: gone")]
+    assert [(r.line, r.reason) for r in reading.rejected] == [(3, "not answered by the cluster: TimeoutException: gone")]
 
 
 @pytest.mark.parametrize(
     ("line", "accepted", "reasons"),
     [
         ({"broker": 1, "fenced": "no"}, 0, ["fenced is neither true nor false"]),
-        ({"colour": "red"}, 0, ["a line of no known kind"]),
-        ([1], 0, ["no JSON object"]),
-        ({**TOPIC, "topic": "../x"}, 0, ["no name that Kafka allows for a topic"]),
-        ({**TOPIC, "partitions": [PARTITION, 3, {**PARTITION, "replicas": []}]}, 6, ["no JSON object", "replicas names no broker"]),
-        ({**TOPIC, "partitions": [{**PARTITION, "end_offset": -1}]}, 3, ["end_offset is not within 0 and 9223372036854775807"]),
-        ({"log_dirs_of": 1, "log_dirs": [{"log_dir": "/d"}, {"log_dir": 1}]}, 1, ["replicas is no list", "log_dir is no text"]),
+        ({"colour": "red"}, 0, ["not a known kind of line"]),
+        ([1], 0, ["not a JSON object"]),
+        ({**TOPIC, "topic": "../x"}, 0, ["not a topic name that Kafka allows"]),
+        ({**TOPIC, "partitions": [PARTITION, 3, {**PARTITION, "replicas": []}]}, 6, ["not a JSON object", "replicas is empty"]),
+        ({**TOPIC, "partitions": [{**PARTITION, "end_offset": -1}]}, 3, ["end_offset is not between 0 and 9223372036854775807"]),
+        ({"log_dirs_of": 1, "log_dirs": [{"log_dir": "/d"}, {"log_dir": 1}]}, 1, ["replicas is not a list", "log_dir is not text"]),
         ({**GROUP, "members": [{**MEMBER, "assignment": {"orders": [0, 0]}}]}, 2, ["a partition is assigned twice"]),
-        ({**TOPIC, "configs": {"retention\udcee.ms": "1"}}, 0, ["the name of a config is no text"]),
-        ({"configs_of": "broker", "name": "1", "configs": {"\ud800": "1"}}, 1, ["the name of a config is no text"]),
-        ({"configs_of": "broker", "name": "1", "configs": {"min.insync.replicas": "x"}}, 1, ["min.insync.replicas is no whole number"]),
+        ({**TOPIC, "configs": {"retention\udcee.ms": "1"}}, 0, ["the name of a config is not text"]),
+        ({"configs_of": "broker", "name": "1", "configs": {"\ud800": "1"}}, 1, ["the name of a config is not text"]),
+        ({"configs_of": "broker", "name": "1", "configs": {"min.insync.replicas": "x"}}, 1, ["min.insync.replicas is not a whole number"]),
     ],
 )
-def test_an_entry_that_cannot_be_read_takes_no_other_with_it(line: Any, accepted: int, reasons: list[str]) -> None:
+def test_bad_entry_of_a_capture_is_rejected_without_the_others(line: Any, accepted: int, reasons: list[str]) -> None:
     reading = read(line)
     assert [(rejected.line, rejected.reason) for rejected in reading.rejected] == [(2, reason) for reason in reasons]
-    assert sum(told.entries for told in reading.told) == 2 + accepted
+    assert sum(parsed.entries for parsed in reading.parsed) == 2 + accepted
 
 
 @pytest.mark.parametrize(
     ("cut", "reason"),
     [
-        (text(TOPIC, GROUP)[:-20], "the capture is cut off: its last line is not its end"),
-        (text(TOPIC).replace(json.dumps(TOPIC, separators=(",", ":")) + "\n", ""), "the capture is cut off: its last line is not its end"),
+        (text(TOPIC, GROUP)[:-20], "the capture is cut off: it has no end line"),
+        (text(TOPIC).replace(json.dumps(TOPIC, separators=(",", ":")) + "\n", ""), "the capture is cut off: it has no end line"),
     ],
 )
-def test_a_capture_that_is_cut_off_is_refused_as_a_whole(cut: str, reason: str) -> None:
+def test_capture_that_is_cut_off_is_rejected_as_a_whole(cut: str, reason: str) -> None:
     reading = read_dump(cut.encode())
-    assert (reading.format, reading.told, [rejected.reason for rejected in reading.rejected]) == ("topology-capture", [], [reason])
+    assert (reading.format, reading.parsed, [rejected.reason for rejected in reading.rejected]) == ("topology-capture", [], [reason])
 
 
-def test_a_capture_of_another_version_is_refused_as_a_whole() -> None:
+def test_capture_of_another_version_is_rejected_as_a_whole() -> None:
     reading = read_dump(text(TOPIC, head={**HEAD, "version": 2}).encode())
-    assert reading.told == []
-    assert [rejected.reason for rejected in reading.rejected] == ["a capture of version 2: version 1 is known"]
+    assert reading.parsed == []
+    assert [rejected.reason for rejected in reading.rejected] == ["version 2 of a capture is not known, only 1"]
 
 
 def ingested(folder: Path, **clusters: dict[str, str]) -> dict[str, Any]:
     for name, files in clusters.items():
         (folder / name).mkdir()
-        for file, told in files.items():
-            (folder / name / file).write_text(told)
+        for file, content in files.items():
+            (folder / name / file).write_text(content)
     found = ingest.read(lambda: pytest.fail("it is small"), str(folder), "s")
     return {table.name: rows for table, rows in zip(ingest.WRITES, found, strict=True)}
 
 
-def test_the_same_capture_is_the_same_tables_whenever_it_was_copied(tmp_path: Path) -> None:
+def test_copy_of_a_capture_gives_the_same_tables(tmp_path: Path) -> None:
     found = ingested(tmp_path, east={"a": text(TOPIC, GROUP)})
     os.utime(tmp_path / "east" / "a", (1, 1))
     again = dict(zip(found, ingest.read(lambda: pytest.fail("it is small"), str(tmp_path), "s"), strict=True))
@@ -201,7 +201,7 @@ def test_the_same_capture_is_the_same_tables_whenever_it_was_copied(tmp_path: Pa
     assert found["cluster"].column("captured_at").to_pylist() == [datetime(2026, 11, 21, 2, tzinfo=UTC)]
 
 
-def test_a_cluster_given_under_two_names_is_told_of_both_and_never_merged(tmp_path: Path) -> None:
+def test_cluster_under_two_names_is_two_clusters_with_one_id(tmp_path: Path) -> None:
     quorum = "ClusterId:              abc\nMaxFollowerLagTimeMs:   0\n"
     another = text(TOPIC, head={**HEAD, "kafka_cluster_id": "x"})
     found = ingested(tmp_path, east={"a": text(TOPIC)}, west={"a": text(TOPIC)}, quorum={"q": quorum}, other={"a": another})
@@ -215,7 +215,7 @@ def test_a_cluster_given_under_two_names_is_told_of_both_and_never_merged(tmp_pa
     }
 
 
-def test_files_of_two_clusters_in_one_folder_are_told(tmp_path: Path) -> None:
+def test_files_of_two_clusters_in_one_folder_are_reported(tmp_path: Path) -> None:
     znode = json.dumps({"path": "/cluster/id", "data": json.dumps({"version": "1", "id": "xyz"})}) + "\n"
     found = ingested(tmp_path, mixed={"a": text(TOPIC), "b": znode})
     assert found[CLUSTER.name].column("kafka_cluster_id").to_pylist() == ["xyz"]

@@ -68,7 +68,7 @@ def night(
     write(
         made, INPUT_FILE, [{**file, "accepted": int(file["format"] is not None), "rejected": int(file["format"] is None)} for file in files]
     )
-    rejected = {id: "no known format" for id in (*broken, *unreadable)} | {".": "is beside the folders of the clusters"}
+    rejected = {id: "unknown format" for id in (*broken, *unreadable)} | {".": "is beside the folders of the clusters"}
     write(
         made,
         REJECTED_INPUT,
@@ -157,7 +157,7 @@ def test_clusters_that_were_never_published_are_absent_with_their_cause(lake: La
     assert outcome.published == ["east"]
     assert outcome.absent == [
         {"cluster_id": "bare", "last_snapshot_id": None, "reason": "withheld", "detail": "partition.not_empty: It must hold."},
-        {"cluster_id": "blank", "last_snapshot_id": None, "reason": "nothing readable", "detail": "topics.txt: no known format"},
+        {"cluster_id": "blank", "last_snapshot_id": None, "reason": "nothing readable", "detail": "topics.txt: unknown format"},
     ]
 
 
@@ -193,7 +193,7 @@ def test_a_cluster_withheld_for_bad_input_names_rule_row_file_and_reason(lake: L
     text = shown(FIRST)
     assert text.startswith("Absent from 2026-01-01: 1 cluster bare: withheld It was never published. partition.not_empty: It must hold.")
     assert '2 rows break it, such as {"cluster_id":"bare","topic":"t"}' in text
-    assert "Its files: topics.txt (kafka-topics, 1 accepted) Rejected: topics.txt, line 1: no known format Bad input: " in text
+    assert "Its files: topics.txt (kafka-topics, 1 accepted) Rejected: topics.txt, line 1: unknown format Bad input: " in text
     assert "bug of this project" not in text
 
 
@@ -210,14 +210,14 @@ def test_absent_clusters_come_with_their_last_night_and_the_way_out(vanished: La
     assert "west: no folder Readers still see 2026-01-01." in text
     assert "--retired west" in text
     night(vanished, THIRD, "east", unreadable=("west",)).publish(limits())
-    assert "west: nothing readable Readers still see 2026-01-01. Rejected: topics.txt, line 1: no known format" in shown(THIRD)
+    assert "west: nothing readable Readers still see 2026-01-01. Rejected: topics.txt, line 1: unknown format" in shown(THIRD)
 
 
 def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None:
     night(lake, FIRST, "east", unreadable=("blank",)).publish(limits())
     assert report.unread_files(DuckdbViews(lake), FIRST) == [
         ("README", "is beside the folders of the clusters"),
-        ("blank/topics.txt", "no known format"),
+        ("blank/topics.txt", "unknown format"),
     ]
 
 
@@ -248,7 +248,7 @@ def test_publish_lists_the_absent_and_writes_the_outcome(lake: Lake, tmp_path: P
 @pytest.mark.parametrize(
     ("data", "cause"),
     [
-        ({"east/topics.txt": b"garbage"}, "topics.txt: no known format"),
+        ({"east/topics.txt": b"garbage"}, "topics.txt: unknown format"),
         ({"east/.DS_Store": b"\0"}, "its files are empty or hidden"),
         ({"east/x/empty": b"", "README": b"read me"}, "its files are empty or hidden"),
         ({}, "the folder holds no file"),

@@ -1,0 +1,171 @@
+"""Consumer and share groups: their members, what these are assigned, and how far each group has read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from jobs.ingest.facts import GroupListed, GroupNotice, GroupOffset, GroupState, IdleMember, MemberLine
+from jobs.ingest.resolve.evidence import Evidence
+from jobs.ingest.resolve.rows import table_of
+from jobs.schema import COMMITTED_OFFSET, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT
+
+Assignment = set[tuple[str, int]]
+
+
+class ConsumerGroupRow(NamedTuple):
+    """A row of `consumer_group`."""
+
+    group_id: str
+    protocol: str | None
+    assignor: str | None
+    state: str | None
+    coordinator_id: int | None
+    members: int
+
+
+class GroupMemberRow(NamedTuple):
+    """A row of `group_member`."""
+
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    client_id: str | None
+    host: str | None
+    topics: list[str]
+    rack: str | None
+    topic_regex: str | None
+
+
+class ObservedAssignmentRow(NamedTuple):
+    """A row of `observed_assignment`."""
+
+    topic: str
+    partition: int
+    group_id: str
+    member_id: str
+
+
+class CommittedOffsetRow(NamedTuple):
+    """A row of `committed_offset`."""
+
+    topic: str
+    partition: int
+    group_id: str
+    current_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Offsets:
+    """The groups and members that the table of offsets has, and the partitions that it assigns to each member."""
+
+    members: dict[str, dict[str, MemberLine]] = field(default_factory=lambda: defaultdict(dict))  # by group and member
+    assignments: dict[tuple[str, str], Assignment] = field(default_factory=lambda: defaultdict(set))
+
+
+def group_tables(evidence: Evidence) -> dict[str, pa.Table]:
+    """Return the tables of groups."""
+    states: Mapping[str, GroupState] = {fact.group_id: fact for fact in evidence.of(GroupState)}
+    listed: Mapping[str, GroupListed] = {fact.group_id: fact for fact in evidence.of(GroupListed)}
+    notices: Mapping[str, GroupNotice] = {fact.group_id: fact for fact in evidence.of(GroupNotice)}
+    lines: dict[str, dict[str, MemberLine]] = defaultdict(dict)
+    for fact in evidence.of(MemberLine):
+        lines[fact.group_id][fact.member_id] = fact
+    offsets = _offsets(evidence)
+    _report_contradictions(evidence, lines, offsets)
+
+    groups, members, assignments = [], [], []
+    for group_id in sorted({*states, *listed, *notices, *lines, *offsets.members}):
+        of_group = lines.get(group_id) or offsets.members.get(group_id, {})
+        assigned = {
+            member_id: set(offsets.assignments[group_id, member_id] if line.assignment is None else line.assignment)
+            for member_id, line in of_group.items()
+        }
+        members += _member_rows(of_group, assigned)
+        assignments += [
+            ObservedAssignmentRow(topic, partition, group_id, member_id)
+            for member_id, pairs in assigned.items()
+            for topic, partition in pairs
+        ]
+        state, other_facts = states.get(group_id), (listed.get(group_id), notices.get(group_id))
+        known_protocols = (getattr(fact, "protocol", None) for fact in (state, other_facts[0], *lines.get(group_id, {}).values()))
+        known_states = (fact.state for fact in (state, *other_facts) if fact)
+        groups.append(
+            ConsumerGroupRow(
+                group_id=group_id,
+                protocol=next(filter(None, known_protocols), None),
+                assignor=state.assignor if state else None,
+                state=next(filter(None, known_states), None),
+                coordinator_id=state.coordinator_id if state else None,
+                members=len(of_group) or (state.members if state else None) or 0,
+            )
+        )
+    return {
+        "consumer_group": table_of(CONSUMER_GROUP, groups),
+        "group_member": table_of(GROUP_MEMBER, members),
+        "observed_assignment": table_of(OBSERVED_ASSIGNMENT, sorted(assignments)),
+        "committed_offset": table_of(COMMITTED_OFFSET, _committed_offsets(evidence)),
+    }
+
+
+def _offsets(evidence: Evidence) -> _Offsets:
+    offsets = _Offsets()
+
+    def add_member(fact: IdleMember | GroupOffset, member_id: str) -> None:
+        offsets.members[fact.group_id][member_id] = MemberLine(
+            fact.group_id, member_id, None, fact.host, fact.client_id, protocol=None, partitions=0, assignment=None
+        )
+
+    for idle in evidence.of(IdleMember):
+        add_member(idle, idle.member_id)
+    for fact in evidence.of(GroupOffset):
+        offsets.members.setdefault(fact.group_id, {})  # a group exists even if no member reads the partition
+        if fact.member_id is not None:
+            add_member(fact, fact.member_id)
+            offsets.assignments[fact.group_id, fact.member_id].add((fact.topic, fact.partition))
+    return offsets
+
+
+def _member_rows(members: Mapping[str, MemberLine], assigned: Mapping[str, Assignment]) -> list[GroupMemberRow]:
+    """Return the members of a group; without its own subscription a member counts as subscribed to every topic that the group has."""
+    of_group = {topic for pairs in assigned.values() for topic, _ in pairs}
+    rows = []
+    for member_id, line in sorted(members.items()):
+        # Which topics match a regular expression is unknown, except for those that are assigned.
+        topics = {*(line.topics or ()), *(of_group if line.topics is None or line.topic_regex else ())}
+        rows.append(
+            GroupMemberRow(
+                line.group_id, member_id, line.group_instance_id, line.client_id, line.host, sorted(topics), line.rack, line.topic_regex
+            )
+        )
+    return rows
+
+
+def _committed_offsets(evidence: Evidence) -> list[CommittedOffsetRow]:
+    return sorted(
+        CommittedOffsetRow(fact.topic, fact.partition, fact.group_id, fact.current_offset, fact.log_end_offset, fact.lag)
+        for fact in evidence.of(GroupOffset)
+    )
+
+
+def _report_contradictions(evidence: Evidence, lines: Mapping[str, Mapping[str, MemberLine]], offsets: _Offsets) -> None:
+    """Report where --members and the offsets have different members for a partition, or neither has what a member is assigned."""
+    for origin in evidence.standing[GroupOffset].values():
+        fact = origin.fact
+        if fact.member_id is not None and fact.group_id in lines:
+            line = lines[fact.group_id].get(fact.member_id)
+            if line is None or (line.assignment is not None and (fact.topic, fact.partition) not in line.assignment):
+                evidence.report_missing(origin, f"--members does not assign it to {fact.member_id}")
+    for origin in evidence.standing[MemberLine].values():
+        line = origin.fact
+        count = len(offsets.assignments.get((line.group_id, line.member_id), ()))
+        if line.assignment is None and line.partitions != count:
+            evidence.report_missing(
+                origin, f"topics are known for {count} of its {line.partitions} partitions: add the output of --describe without --members"
+            )
