@@ -1,12 +1,12 @@
-"""capture: what a live cluster says of itself through the admin protocol, as a file that the ingest reads beside dumps or in their place.
+"""capture: the state of a live cluster, read through the admin protocol into a file that the ingest reads like any dump.
 
-    java_client.py   Kafka's own client, which asks
-    cluster.py       what is asked, and the lines that the answers become
-    connection.py    how to connect: a client.properties, or an Airflow connection
+    java_client.py   Kafka's own client, which sends the requests
+    cluster.py       the requests, and the lines that their answers become
+    connection.py    connection properties from a client.properties or an Airflow connection
 
-A capture is JSON lines, gzipped, ending with a line that counts them; it may be taken near the cluster and audited elsewhere, and read
-twice it is the same tables. It has no secrets: neither what the connection is made with, nor a config that the broker calls sensitive. Of a
-cluster that cannot be read it says just that, so that yesterday's does not stand in for it.
+A capture is gzipped JSON lines, with a last line that counts the others. It can be taken near the cluster and audited elsewhere; reading it
+twice gives the same tables. It contains no secrets: no connection properties, and no config that a broker marks as sensitive. For a cluster
+that cannot be read, the capture states only that, so that the capture of the day before is not used again.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from jobs.errors import AuditError
 from jobs.ingest.source import filesystem
 
 FILE = "topology-capture.jsonl.gz"
-_CLUSTERS = 4  # captured at once
+_CLUSTERS = 4  # captured at the same time
 
 
 def capture_clusters(
     source: str, clusters: Mapping[str, Callable[[JavaClient], Mapping[str, str]]], *, login_jars: Sequence[str] = (), key_records: int = 0
 ) -> dict[str, str]:
-    """Write a capture of each cluster into the folder of its name, by the properties of its connection; returns why some cannot be read.
+    """Write a capture of each cluster into the folder of its name; returns for each cluster that cannot be read the reason.
 
-    `key_records`: of each partition, so many last records are read for their keys.
+    `key_records`: how many of the last records of each partition are read for their keys.
     """
     for name in clusters:
         if name in ("", ".", "..") or name.startswith(".") or "/" in name:
-            raise AuditError(f"cluster {name!r} has no name for a folder")
+            raise AuditError(f"cluster {name!r} cannot be a folder: use a name that is not empty, has no / and does not start with a dot")
     with java_client(login_jars) as client, ThreadPoolExecutor(_CLUSTERS) as pool:
-        connections = {name: _told(connection, client) for name, connection in clusters.items()}
-        told = pool.map(lambda name: _capture(client, f"{source.rstrip('/')}/{name}", connections[name], key_records), clusters)
-        return {name: why for name, why in zip(clusters, told, strict=True) if why is not None}
+        connections = {name: _properties(connection, client) for name, connection in clusters.items()}
+        reasons = pool.map(lambda name: _capture(client, f"{source.rstrip('/')}/{name}", connections[name], key_records), clusters)
+        return {name: why for name, why in zip(clusters, reasons, strict=True) if why is not None}
 
 
-def _told(connection: Callable[[JavaClient], Mapping[str, str]], client: JavaClient) -> Mapping[str, str] | AuditError:
+def _properties(connection: Callable[[JavaClient], Mapping[str, str]], client: JavaClient) -> Mapping[str, str] | AuditError:
     try:
         return connection(client)
     except AuditError as e:
@@ -67,13 +67,13 @@ def _capture(client: JavaClient, folder: str, properties: Mapping[str, str] | Au
     except (NotAnswered, AuditError) as e:
         why = str(e)
         head: Line = {"capture": FORMAT, "version": VERSION, "captured_at": captured_at}
-        lines = [head, {"untold": "the cluster", "why": why, "unsupported": False}]
+        lines = [head, {"missing": "the cluster", "why": why, "unsupported": False}]
     _write(folder, [*lines, {"end": len(lines)}])
     return why
 
 
 def _write(folder: str, lines: Iterable[Line]) -> None:
-    """The lines as a file, whole or not at all."""
+    """Write the lines as a file, in full or not at all."""
     text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
     data = gzip.compress(text.encode("utf-8", "surrogatepass"), 6, mtime=0)
     system, path = filesystem(f"{folder}/{FILE}")

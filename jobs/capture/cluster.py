@@ -1,8 +1,11 @@
-"""What a live cluster is asked, and the lines of a capture that its answers become; jobs/ingest/formats/topology_capture.py reads them.
+"""The requests to a live cluster, and the lines of a capture that the answers become (format: jobs/ingest/formats/topology_capture.py).
 
-It only reads. One question is under way at a time, in batches, and at most `_BROKERS` brokers at once are asked what each must say for
-itself. What is not answered becomes a line of its own that says so (`untold`), and nothing else is held up: a broker that is down tells no
-log dirs, one of Kafka 2.1 no eligible leader replicas. Only a cluster that does not even say which brokers it has cannot be read.
+    describeTopics       -> {"topic":"orders","topic_id":"LSo95-b9RSiAdRcs-lS0vg","configs":{},"partitions":[...]}
+    no answer            -> {"missing":"log dirs of broker 2","why":"TimeoutException: ...","unsupported":false}
+
+All requests only read. There is one request at a time, in batches, and at most `_BROKERS` brokers are asked at once for what only each of them
+knows. A request without an answer becomes a line (`missing`), and the others go on: a broker that is down reports no log dirs, a broker of
+Kafka 2.1 no eligible leader replicas. Only a cluster that does not return its brokers cannot be captured.
 """
 
 from __future__ import annotations
@@ -19,17 +22,17 @@ from jobs.capture.java_client import KAFKA_CLIENTS, Connection, NotAnswered
 
 FORMAT = "kafka-topology-audit"
 VERSION = 1
-_TOPICS = 500  # asked about at once
+_TOPICS = 500  # in a request
 _GROUPS = 100
 _BROKERS = 16
 _PARTITIONS = 5_000
-_SAMPLED = 100  # partitions that are read at once for their keys
+_SAMPLED = 100  # partitions whose keys are read at the same time
 _POLL_S = 1
-_PATIENCE_S = 15  # without a record of those that are there
+_PATIENCE_S = 15  # without any record, although there are some
 _DEFAULT = "DEFAULT_CONFIG"
 _RESOURCE = re.compile(r"ConfigResource\(type=\w+, name='(.*)'\)")
 _OPTIONAL = re.compile(r"Optional(?:Long|Int)?\[(.*)\]", re.DOTALL)
-_CONSUMERS = ("consumer", "")  # the protocol type of a classic group that consumes; of one that only commits, none
+_CONSUMERS = ("consumer", "")  # protocol types of a classic group: with members, and of one that only commits offsets
 
 Line = dict[str, Any]
 Offsets = dict[tuple[str, int], int]
@@ -37,9 +40,9 @@ Subscription = tuple[list[str] | None, str | None]
 
 
 def read_cluster(connection: Connection, captured_at: str, key_records: int = 0) -> Iterator[Line]:
-    """The lines of a cluster's capture, but for the last; NotAnswered if it cannot be read at all.
+    """Yield the lines of a capture except the end line; raises NotAnswered if the cluster cannot be read at all.
 
-    With `key_records`, the keys of so many last records of each partition are among them.
+    `key_records`: how many of the last records of each partition are read for their keys.
     """
     return _Reader(connection).lines(captured_at, key_records)
 
@@ -50,8 +53,8 @@ class _Reader:
         self.connection = connection
         self.jvm, self.admin_classes = connection.client.jvm, connection.client.kafka.clients.admin
         self.nodes: dict[int, Any] = {}
-        self.untold: list[Line] = []
-        self.silent: dict[int, NotAnswered] = {}  # brokers that did not answer when they were asked first
+        self.missing: list[Line] = []
+        self.silent: dict[int, NotAnswered] = {}  # brokers that did not answer their first request
 
     def lines(self, captured_at: str, key_records: int) -> Iterator[Line]:
         cluster_id, brokers = self._brokers()
@@ -75,7 +78,7 @@ class _Reader:
         yield from self._groups(end_offsets)
         if key_records:
             yield from self._keys(topics, key_records)
-        yield from self.untold
+        yield from self.missing
 
     def _brokers(self) -> tuple[str | None, list[Line]]:
         options = self.admin_classes.DescribeClusterOptions().includeFencedBrokers(True)
@@ -83,9 +86,9 @@ class _Reader:
         try:
             nodes = self.get(result.nodes())
         except NotAnswered as e:
-            if not e.unsupported:  # as before 4.0, and where the listener is not a broker's
+            if not e.unsupported:  # brokers before 4.0, and listeners of controllers
                 raise
-            self._not_told("fenced brokers", e)
+            self._report_missing("fenced brokers", e)
             result = self.admin.describeCluster()
             nodes = self.get(result.nodes())
         self.nodes = {node.id(): node for node in nodes.toArray()}
@@ -111,21 +114,21 @@ class _Reader:
         return {"id": node["replicaId"], "log_end_offset": node["logEndOffset"], "last_caught_up_ms": caught_up and int(caught_up)}
 
     def _features(self) -> Iterator[Line]:
-        told = self._ask("features", lambda: self.client.json(self.get(self.admin.describeFeatures().featureMetadata())))
-        for name, level in sorted((told or {"finalizedFeatures": {}})["finalizedFeatures"].items()):
+        features = self._ask("features", lambda: self.client.json(self.get(self.admin.describeFeatures().featureMetadata())))
+        for name, level in sorted((features or {"finalizedFeatures": {}})["finalizedFeatures"].items()):
             yield {"feature": name, "level": level["maxVersionLevel"]}
 
     def _broker_configs(self, live: Sequence[int]) -> Iterator[Line]:
         for batch in _batches(["", *map(str, live)], _BROKERS):
-            told = self._configs("BROKER", batch, "the configs of broker", silent=self.silent)
+            configs = self._configs("BROKER", batch, "the configs of broker", silent=self.silent)
             for name in batch:
-                if name in told:
-                    yield {"configs_of": "broker", "name": name, "configs": told[name]}
+                if name in configs:
+                    yield {"configs_of": "broker", "name": name, "configs": configs[name]}
 
     def _configs(
         self, kind: str, names: Iterable[str], what: str, *, silent: dict[int, NotAnswered] | None = None
     ) -> dict[str, dict[str, str]]:
-        """What is set for each, that is neither Kafka's own default nor sensitive."""
+        """Return the configs that are set on each resource, except Kafka's own defaults and sensitive ones."""
         configs = {}
         type = self.client.constant("org.apache.kafka.common.config.ConfigResource$Type", kind)
         resource = self.client.kafka.common.config.ConfigResource
@@ -156,25 +159,25 @@ class _Reader:
         )
 
     @staticmethod
-    def _topic(told: Line, configs: dict[str, str] | None, moving: Mapping[str, Line]) -> Line:
+    def _topic(described: Line, configs: dict[str, str] | None, moving: Mapping[str, Line]) -> Line:
         def ids(nodes: Sequence[Line] | None) -> list[int] | None:
             return None if nodes is None else [node["id"] for node in nodes]
 
         partitions = []
-        for one in told["partitions"]:
+        for one in described["partitions"]:
             leader = one["leader"]["id"] if one["leader"] is not None else -1
             line = {"partition": one["partition"], "leader": None if leader < 0 else leader}
             line |= {"replicas": ids(one["replicas"]), "isr": ids(one["isr"])}
             line |= {"elr": ids(one["elr"]), "last_known_elr": ids(one["lastKnownElr"])}
-            if move := moving.get(f"{told['name']}-{one['partition']}"):
+            if move := moving.get(f"{described['name']}-{one['partition']}"):
                 line |= {"adding_replicas": move["addingReplicas"], "removing_replicas": move["removingReplicas"]}
             partitions.append(line)
-        topic_id = None if told["topicId"] == "AAAAAAAAAAAAAAAAAAAAAA" else told["topicId"]
+        topic_id = None if described["topicId"] == "AAAAAAAAAAAAAAAAAAAAAA" else described["topicId"]
         partitions.sort(key=lambda one: one["partition"])
-        return {"topic": told["name"], "topic_id": topic_id, "configs": configs, "partitions": partitions}
+        return {"topic": described["name"], "topic_id": topic_id, "configs": configs, "partitions": partitions}
 
-    def _offsets(self, topics: Sequence[Line], question: str, name: str) -> Offsets:
-        """Each led partition's offset, also put into its line; a leader that does not answer leaves only its own untold."""
+    def _offsets(self, topics: Sequence[Line], method: str, name: str) -> Offsets:
+        """Return the offset of each partition with a leader, and add it to the partition's line; no answer of a leader affects only its own."""
         led: dict[int, list[tuple[str, int]]] = defaultdict(list)
         lines = {}
         for topic in topics:
@@ -185,7 +188,7 @@ class _Reader:
         offsets: Offsets = {}
         for leader, partitions in sorted(led.items()):
             if leader in self.silent:
-                self._not_told(f"{name} of the partitions led by broker {leader}", self.silent[leader])
+                self._report_missing(f"{name} of the partitions led by broker {leader}", self.silent[leader])
                 continue
             for batch in _batches(partitions, _PARTITIONS):
                 by_topic: dict[str, list[int]] = defaultdict(list)
@@ -193,35 +196,35 @@ class _Reader:
                     by_topic[topic].append(partition)
                 try:
                     with self.connection.answering():
-                        told = self.client.json(getattr(self.connection.consumer, question)(self.client.partitions(by_topic)))
+                        answer = self.client.json(getattr(self.connection.consumer, method)(self.client.partitions(by_topic)))
                 except NotAnswered as e:
-                    self._not_told(f"{name} of the partitions led by broker {leader}", e)
+                    self._report_missing(f"{name} of the partitions led by broker {leader}", e)
                     break
-                for key, offset in told.items():
+                for key, offset in answer.items():
                     offsets[_partition(key)] = lines[_partition(key)][name] = offset
         return offsets
 
     def _log_dirs(self, live: Sequence[int]) -> Iterator[Line]:
         for broker in self.silent:
-            self._not_told(f"log dirs of broker {broker}", self.silent[broker])
+            self._report_missing(f"log dirs of broker {broker}", self.silent[broker])
         for batch in _batches([broker for broker in live if broker not in self.silent], _BROKERS):
             result = self.admin.describeLogDirs(batch)
-            told = dict(self._each(result.allDescriptions(), result.descriptions(), "log dirs of broker"))
+            described = dict(self._each(result.allDescriptions(), result.descriptions(), "log dirs of broker"))
             for broker in batch:
-                if str(broker) in told:
-                    log_dirs = [self._log_dir(path, one) for path, one in sorted(told[str(broker)].items())]
+                if str(broker) in described:
+                    log_dirs = [self._log_dir(path, one) for path, one in sorted(described[str(broker)].items())]
                     yield {"log_dirs_of": broker, "log_dirs": log_dirs}
 
     @staticmethod
-    def _log_dir(path: str, told: Line) -> Line:
+    def _log_dir(path: str, described: Line) -> Line:
         replicas = [
             {"topic": topic, "partition": partition, "size_bytes": log["size"], "offset_lag": log["offsetLag"], "future": log["isFuture"]}
-            for (topic, partition), log in sorted((_partition(key), log) for key, log in told["replicaInfos"].items())
+            for (topic, partition), log in sorted((_partition(key), log) for key, log in described["replicaInfos"].items())
         ]
-        total, usable = (_optional(told[name]) for name in ("totalBytes", "usableBytes"))
+        total, usable = (_optional(described[name]) for name in ("totalBytes", "usableBytes"))
         return {
             "log_dir": path,
-            "error": told["error"] and told["error"].partition(":")[0],
+            "error": described["error"] and described["error"].partition(":")[0],
             "total_bytes": total and int(total),
             "usable_bytes": usable and int(usable),
             "replicas": replicas,
@@ -231,7 +234,7 @@ class _Reader:
         result = self.admin.listGroups()
         listed = self._ask("the groups", lambda: self.client.json(self.get(result.valid())), default=[])
         for error in self._ask("the groups", lambda: self.client.json(self.get(result.errors())), default=[]):
-            self._not_told("groups", NotAnswered(*_error(error)))
+            self._report_missing("groups", NotAnswered(*_error(error)))
         kinds: dict[str, list[str]] = defaultdict(list)
         for group in sorted(listed, key=lambda group: group["groupId"]):
             kind = (_optional(group["type"]) or "Classic").lower()
@@ -246,8 +249,8 @@ class _Reader:
             futures = {group: asked.partitionsToOffsetAndMetadata(group) for group in described}
             offsets = dict(self._each(asked.all(), futures, "the offsets of group"))
             subscribed = self._subscriptions(described)
-            for name, told in sorted(described.items()):
-                group = self._group(told, told["type"].lower(), subscribed.get(name, {}))
+            for name, one in sorted(described.items()):
+                group = self._group(one, one["type"].lower(), subscribed.get(name, {}))
                 yield group | {"offsets": _committed(group, offsets.get(name, {}), end_offsets)}
         for batch in _batches(kinds["share"], _GROUPS):
             result, spec = self.admin.describeShareGroups(batch), self.admin_classes.ListShareGroupOffsetsSpec()
@@ -256,12 +259,12 @@ class _Reader:
             futures = {group: asked.partitionsToOffsetInfo(group) for group in described}
             offsets = dict(self._each(asked.all(), futures, "the offsets of group"))
             subscribed = self._subscriptions(described)
-            for name, told in sorted(described.items()):
-                group = self._group(told, "share", subscribed.get(name, {}))
+            for name, one in sorted(described.items()):
+                group = self._group(one, "share", subscribed.get(name, {}))
                 yield group | {"offsets": _started(group, offsets.get(name, {}))}
 
     def _keys(self, topics: Sequence[Line], last: int) -> Iterator[Line]:
-        """The keys of the last records of each partition, of topics that are not Kafka's own."""
+        """Yield the keys of the last records of each partition, except of Kafka's own topics."""
         asked = [
             (topic["topic"], one["partition"], max(one["start_offset"], one["end_offset"] - last), one["end_offset"])
             for topic in topics
@@ -274,7 +277,7 @@ class _Reader:
                 with self.connection.answering():
                     yield from self._sampled(batch)
             except NotAnswered as e:
-                self._not_told(f"the keys of {len(batch)} partitions from {batch[0][0]}-{batch[0][1]} on", e)
+                self._report_missing(f"the keys of {len(batch)} partitions from {batch[0][0]}-{batch[0][1]} on", e)
 
     def _sampled(self, asked: Sequence[tuple[str, int, int, int]]) -> list[Line]:
         consumer, partition_of = self.connection.consumer, self.client.kafka.common.TopicPartition
@@ -282,23 +285,23 @@ class _Reader:
         consumer.assign([partition for partition, _ in left.values()])
         for topic, partition, start, _ in asked:
             consumer.seek(left[topic, partition][0], start)
-        seen: dict[tuple[str, int], dict[str | None, list[int]]] = {key: {} for key in left}
+        keys: dict[tuple[str, int], dict[str | None, list[int]]] = {key: {} for key in left}
         second, waited_until = self.jvm.java.time.Duration.ofSeconds(_POLL_S), time.monotonic() + _PATIENCE_S
         while left and time.monotonic() < waited_until:
             for key, records in self.client.json(consumer.poll(second))["records"].items():
-                place = _partition(key)
+                sampled = _partition(key)
                 waited_until = time.monotonic() + _PATIENCE_S
                 for record in records:
-                    if place in left and record["offset"] < left[place][1]:
-                        count = seen[place].setdefault(record["key"], [0, 0])
+                    if sampled in left and record["offset"] < left[sampled][1]:
+                        count = keys[sampled].setdefault(record["key"], [0, 0])
                         count[0] += 1
                         count[1] += max(0, record["serializedKeySize"]) + max(0, record["serializedValueSize"])
-            for place, (partition, end) in [*left.items()]:
+            for sampled, (partition, end) in [*left.items()]:
                 if consumer.position(partition) >= end:
-                    del left[place]
+                    del left[sampled]
                     consumer.pause([partition])
         for topic, partition in left:
-            self._not_told(f"the keys of {topic}-{partition}", NotAnswered("TimeoutException", f"no record within {_PATIENCE_S} s"))
+            self._report_missing(f"the keys of {topic}-{partition}", NotAnswered("TimeoutException", f"no record within {_PATIENCE_S} s"))
         return [
             {
                 "keys_of": topic,
@@ -307,7 +310,7 @@ class _Reader:
                 "to_offset": end,
                 "keys": [
                     {"key": key, "records": count, "size_bytes": size}
-                    for key, (count, size) in sorted(seen[topic, partition].items(), key=lambda one: (one[0] is not None, one[0]))
+                    for key, (count, size) in sorted(keys[topic, partition].items(), key=lambda one: (one[0] is not None, one[0]))
                 ],
             }
             for topic, partition, start, end in asked
@@ -315,13 +318,13 @@ class _Reader:
         ]
 
     def _subscriptions(self, described: Mapping[str, Line]) -> dict[str, dict[str, Subscription]]:
-        """By group and member, the topics that it subscribes to, and by which regular expression: the Admin does not tell them."""
+        """Return the subscribed topics and regular expression by group and member, which the Admin's answers lack."""
         asked: dict[tuple[int, str], list[str]] = defaultdict(list)
         for name, group in described.items():
             if group["members"] and group["coordinator"] and group["coordinator"]["id"] in self.nodes:
                 asked[group["coordinator"]["id"], group.get("type", "Share")].append(name)
         data, requests = self.client.kafka.common.message, self.client.kafka.common.requests
-        told: dict[str, dict[str, Subscription]] = {}
+        subscriptions: dict[str, dict[str, Subscription]] = {}
         for (broker, type), names in sorted(asked.items()):
             if type == "Classic":
                 request = requests.DescribeGroupsRequest.Builder(data.DescribeGroupsRequestData().setGroups(names))
@@ -334,16 +337,16 @@ class _Reader:
                 lambda broker=broker, request=request: self.connection.ask(self.nodes[broker], request), default={"groups": []},
             )  # fmt: skip
             for group in answer["groups"]:
-                told[group["groupId"]] = {member["memberId"]: _subscription(member) for member in group["members"]}
-        return told
+                subscriptions[group["groupId"]] = {member["memberId"]: _subscription(member) for member in group["members"]}
+        return subscriptions
 
     @staticmethod
-    def _group(told: Line, protocol: str, subscribed: Mapping[str, Subscription]) -> Line:
+    def _group(described: Line, protocol: str, subscribed: Mapping[str, Subscription]) -> Line:
         members = []
-        for member in sorted(told["members"], key=lambda member: member["memberId"]):
-            held: dict[str, list[int]] = defaultdict(list)
+        for member in sorted(described["members"], key=lambda member: member["memberId"]):
+            assignment: dict[str, list[int]] = defaultdict(list)
             for topic, partition in sorted(_partition(key) for key in member["assignment"]["topicPartitions"]):
-                held[topic].append(partition)
+                assignment[topic].append(partition)
             members.append(
                 {
                     "member_id": member["memberId"],
@@ -351,55 +354,55 @@ class _Reader:
                     "client_id": member["clientId"],
                     "host": member["host"],
                     "rack": _optional(member["rackId"]),
-                    "assignment": held,
+                    "assignment": assignment,
                     **dict(zip(("topics", "topic_regex"), subscribed.get(member["memberId"], (None, None)), strict=True)),
                 }
             )
-        coordinator = told["coordinator"] and told["coordinator"]["id"]
-        assignor = told.get("partitionAssignor") or None
+        coordinator = described["coordinator"] and described["coordinator"]["id"]
+        assignor = described.get("partitionAssignor") or None
         return {
-            "group": told["groupId"],
+            "group": described["groupId"],
             "protocol": protocol,
             "assignor": assignor,
-            "state": told["groupState"],
+            "state": described["groupState"],
             "coordinator_id": coordinator,
             "members": members,
         }
 
-    def _ask(self, what: str, question: Any, *, default: Any = None) -> Any:
-        """The answer to a question; without one, that it is not told."""
+    def _ask(self, what: str, request: Any, *, default: Any = None) -> Any:
+        """Return the answer to a request; without one, report it missing and return the default."""
         try:
-            return question()
+            return request()
         except NotAnswered as e:
-            self._not_told(what, e)
+            self._report_missing(what, e)
             return default
 
     def _each(
         self, whole: Any, futures: Mapping[Any, Any], what: str, silent: dict[int, NotAnswered] | None = None
     ) -> Iterator[tuple[str, Any]]:
-        """The answers of a map by the names in their keys; one that fails does not touch the others."""
+        """Yield the answers of a map by the names in its keys; a failure of one does not affect the others."""
         try:
             for key, answer in self.client.json(self.get(whole)).items():
                 yield _name(key), answer
             return
         except NotAnswered:
-            pass  # some did not: each is looked at, which takes a call or two for each
+            pass  # at least one failed: get each by itself, which takes a call or two for each
         for key in futures:
             name = _name(str(key))
             try:
                 yield name, self.client.json(self.get(futures[key]))
             except NotAnswered as e:
                 if not e.gone:
-                    self._not_told(f"{what} {name}", e)
+                    self._report_missing(f"{what} {name}", e)
                 if e.timed_out and silent is not None and name:
                     silent[int(name)] = e
 
-    def _not_told(self, what: str, why: NotAnswered) -> None:
-        self.untold.append({"untold": what, "why": str(why), "unsupported": why.unsupported})
+    def _report_missing(self, what: str, why: NotAnswered) -> None:
+        self.missing.append({"missing": what, "why": str(why), "unsupported": why.unsupported})
 
 
 def _subscription(member: Line) -> Subscription:
-    """A classic member's subscription is in the metadata that it joined with: version, topics, and more that is not asked for."""
+    """Return a member's topics and regular expression; a classic member has them in the metadata that it joined with."""
     if "memberMetadata" not in member:
         return sorted(member["subscribedTopicNames"] or []), member.get("subscribedTopicRegex") or None
     metadata, topics, at = base64.b64decode(member["memberMetadata"]), [], 6
@@ -418,34 +421,34 @@ def _batches(these: Sequence[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _optional(text: str | None) -> str | None:
-    """What an Optional has, from its text; null where the field is null."""
+    """Return the value in the text of a Java Optional; None: empty, or the field is null."""
     match = _OPTIONAL.fullmatch(text or "")
     return match[1] if match else None
 
 
 def _name(key: str) -> str:
-    """The name in a key: of a ConfigResource from its text, of all others the text itself."""
+    """Return the name in a key: of a ConfigResource from its text, otherwise the text itself."""
     match = _RESOURCE.fullmatch(key)
     return match[1] if match else key
 
 
 def _partition(text: str) -> tuple[str, int]:
-    """A TopicPartition from its text: the last dash parts the two."""
+    """Parse the text of a TopicPartition: the last dash separates topic and partition."""
     topic, _, partition = text.rpartition("-")
     return topic, int(partition)
 
 
 def _error(text: str) -> tuple[str, str]:
-    """The class and the message of an exception from its text."""
+    """Parse the text of an exception: its class and its message."""
     kind, _, message = text.partition(": ")
     return kind.rpartition(".")[2], message
 
 
 def _committed(group: Line, offsets: Mapping[str, Line | None], end_offsets: Offsets) -> list[Line]:
-    """How far a group has read: every partition with a committed offset, and every one that a member holds."""
-    committed = {_partition(key): told["offset"] for key, told in offsets.items() if told is not None}
+    """Return the offsets of a group: every partition with a committed offset, and every assigned partition."""
+    committed = {_partition(key): offset["offset"] for key, offset in offsets.items() if offset is not None}
     lines = []
-    for topic, partition in sorted(committed.keys() | _held(group)):
+    for topic, partition in sorted(committed.keys() | _assigned(group)):
         offset, end = committed.get((topic, partition)), end_offsets.get((topic, partition))
         lag = None if offset is None or end is None else end - offset
         lines.append({"topic": topic, "partition": partition, "offset": offset, "log_end_offset": end, "lag": lag})
@@ -453,17 +456,17 @@ def _committed(group: Line, offsets: Mapping[str, Line | None], end_offsets: Off
 
 
 def _started(group: Line, offsets: Mapping[str, Line | None]) -> list[Line]:
-    """Where a share group's partitions start: every one with a start offset, and every one that a member holds."""
-    started = {_partition(key): told for key, told in offsets.items() if told is not None}
+    """Return the start offsets of a share group: every partition that has one, and every assigned partition."""
+    started = {_partition(key): offset for key, offset in offsets.items() if offset is not None}
     lines = []
-    for topic, partition in sorted(started.keys() | _held(group)):
-        told = started.get((topic, partition), {"startOffset": None, "lag": None})
-        lag = _optional(told["lag"])
-        numbers = {"offset": told["startOffset"], "log_end_offset": None, "lag": lag and int(lag)}
+    for topic, partition in sorted(started.keys() | _assigned(group)):
+        start = started.get((topic, partition), {"startOffset": None, "lag": None})
+        lag = _optional(start["lag"])
+        numbers = {"offset": start["startOffset"], "log_end_offset": None, "lag": lag and int(lag)}
         lines.append({"topic": topic, "partition": partition, **numbers})
     return lines
 
 
-def _held(group: Line) -> set[tuple[str, int]]:
+def _assigned(group: Line) -> set[tuple[str, int]]:
     assignments = [pair for member in group["members"] for pair in member["assignment"].items()]
     return {(topic, partition) for topic, partitions in assignments for partition in partitions}

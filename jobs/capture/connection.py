@@ -1,7 +1,7 @@
-"""How to connect to a cluster: the properties of Kafka's Java client, from a client.properties or an Airflow connection.
+"""Connection properties of Kafka's Java client, from a client.properties or an Airflow connection.
 
-An Airflow connection tells them in its extra, by the names of the Java client or of librdkafka (as the conn type kafka has them). Host and
-port are the bootstrap server where the extra names none; login and password are those of SASL/PLAIN, or of the extra's `sasl.mechanism`:
+An Airflow connection has them in its extra, under the names of the Java client or of librdkafka (as in the conn type kafka). Host and port
+are the bootstrap server unless the extra names one. Login and password are used for SASL/PLAIN, or for the extra's `sasl.mechanism`:
 
     {"conn_type": "kafka", "host": "b1.example", "port": 9093, "login": "audit", "password": "...",
      "extra": {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "ssl.ca.location": "/etc/ssl/ca.pem"}}
@@ -23,7 +23,7 @@ _MODULES = {
 
 
 def from_file(path: Path | None, bootstrap: str | None) -> str:
-    """The text of a client.properties, with the bootstrap servers that were named beside it."""
+    """Return the text of a client.properties, with the bootstrap servers of the command line added."""
     try:
         text = path.read_text(encoding="utf-8") if path else ""
     except (OSError, UnicodeDecodeError) as e:
@@ -32,38 +32,38 @@ def from_file(path: Path | None, bootstrap: str | None) -> str:
 
 
 def from_airflow(host: str | None, port: int | None, login: str | None, password: str | None, extra: Mapping[str, Any]) -> dict[str, str]:
-    """The properties that an Airflow connection tells."""
-    told = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in extra.items() if value is not None}
-    login, password = told.pop("sasl.username", login), told.pop("sasl.password", password)
-    if "sasl.mechanisms" in told:
-        told["sasl.mechanism"] = told.pop("sasl.mechanisms")
-    if host and "bootstrap.servers" not in told:
-        told["bootstrap.servers"] = host if port is None else f"{host}:{port}"
+    """Return the properties of an Airflow connection."""
+    properties = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in extra.items() if value is not None}
+    login, password = properties.pop("sasl.username", login), properties.pop("sasl.password", password)
+    if "sasl.mechanisms" in properties:
+        properties["sasl.mechanism"] = properties.pop("sasl.mechanisms")
+    if host and "bootstrap.servers" not in properties:
+        properties["bootstrap.servers"] = host if port is None else f"{host}:{port}"
     if login:
-        told.setdefault("security.protocol", "SASL_SSL")
-    told["security.protocol"] = told.get("security.protocol", "PLAINTEXT").upper()
-    if login and told["security.protocol"].startswith("SASL") and "sasl.jaas.config" not in told:
-        mechanism = told.setdefault("sasl.mechanism", "PLAIN")
+        properties.setdefault("security.protocol", "SASL_SSL")
+    properties["security.protocol"] = properties.get("security.protocol", "PLAINTEXT").upper()
+    if login and properties["security.protocol"].startswith("SASL") and "sasl.jaas.config" not in properties:
+        mechanism = properties.setdefault("sasl.mechanism", "PLAIN")
         if mechanism not in _MODULES:
-            raise AuditError(f"sasl.mechanism {mechanism} takes no login and password: tell its sasl.jaas.config in the extra")
-        told["sasl.jaas.config"] = f"{_MODULES[mechanism]} required username={_quoted(login)} password={_quoted(password or '')};"
-    return _in_pem(told)
+            raise AuditError(f"sasl.mechanism {mechanism} does not use login and password: add sasl.jaas.config to the extra")
+        properties["sasl.jaas.config"] = f"{_MODULES[mechanism]} required username={_quoted(login)} password={_quoted(password or '')};"
+    return _with_pem(properties)
 
 
 def _quoted(text: str) -> str:
-    """As JAAS quotes: java.io.StreamTokenizer takes a backslash for an escape."""
+    """Quote a value for JAAS, where java.io.StreamTokenizer reads a backslash as an escape."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
 
 
-def _in_pem(told: dict[str, str]) -> dict[str, str]:
-    """librdkafka's names of PEM files, by the Java client's, which takes certificates and keys as PEM text."""
-    if "ssl.ca.location" in told:
-        told |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": told.pop("ssl.ca.location")}
-    if "ssl.certificate.location" in told and "ssl.key.location" in told:
+def _with_pem(properties: dict[str, str]) -> dict[str, str]:
+    """Replace librdkafka's names of PEM files by the properties of the Java client, which has certificates and keys as PEM text."""
+    if "ssl.ca.location" in properties:
+        properties |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": properties.pop("ssl.ca.location")}
+    if "ssl.certificate.location" in properties and "ssl.key.location" in properties:
         try:
-            chain, key = (Path(told.pop(f"ssl.{part}.location")).read_text(encoding="ascii") for part in ("certificate", "key"))
+            chain, key = (Path(properties.pop(f"ssl.{part}.location")).read_text(encoding="ascii") for part in ("certificate", "key"))
         except (OSError, UnicodeDecodeError) as e:
             raise AuditError(f"the certificate of the connection cannot be read: {e}".splitlines()[0]) from e
-        told |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
-    return told
+        properties |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
+    return properties

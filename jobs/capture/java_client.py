@@ -1,11 +1,11 @@
-"""Kafka's own Java client, in a JVM beside this process: its Admin asks a cluster, Jackson writes down what it answers.
+"""Kafka's own Java client in a JVM beside this process: its Admin sends requests, Jackson turns the answers into JSON.
 
-It is the one client that asks for everything: confluent-kafka (2.16) knows no log dirs, reassignments, eligible leader replicas, quorum,
-features or share groups; kafka-python (3.0) knows no share groups and reads neither a Java keystore nor the login modules that a
-client.properties may name. Java and the way to it (py4j) come with Spark already.
+It is the only client with every request. confluent-kafka (2.16) has no log dirs, reassignments, eligible leader replicas, quorum, features or
+share groups; kafka-python (3.0) has no share groups, and reads neither a Java keystore nor the login modules that a client.properties may
+name. Java and py4j, which calls it, come with Spark.
 
-A call costs 0.4 ms, so lists cross at once: answers as the JSON of their fields, partitions as the consumer protocol spells an assignment
-(70,000 in 0.1 s). The fields are those of the one version that is pinned here.
+A call takes 0.4 ms, therefore lists are passed in one call: answers as the JSON of their fields, partitions in the encoding of an assignment
+of the consumer protocol (70,000 in 0.1 s). The fields are those of the pinned version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jobs.errors import AuditError
 from jobs.spark.jars import SPARK_JARS, fetch, java
 
 KAFKA_CLIENTS = "org.apache.kafka:kafka-clients:4.4.0"
-# Gentle and patient, within bounds; what the connection says wins.
+# Long timeouts and slow retries; properties of the connection override them.
 _SETTINGS = {
     "client.id": "kafka-topology-audit",
     "request.timeout.ms": "20000",
@@ -41,9 +41,9 @@ _SETTINGS = {
     "allow.auto.create.topics": "false",
     "max.poll.records": "5000",
 }
-_LONGEST_WAIT_S = 300  # for one answer, whatever the connection says
+_LONGEST_WAIT_S = 300  # for one answer, whatever the connection's properties
 _SECRET = re.compile(r"password|secret|jaas|token|credential|ssl\.keystore\.key", re.IGNORECASE)
-_WITHIN = re.compile(r"\"([^\"]+)\"|'([^']+)'|=\s*([^\s\"';]+)")  # of a JAAS entry: what its options are set to
+_WITHIN = re.compile(r"\"([^\"]+)\"|'([^']+)'|=\s*([^\s\"';]+)")  # the values of a JAAS entry's options
 _IGNORED = {
     "org.apache.kafka.common.Node": ["idString", "host", "port", "rack", "hash", "isFenced"],
     "org.apache.kafka.clients.consumer.ConsumerRecord": ["value", "headers", "timestamp", "timestampType", "leaderEpoch", "deliveryCount"],
@@ -59,7 +59,7 @@ _AS_TEXT = (
 
 
 class NotAnswered(Exception):
-    """Why a cluster did not answer a question, in its own words; `kind` is the class of Kafka's exception."""
+    """The reason why a cluster did not answer a request; `kind` is the class of Kafka's exception."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(f"{kind}: {message}" if message else kind)
@@ -67,22 +67,22 @@ class NotAnswered(Exception):
 
     @property
     def unsupported(self) -> bool:
-        """The brokers are of a version that cannot be asked this."""
+        """Return whether the brokers' version does not have the request."""
         return self.kind == "UnsupportedVersionException"
 
     @property
     def timed_out(self) -> bool:
-        """Nobody answered in time: most often a broker that is down."""
+        """Return whether there was no answer in time, mostly because a broker is down."""
         return self.kind == "TimeoutException"
 
     @property
     def gone(self) -> bool:
-        """What was asked about is there no more."""
+        """Return whether the topic or group no longer exists."""
         return self.kind in ("UnknownTopicOrPartitionException", "GroupIdNotFoundException")
 
 
 class JavaClient:
-    """The JVM, as long as its block lasts."""
+    """A running JVM with Kafka's client; java_client() starts and stops it."""
 
     def __init__(self, gateway: JavaGateway):
         self.gateway, self.jvm = gateway, gateway.jvm
@@ -90,28 +90,28 @@ class JavaClient:
         self._mapper = self._json_mapper()
 
     def properties(self, text: str) -> dict[str, str]:
-        """What a Java properties file says."""
+        """Parse the text of a Java properties file."""
         found = self.jvm.java.util.Properties()
         try:
             found.load(self.jvm.java.io.StringReader(text))
         except Py4JJavaError as e:
-            raise AuditError("the properties of the connection cannot be read: no Java properties file") from e
+            raise AuditError("the properties of the connection cannot be read: not a Java properties file") from e
         return {str(name): str(value) for name, value in found.items()}
 
     def json(self, answer: Any) -> Any:
-        """An answer, as the values of its fields."""
+        """Return an answer as the values of its fields."""
         return json.loads(self._mapper.writeValueAsString(answer))
 
     def partitions(self, by_topic: Mapping[str, Sequence[int]]) -> Any:
-        """A list of Kafka's TopicPartition."""
+        """Return a Java list of TopicPartition."""
         # The Assignment of the consumer protocol, version 0: topics with their partitions, and no user data.
-        spelled = [struct.pack(">hi", 0, len(by_topic))]
+        encoded = [struct.pack(">hi", 0, len(by_topic))]
         for topic, partitions in by_topic.items():
             name = topic.encode()
-            spelled.append(struct.pack(f">h{len(name)}si{len(partitions)}i", len(name), name, len(partitions), *partitions))
-        spelled.append(struct.pack(">i", -1))
+            encoded.append(struct.pack(f">h{len(name)}si{len(partitions)}i", len(name), name, len(partitions), *partitions))
+        encoded.append(struct.pack(">i", -1))
         protocol = self.kafka.clients.consumer.internals.ConsumerProtocol
-        return protocol.deserializeAssignment(self.jvm.java.nio.ByteBuffer.wrap(b"".join(spelled))).partitions()
+        return protocol.deserializeAssignment(self.jvm.java.nio.ByteBuffer.wrap(b"".join(encoded))).partitions()
 
     def java_class(self, name: str) -> Any:
         return self.jvm.java.lang.Class.forName(name)
@@ -139,7 +139,7 @@ class JavaClient:
 
 
 class Connection:
-    """An Admin and a consumer without a group, of one cluster; what they are connected with is told nowhere."""
+    """The Admin and a consumer without a group of one cluster; its properties appear in no message."""
 
     def __init__(self, client: JavaClient, properties: Mapping[str, str]):
         self.client = client
@@ -152,7 +152,7 @@ class Connection:
 
     @property
     def consumer(self) -> Any:
-        """A consumer of bytes, which belongs to no group."""
+        """Return a consumer of bytes that belongs to no group."""
         if self._consumer is None:
             bytes_ = self.client.kafka.common.serialization.ByteArrayDeserializer
             with self.answering():
@@ -160,12 +160,12 @@ class Connection:
         return self._consumer
 
     def get(self, future: Any) -> Any:
-        """What a KafkaFuture comes to."""
+        """Return the result of a KafkaFuture."""
         with self.answering():
             return future.get(_LONGEST_WAIT_S, self.client.constant("java.util.concurrent.TimeUnit", "SECONDS"))
 
     def ask(self, node: Any, request: Any) -> Any:
-        """What a broker answers to a request of which the Admin tells less than the protocol does, as the values of its fields."""
+        """Send one broker a request whose answer the Admin would shorten; returns the values of the answer's fields."""
         kafka = self.client.kafka
         time, calls = kafka.common.utils.Time.SYSTEM, kafka.clients.NetworkClientUtils
         with self.answering():
@@ -191,7 +191,7 @@ class Connection:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Tell what Java throws as NotAnswered, without the secrets of the connection."""
+        """Raise Java's exceptions as NotAnswered, without the secrets of the connection."""
         try:
             yield
         except Py4JJavaError as e:
@@ -201,7 +201,7 @@ class Connection:
             message = (thrown.getMessage() or "").strip().partition("\n")[0]
             for secret in self._secrets:
                 message = message.replace(secret, "[hidden]")
-            raise NotAnswered(thrown.getClass().getSimpleName(), message) from None  # Java's own text may hold them
+            raise NotAnswered(thrown.getClass().getSimpleName(), message) from None  # Java's own text may contain them
 
     def close(self) -> None:
         soon = self.client.jvm.java.time.Duration.ofSeconds(1)
@@ -214,8 +214,8 @@ class Connection:
 
 @contextmanager
 def java_client(login_jars: Sequence[str] = ()) -> Iterator[JavaClient]:
-    """A JVM with Kafka's client; `login_jars` are those of login modules that the client does not bring."""
-    # There is no binding of SLF4J among the jars, so that the client logs nothing, and py4j lets go what the JVM says.
+    """Start a JVM with Kafka's client, and stop it at the end; `login_jars` have login modules that the client lacks."""
+    # Without a binding of SLF4J the client logs nothing, and py4j discards the output of the JVM.
     # At level DEBUG py4j logs every call with its arguments.
     logging.getLogger("py4j").setLevel(logging.WARNING)
     kafka = fetch(KAFKA_CLIENTS, transitive=True)
@@ -230,19 +230,19 @@ def java_client(login_jars: Sequence[str] = ()) -> Iterator[JavaClient]:
         enable_auth=True,
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
-    # Once a process has had a Spark session, PySpark reads every exception of py4j's as if its own JVM had thrown it.
-    spark_reads, java_gateway.get_return_value = java_gateway.get_return_value, protocol.get_return_value
+    # After a Spark session, PySpark handles every py4j exception as one of its own JVM.
+    spark_handler, java_gateway.get_return_value = java_gateway.get_return_value, protocol.get_return_value
     try:
         yield JavaClient(gateway)
     finally:
-        java_gateway.get_return_value = spark_reads
+        java_gateway.get_return_value = spark_handler
         gateway.shutdown()
         process.stdin.close()
         process.wait()
 
 
 def _secrets(properties: Mapping[str, str]) -> list[str]:
-    """What must not be told of a connection, the longest first."""
+    """Return the values of a connection that no message may contain, the longest first."""
     whole = {value for name, value in properties.items() if _SECRET.search(name) and value}
     within = {part for value in whole for match in _WITHIN.findall(value) for part in match if part not in ("", "true", "false")}
     return sorted(whole | within, key=len, reverse=True)

@@ -174,8 +174,8 @@ def _spread(
                     yield pa.record_batch({"name": [written.name], "packed": [_pack(table.slice(start, _PACKED))]})
 
     columns = {"number": "BIGINT", "file": "STRING", "start": "BIGINT", "part": "BINARY"}
-    untold = [f"CAST(NULL AS {type}) AS {name}" for name, type in columns.items() if name != "number"]
-    work = spark.range(0, len(found), 1, tasks).selectExpr("id AS number", *untold)
+    missing = [f"CAST(NULL AS {type}) AS {name}" for name, type in columns.items() if name != "number"]
+    work = spark.range(0, len(found), 1, tasks).selectExpr("id AS number", *missing)
     if stretches:
         read = spark.range(0, len(stretches), 1, len(stretches))
         read = read.mapInArrow(read_stretches, ", ".join(f"{name} {type}" for name, type in columns.items()))

@@ -13,7 +13,7 @@
      "group_instance_id":null,"client_id":"c","host":"/10.0.0.1","rack":null,"assignment":{"orders":[0]},"topics":["orders"],"topic_regex":null}],
      "offsets":[{"topic":"orders","partition":0,"offset":7,"log_end_offset":10,"lag":3}]}
     {"keys_of":"orders","partition":0,"from_offset":0,"to_offset":10,"keys":[{"key":"azE=","records":10,"size_bytes":990}]}   in base64
-    {"untold":"log dirs of broker 2","why":"TimeoutException: ...","unsupported":false}
+    {"missing":"log dirs of broker 2","why":"TimeoutException: ...","unsupported":false}
     {"end":9}
 
 An entry is a line, and within it a partition, a log dir, a replica, a member, an offset or a key. A request that the cluster did not answer is
@@ -290,7 +290,7 @@ _KINDS: dict[str, Callable[[dict[str, Any], int], Entries]] = {
     "log_dirs_of": _log_dirs_of,
     "group": _group,
     "keys_of": _keys_of,
-    "untold": _missing,
+    "missing": _missing,
     "end": _no_fact,
 }
 

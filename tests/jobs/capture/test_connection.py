@@ -1,4 +1,4 @@
-"""How Airflow's connections become the properties of Kafka's Java client."""
+"""Airflow's connections as properties of Kafka's Java client."""
 
 from pathlib import Path
 
@@ -8,15 +8,15 @@ from jobs.capture.connection import from_airflow, from_file
 from jobs.errors import AuditError
 
 
-def test_host_and_port_are_the_bootstrap_server_unless_the_extra_names_some() -> None:
+def test_host_and_port_are_the_bootstrap_server_unless_the_extra_has_one() -> None:
     assert from_airflow("b1", 9092, None, None, {}) == {"bootstrap.servers": "b1:9092", "security.protocol": "PLAINTEXT"}
     assert from_airflow("b1", None, None, None, {"bootstrap.servers": "b2:1,b3:1"})["bootstrap.servers"] == "b2:1,b3:1"
 
 
-def test_login_and_password_are_sasl_plain_over_tls_unless_the_extra_says_otherwise() -> None:
-    told = from_airflow("b1", 1, 'me "x"', "a\\b\nc", {})
-    assert (told["security.protocol"], told["sasl.mechanism"]) == ("SASL_SSL", "PLAIN")
-    assert told["sasl.jaas.config"] == (
+def test_login_and_password_mean_sasl_plain_over_tls_unless_the_extra_differs() -> None:
+    properties = from_airflow("b1", 1, 'me "x"', "a\\b\nc", {})
+    assert (properties["security.protocol"], properties["sasl.mechanism"]) == ("SASL_SSL", "PLAIN")
+    assert properties["sasl.jaas.config"] == (
         'org.apache.kafka.common.security.plain.PlainLoginModule required username="me \\"x\\"" password="a\\\\b\\nc";'
     )
     scram = from_airflow("b1", 1, "me", "pw", {"security.protocol": "sasl_plaintext", "sasl.mechanism": "SCRAM-SHA-256"})
@@ -24,7 +24,7 @@ def test_login_and_password_are_sasl_plain_over_tls_unless_the_extra_says_otherw
     assert scram["sasl.jaas.config"].startswith("org.apache.kafka.common.security.scram.ScramLoginModule required ")
 
 
-def test_names_of_librdkafka_are_those_of_java(tmp_path: Path) -> None:
+def test_librdkafka_names_become_java_properties(tmp_path: Path) -> None:
     for name in ("cert", "key"):
         (tmp_path / f"{name}.pem").write_text(f"-----BEGIN {name}-----\n")
     extra = {
@@ -54,8 +54,8 @@ def test_names_of_librdkafka_are_those_of_java(tmp_path: Path) -> None:
     }
 
 
-def test_what_the_operator_must_tell_and_does_not_is_said() -> None:
-    with pytest.raises(AuditError, match=r"GSSAPI takes no login and password: tell its sasl\.jaas\.config"):
+def test_unusable_connection_fails_with_a_reason() -> None:
+    with pytest.raises(AuditError, match=r"GSSAPI does not use login and password: add sasl\.jaas\.config"):
         from_airflow("b", 1, "me", "pw", {"sasl.mechanism": "GSSAPI"})
     with pytest.raises(AuditError, match="certificate of the connection cannot be read"):
         from_airflow("b", 1, None, None, {"ssl.certificate.location": "/no", "ssl.key.location": "/no"})
@@ -63,7 +63,7 @@ def test_what_the_operator_must_tell_and_does_not_is_said() -> None:
         from_file(Path("/no.properties"), None)
 
 
-def test_the_named_bootstrap_server_wins_over_the_file_s(tmp_path: Path) -> None:
+def test_bootstrap_server_option_wins_over_the_file(tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("bootstrap.servers=a:1\nclient.id=x")
     assert from_file(config, "b:2").splitlines()[-1] == "bootstrap.servers=b:2"

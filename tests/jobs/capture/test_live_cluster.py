@@ -1,4 +1,4 @@
-"""Live clusters, captured: held to what Kafka's own tools say of them at the same moment."""
+"""Captures of live clusters, compared with dumps of Kafka's own tools of the same moment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHARE_DUMPS = {
     f"kafka-share-groups-{what}": ("kafka-share-groups", "--describe", "--all-groups", f"--{what}")
     for what in ("offsets", "members", "state")
 }
-# What a capture tells and these dumps do not; of all else the tables are the same.
+# Columns that only a capture fills; all others must be equal.
 ONLY_CAPTURED = {
     "cluster": ("sources", "captured_at"),
     "log_dir": ("capacity_bytes", "total_bytes", "usable_bytes"),
@@ -48,7 +48,7 @@ IMPATIENT = {"default.api.timeout.ms": "3000", "request.timeout.ms": "2500"}
 
 @dataclass(frozen=True)
 class Live:
-    """A cluster with a life, one broker of which has just been killed; the folder where captures of it are kept."""
+    """A cluster with producers and consumers, and the folder of its captures."""
 
     kafka: Cluster
     security: Security
@@ -61,10 +61,10 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("live")
     secured = security(folder)
     properties = {
-        "broker.session.timeout.ms": "9000",  # so that a killed broker is not found out at once
+        "broker.session.timeout.ms": "9000",  # so that a killed broker is not fenced at once
         "log.retention.bytes": "99999",
         "share.coordinator.state.topic.num.partitions": "2",
-        "share.coordinator.state.topic.min.isr": "1",  # else nobody tells a share group's offsets with a broker down
+        "share.coordinator.state.topic.min.isr": "1",  # otherwise the offsets of a share group are unknown with a broker down
     }
     with cluster({1: "rack-a", 2: "rack-b", 3: "rack-c"}, properties=properties, log_dirs=2, secured=secured.properties) as kafka:
         strict = ("--config", "min.insync.replicas=3", "--config", "retention.ms=7200000")
@@ -85,7 +85,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
             reading, silent = [*share, "--topic", "orders", "--group", "share-desk"], subprocess.DEVNULL
             consumer = subprocess.Popen(reading, stdout=silent, stderr=silent)
             try:
-                for _ in range(30):  # a share group is told with offsets only once its member has read
+                for _ in range(30):  # a share group has offsets only after its member has read
                     if "orders" in kafka.tool("kafka-share-groups", "--describe", "--group", "share-desk", "--offsets", check=False):
                         break
                 yield Live(kafka, secured, folder, applications)
@@ -104,14 +104,14 @@ def lines(source: Path, name: str = "live") -> list[dict[str, Any]]:
 
 
 def tables(source: Path) -> dict[str, pa.Table]:
-    """What the ingest makes of a source."""
+    """Return the tables of a source."""
     found = ingest.read(lambda: pytest.fail("it is small"), str(source), "s")
     return {table.name: rows for table, rows in zip(ingest.WRITES, found, strict=True)}
 
 
-def same_but_for(tables: Mapping[str, pa.Table], untold: Mapping[str, tuple[str, ...]]) -> dict[str, list[dict[str, Any]]]:
+def same_but_for(tables: Mapping[str, pa.Table], without: Mapping[str, tuple[str, ...]]) -> dict[str, list[dict[str, Any]]]:
     rows = {
-        name: table.drop_columns([*untold.get(name, ())]).to_pylist()
+        name: table.drop_columns([*without.get(name, ())]).to_pylist()
         for name, table in tables.items()
         if name not in ("input_file", "rejected_input")
     }
@@ -123,14 +123,14 @@ def same_but_for(tables: Mapping[str, pa.Table], untold: Mapping[str, tuple[str,
 
 
 def dump(kafka: Cluster, folder: Path, asked: Mapping[str, Sequence[str]]) -> None:
-    """What Kafka's tools say, a file each."""
+    """Write the output of Kafka's tools, a file each."""
     folder.mkdir(parents=True)
     for name, (tool, *arguments) in asked.items():
         (folder / f"{name}.txt").write_text(kafka.tool(tool, *arguments))
 
 
 def by_librdkafka(security: Security, mechanism: str) -> dict[str, str]:
-    """What an Airflow connection of the conn type kafka has in its extra."""
+    """Return the extra of an Airflow connection of the conn type kafka."""
     files = {"ca": security.certificate, "certificate": security.client_certificate, "key": security.client_key}
     return {
         "security.protocol": "SASL_SSL",
@@ -139,24 +139,24 @@ def by_librdkafka(security: Security, mechanism: str) -> dict[str, str]:
     }
 
 
-def test_a_broker_that_is_down_is_a_fact_and_no_failure(live: Live) -> None:
+def test_capture_with_a_broker_down_reports_its_log_dirs_missing(live: Live) -> None:
     live.kafka.kill(3)
-    told = captured(live.folder / "down", {"bootstrap.servers": live.kafka.bootstrap} | IMPATIENT)
-    brokers = [line for line in told if "broker" in line]
+    down = captured(live.folder / "down", {"bootstrap.servers": live.kafka.bootstrap} | IMPATIENT)
+    brokers = [line for line in down if "broker" in line]
     assert [(line["broker"], line["fenced"]) for line in brokers] == [(1, False), (2, False), (3, False)]
-    assert [line["log_dirs_of"] for line in told if "log_dirs_of" in line] == [1, 2]
-    assert {line["untold"] for line in told if "untold" in line} >= {"log dirs of broker 3"}
+    assert [line["log_dirs_of"] for line in down if "log_dirs_of" in line] == [1, 2]
+    assert {line["missing"] for line in down if "missing" in line} >= {"log dirs of broker 3"}
     found = tables(live.folder / "down")
     assert found["partition"].num_rows > 10
     reasons = [row["reason"] for row in found["rejected_input"].to_pylist() if "log dirs of broker 3" in row["text"]]
-    assert [reason.split(":")[:2] for reason in reasons] == [["not told by the cluster", " TimeoutException"]]
+    assert [reason.split(":")[:2] for reason in reasons] == [["not answered by the cluster", " TimeoutException"]]
     replicas = [row for row in found["replica"].to_pylist() if row["topic"] == "orders"]
     assert {row["broker_id"]: row["size_bytes"] is None for row in replicas} == {1: False, 2: False, 3: True}
 
 
 @pytest.fixture(scope="module")
 def settled(live: Live) -> Live:
-    """The cluster once the killed broker is fenced, and its groups have a coordinator again."""
+    """The cluster after the killed broker is fenced and its groups have a coordinator again."""
     if 3 in live.kafka.processes:
         live.kafka.kill(3)
     live.kafka.await_fenced(3)
@@ -164,7 +164,7 @@ def settled(live: Live) -> Live:
     return live
 
 
-def test_a_capture_is_the_same_tables_as_what_kafka_s_tools_say(settled: Live) -> None:
+def test_capture_gives_the_same_tables_as_dumps_of_kafkas_tools(settled: Live) -> None:
     kafka, folder = settled.kafka, settled.folder
     before = captured(folder / "capture", {"bootstrap.servers": kafka.bootstrap})
     # Of a partition without a leader kafka-get-offsets waits for one for a minute.
@@ -175,7 +175,7 @@ def test_a_capture_is_the_same_tables_as_what_kafka_s_tools_say(settled: Live) -
     by_capture, by_tools = tables(folder / "capture"), tables(folder / "dumps")
     assert same_but_for(by_capture, ONLY_CAPTURED) == same_but_for(by_tools, ONLY_CAPTURED)
     assert by_capture["rejected_input"].num_rows == by_tools["rejected_input"].num_rows == 0
-    # And those are not empty, nor of nothing.
+    # The compared tables are not empty.
     assert by_capture["cluster"].column("kafka_cluster_id").to_pylist() == ["YXVkaXQtdGVzdC1jbHVzdA"]
     assert {(row["broker_id"], row["live"]) for row in by_capture["broker"].to_pylist()} == {(1, True), (2, True), (3, False)}
     groups = {row["group_id"]: (row["protocol"], row["members"]) for row in by_capture["consumer_group"].to_pylist()}
@@ -191,14 +191,16 @@ def test_a_capture_is_the_same_tables_as_what_kafka_s_tools_say(settled: Live) -
     assert all(row["total_bytes"] > row["usable_bytes"] > 0 for row in by_capture["log_dir"].to_pylist())
 
 
-def steady(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A capture without what time alone changes: the quorum's log and the groups' grow by themselves, the disk is used by others."""
+def steady(capture: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a capture without what changes by itself: the logs of the quorum and of groups, and the free disk space."""
     return [
-        line for line in told if not line.keys() & {"capture", "controller", "log_dirs_of"} and not line.get("topic", "").startswith("__")
+        line
+        for line in capture
+        if not line.keys() & {"capture", "controller", "log_dirs_of"} and not line.get("topic", "").startswith("__")
     ]
 
 
-def test_the_same_capture_is_the_same_tables_wherever_and_whenever_it_is_read(settled: Live, tmp_path: Path) -> None:
+def test_copied_capture_gives_the_same_tables(settled: Live, tmp_path: Path) -> None:
     captured(settled.folder / "one", {"bootstrap.servers": settled.kafka.bootstrap})
     copy = tmp_path / "live" / FILE
     copy.parent.mkdir()
@@ -208,23 +210,23 @@ def test_the_same_capture_is_the_same_tables_wherever_and_whenever_it_is_read(se
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "PLAIN"])
-def test_tls_and_sasl_tell_the_same_and_no_secret_anywhere(
+def test_capture_over_tls_and_sasl_is_the_same_and_has_no_secret(
     settled: Live, mechanism: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told = by_librdkafka(settled.security, mechanism)
+    extra = by_librdkafka(settled.security, mechanism)
     host, port = settled.kafka.secure_bootstrap.split(",")[0].split(":")
     caplog.set_level(logging.DEBUG)
     source = settled.folder / mechanism
-    secured = captured(source, from_airflow(host, int(port), USER, PASSWORD, told))
+    secured = captured(source, from_airflow(host, int(port), USER, PASSWORD, extra))
     assert steady(secured) == steady(captured(settled.folder / "plain", {"bootstrap.servers": settled.kafka.bootstrap}))
     everything = [json.dumps(secured), caplog.text, *capfd.readouterr(), *(str(table.to_pydict()) for table in tables(source).values())]
     for secret in (PASSWORD, json.dumps(PASSWORD)[1:-1], "quoted", STORE_PASSWORD, "LoginModule", "PRIVATE KEY"):
         assert [text for text in everything if secret in text] == []
 
 
-def test_the_keys_of_the_last_records_tell_which_client_put_them_there(settled: Live) -> None:
+def test_keys_of_the_last_records_identify_the_partitioner(settled: Live) -> None:
     plain = {"bootstrap.servers": settled.kafka.bootstrap}
-    told = [line for line in captured(settled.folder / "keys", plain, key_records=1000) if "keys_of" in line]
+    sampled = [line for line in captured(settled.folder / "keys", plain, key_records=1000) if "keys_of" in line]
     sample = tables(settled.folder / "keys")["key_sample"].to_pylist()
     sent = {(topic, b"k%d" % n): 3 for topic in ("orders", "single") for n in range(KEYS)}
     assert {(row["topic"], row["key"]): row["records"] for row in sample} == sent
@@ -234,15 +236,15 @@ def test_the_keys_of_the_last_records_tell_which_client_put_them_there(settled: 
         answer = attribute(found, partitions)
         assert (answer.partitioner, answer.explained_records, answer.split_keys) == (partitioner, 3 * KEYS, 0)
     last = [line for line in captured(settled.folder / "few", plain, key_records=2) if "keys_of" in line]
-    assert [(line["keys_of"], line["partition"]) for line in last] == [(line["keys_of"], line["partition"]) for line in told]
-    for few, all_ in zip(last, told, strict=True):
+    assert [(line["keys_of"], line["partition"]) for line in last] == [(line["keys_of"], line["partition"]) for line in sampled]
+    for few, all_ in zip(last, sampled, strict=True):
         assert few["to_offset"] == all_["to_offset"]
         assert sum(key["records"] for key in few["keys"]) == few["to_offset"] - few["from_offset"] == min(2, all_["to_offset"])
 
 
-def test_who_is_not_let_in_is_told_why_and_not_the_password(settled: Live) -> None:
-    told = by_librdkafka(settled.security, "PLAIN")
-    wrong = from_airflow(settled.kafka.secure_bootstrap, None, USER, "open sesame", told)
+def test_failed_login_reports_the_reason_without_the_password(settled: Live) -> None:
+    extra = by_librdkafka(settled.security, "PLAIN")
+    wrong = from_airflow(settled.kafka.secure_bootstrap, None, USER, "open sesame", extra)
     source = settled.folder / "mixed"
     plain = {"bootstrap.servers": settled.kafka.bootstrap}
     unread = capture_clusters(str(source), {"shut": lambda client: wrong, "open": lambda client: plain})
@@ -251,21 +253,21 @@ def test_who_is_not_let_in_is_told_why_and_not_the_password(settled: Live) -> No
     sources = {row["cluster_id"]: row["sources"] for row in found["cluster"].to_pylist()}
     assert sources == {"open": ["topology-capture"], "shut": ["topology-capture"]}
     assert [(row["cluster_id"], row["reason"]) for row in found["rejected_input"].to_pylist()] == [
-        ("shut", "not told by the cluster: SaslAuthenticationException: Authentication failed: Invalid username or password")
+        ("shut", "not answered by the cluster: SaslAuthenticationException: Authentication failed: Invalid username or password")
     ]
     assert set(found["partition"].column("cluster_id").to_pylist()) == {"open"}
     assert "sesame" not in json.dumps(lines(source, "shut"))
 
 
-def test_a_listener_that_asks_for_a_certificate_lets_nobody_in_without(settled: Live) -> None:
-    told = by_librdkafka(settled.security, "PLAIN")
-    bare = {name: value for name, value in told.items() if name not in ("ssl.certificate.location", "ssl.key.location")}
+def test_missing_client_certificate_fails_the_handshake(settled: Live) -> None:
+    extra = by_librdkafka(settled.security, "PLAIN")
+    bare = {name: value for name, value in extra.items() if name not in ("ssl.certificate.location", "ssl.key.location")}
     connection = from_airflow(settled.kafka.secure_bootstrap, None, USER, PASSWORD, bare) | IMPATIENT
     unread = capture_clusters(str(settled.folder / "bare"), {"bare": lambda client: connection})
     assert unread["bare"].startswith("SSLHandshakeException: ")
 
 
-def test_the_command_takes_the_properties_that_kafka_s_tools_take(settled: Live, tmp_path: Path) -> None:
+def test_command_accepts_the_client_properties_of_kafkas_tools(settled: Live, tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     escaped = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
     config.write_text(
@@ -282,29 +284,31 @@ def test_the_command_takes_the_properties_that_kafka_s_tools_take(settled: Live,
     assert lines(tmp_path / "dumps", "east")[-1] == {"end": len(lines(tmp_path / "dumps", "east")) - 1}
 
 
-def test_a_cluster_of_the_zookeeper_days_tells_what_it_can_be_asked(tmp_path: Path) -> None:
+def test_zookeeper_cluster_is_captured_without_unsupported_requests(tmp_path: Path) -> None:
     with zookeeper_cluster({1: "rack-a", 2: "rack-b"}) as kafka:
         kafka.tool("kafka-topics", "--create", "--topic", "orders", "--partitions", "4", "--replication-factor", "2")
         with workload(kafka) as applications:
             applications.send([Sent("orders", f"k{n}", None, 2, 200) for n in range(9)])
             applications.join([Group("desk", [["orders"], ["orders"]])])
-            told = captured(tmp_path / "capture", {"bootstrap.servers": kafka.bootstrap})
+            capture = captured(tmp_path / "capture", {"bootstrap.servers": kafka.bootstrap})
             dump(kafka, tmp_path / "dumps" / "live", DUMPS)
-    gaps = {line["untold"]: line["unsupported"] for line in told if "untold" in line}
+    gaps = {line["missing"]: line["unsupported"] for line in capture if "missing" in line}
     assert gaps == {"fenced brokers": True, "the controller quorum": True}
     by_capture, by_tools = tables(tmp_path / "capture"), tables(tmp_path / "dumps")
-    untold = ONLY_CAPTURED | {"cluster": ("sources", "captured_at", "kafka_cluster_id"), "consumer_group": ("protocol",)}
-    assert same_but_for(by_capture, untold) == same_but_for(by_tools, untold)
+    without = ONLY_CAPTURED | {"cluster": ("sources", "captured_at", "kafka_cluster_id"), "consumer_group": ("protocol",)}
+    assert same_but_for(by_capture, without) == same_but_for(by_tools, without)
     assert by_capture["cluster"].to_pylist()[0]["controller"] == "zookeeper"
     assert by_capture["rejected_input"].num_rows == 0
 
 
-def test_a_cluster_that_does_not_answer_fails_alone(tmp_path: Path, spark: SparkSession) -> None:  # beside Spark's own JVM
-    nobody = {"bootstrap.servers": "127.0.0.1:1"} | IMPATIENT
-    unread = capture_clusters(str(tmp_path), {"gone": lambda client: nobody, "odd": lambda client: {"bootstrap.servers": "no:port:here"}})
+def test_unreachable_cluster_does_not_affect_other_captures(tmp_path: Path, spark: SparkSession) -> None:  # beside Spark's own JVM
+    unreachable = {"bootstrap.servers": "127.0.0.1:1"} | IMPATIENT
+    unread = capture_clusters(
+        str(tmp_path), {"gone": lambda client: unreachable, "odd": lambda client: {"bootstrap.servers": "no:port:here"}}
+    )
     assert unread["gone"].startswith("TimeoutException: ")
     assert unread["odd"].startswith("ConfigException: ")
-    assert [line.get("untold") for line in lines(tmp_path, "gone")] == [None, "the cluster", None]
+    assert [line.get("missing") for line in lines(tmp_path, "gone")] == [None, "the cluster", None]
     found = tables(tmp_path)
     assert found["cluster"].column("cluster_id").to_pylist() == ["gone", "odd"]
     assert found["rejected_input"].num_rows == 2

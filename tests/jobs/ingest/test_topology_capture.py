@@ -138,8 +138,8 @@ def test_keys_are_a_sample_with_the_partition_where_they_were_found() -> None:
 
 def test_unanswered_request_is_rejected_unless_unsupported() -> None:
     reading = read(
-        {"untold": "features", "why": "UnsupportedVersionException", "unsupported": True},
-        {"untold": "log dirs of broker 2", "why": "TimeoutException: gone", "unsupported": False},
+        {"missing": "features", "why": "UnsupportedVersionException", "unsupported": True},
+        {"missing": "log dirs of broker 2", "why": "TimeoutException: gone", "unsupported": False},
     )
     assert [(r.line, r.reason) for r in reading.rejected] == [(3, "not answered by the cluster: TimeoutException: gone")]
 
