@@ -17,11 +17,11 @@ def expectations(limits: Limits) -> list[Expectation]:
             "score_as_weighed",
             "Every cluster has its score: 100 less the weights of the goals that are violated, or -1.",
             """
-                SELECT cluster_id, most_score, taken FROM cluster LEFT JOIN {batch} USING (cluster_id) LEFT JOIN (
+                SELECT cluster_id, highest_score, taken FROM cluster LEFT JOIN {batch} USING (cluster_id) LEFT JOIN (
                     SELECT cluster_id, sum(if(verdict IN ('violated', 'unfixable'), weight, 0)) AS taken
                     FROM goal_verdict GROUP BY cluster_id
                 ) USING (cluster_id)
-                WHERE most_score IS NULL OR (most_score <> -1 AND abs(100 - taken - most_score) > 1e-6) OR least_score > most_score + 1e-6
+                WHERE highest_score IS NULL OR (highest_score <> -1 AND abs(100 - taken - highest_score) > 1e-6) OR lowest_score > highest_score + 1e-6
             """,
         ),
         soft(

@@ -67,7 +67,7 @@ def expectations(limits: Limits) -> list[Expectation]:
                 rule,
                 f"{claim} (Cruise Control's {goal}).",
                 f"""
-                    SELECT cluster_id, broker_id, topic, partition, measured, limit_value, formula, smallest_change, close
+                    SELECT cluster_id, broker_id, topic, partition, measured, limit_value, formula, smallest_change, near_limit
                     FROM {{batch}} WHERE goal = '{goal}'
                 """,
                 told=f"SELECT cluster_id FROM goal_verdict WHERE goal = '{goal}' AND verdict NOT IN ('unknown', 'refused')",

@@ -36,6 +36,6 @@ def expectations(limits: Limits) -> list[Expectation]:
         hard(
             "says_what_it_lacks",
             "A goal that is unknown says what it lacks, and no other does.",
-            "SELECT cluster_id, goal, verdict, lacks FROM {batch} WHERE (verdict IN ('unknown', 'refused')) = (lacks IS NULL)",
+            "SELECT cluster_id, goal, verdict, missing_input FROM {batch} WHERE (verdict IN ('unknown', 'refused')) = (missing_input IS NULL)",
         ),
     ]

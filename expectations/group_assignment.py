@@ -26,8 +26,8 @@ def expectations(limits: Limits) -> list[Expectation]:
                         CAST(members AS BIGINT) AS members,
                         CAST(members - idle_members AS BIGINT) AS busy_members,
                         CAST(partitions AS BIGINT) AS partitions,
-                        CAST(most_partitions AS BIGINT) AS most,
-                        CAST(fewest_partitions AS BIGINT) AS fewest,
+                        CAST(max_partitions AS BIGINT) AS most,
+                        CAST(min_partitions AS BIGINT) AS fewest,
                         CAST(spread AS BIGINT) AS spread) AS said
                     FROM {batch}
                 """,
@@ -74,11 +74,11 @@ def expectations(limits: Limits) -> list[Expectation]:
             "even_consumers",
             f"By the assignor in force, no member of a group has more than {limits.consumer_spread_most} partitions more than another.",
             f"""
-                SELECT cluster_id, group_id, assignor, fewest_partitions, most_partitions
+                SELECT cluster_id, group_id, assignor, min_partitions, max_partitions
                 FROM {{batch}} {_IN_FORCE} AND spread > {limits.consumer_spread_most}
             """,
             told=f"SELECT cluster_id FROM group_assignment {_IN_FORCE}",
-            measured="most_partitions - fewest_partitions",
+            measured="max_partitions - min_partitions",
             limit=limits.consumer_spread_most,
             formula="most partitions of a member - fewest <= limit",
             change="concat('let group ', group_id, ' use another assignor, or as many members as divide its partitions')",

@@ -16,26 +16,26 @@ def expectations(limits: Limits) -> list[Expectation]:
             "members_read_alike",
             f"No member of a group has more than {limits.consumer_ratio_most} times the records of the mean one to read.",
             f"""
-                SELECT cluster_id, group_id, busiest, members, records, record_ratio FROM {{batch}}
+                SELECT cluster_id, group_id, busiest_member, members, records, record_ratio FROM {{batch}}
                 WHERE group_id IS NOT NULL AND record_ratio > {limits.consumer_ratio_most}
             """,
             measured="record_ratio",
             limit=limits.consumer_ratio_most,
             formula="records of the busiest member / mean <= limit",
-            change="concat('give partitions of ', busiest, ' to others: another assignor, or more partitions')",
+            change="concat('give partitions of ', busiest_member, ' to others: another assignor, or more partitions')",
             told="SELECT cluster_id FROM group_load WHERE record_ratio IS NOT NULL",
         ),
         soft(
             "hosts_read_alike",
             f"No host has more than {limits.consumer_ratio_most} times the records of the mean one to read, all groups together.",
             f"""
-                SELECT cluster_id, busiest, members AS hosts, records, record_ratio FROM {{batch}}
+                SELECT cluster_id, busiest_member, members AS hosts, records, record_ratio FROM {{batch}}
                 WHERE group_id IS NULL AND record_ratio > {limits.consumer_ratio_most}
             """,
             measured="record_ratio",
             limit=limits.consumer_ratio_most,
             formula="records of the busiest host / mean <= limit",
-            change="concat('move members off host ', busiest)",
+            change="concat('move members off host ', busiest_member)",
             told="SELECT cluster_id FROM group_load WHERE record_ratio IS NOT NULL",
         ),
         soft(

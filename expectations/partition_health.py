@@ -37,8 +37,8 @@ def expectations(limits: Limits) -> list[Expectation]:
             """
                 SELECT cluster_id, topic, partition
                 FROM {batch}
-                WHERE NOT (leaderless OR under_replicated OR under_min_isr OR at_min_isr OR not_preferred OR isr_outside OR unknown_broker
-                    OR coalesce(rack_unsafe, false) OR no_tolerance OR odd_replication_factor OR coalesce(unwritable, false))
+                WHERE NOT (leaderless OR under_replicated OR under_min_isr OR at_min_isr OR not_preferred OR non_replica_in_isr OR unknown_broker
+                    OR coalesce(rack_unsafe, false) OR no_tolerance OR replication_factor_mismatch OR coalesce(unwritable, false))
             """,
         ),
         _amiss("leaderless", "every_partition_led", "Every partition has a leader that is live.", "0", "1", "live leaders = 1", _REVIVE),
@@ -70,7 +70,7 @@ def expectations(limits: Limits) -> list[Expectation]:
             _CATCH_UP,
         ),
         _amiss(
-            "isr_outside",
+            "non_replica_in_isr",
             "isr_within_replicas",
             "The ISR of a partition is among its replicas.",
             "1",
@@ -107,7 +107,7 @@ def expectations(limits: Limits) -> list[Expectation]:
             _ADD,
         ),
         _amiss(
-            "odd_replication_factor",
+            "replication_factor_mismatch",
             "replicas_as_told",
             "A partition has as many replicas as its topic tells.",
             _SETTLED,

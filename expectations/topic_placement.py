@@ -45,9 +45,9 @@ def expectations(limits: Limits) -> list[Expectation]:
                 SELECT cluster_id, topic, partitions, matching_partitions, start_index, shift
                 FROM {{batch}}
                 SEMI JOIN ({_STARTED}) USING (cluster_id)
-                WHERE NOT (explained OR asked)
+                WHERE NOT (explained OR start_requested)
             """,
-            told=f"SELECT cluster_id FROM topic_placement SEMI JOIN ({_STARTED}) USING (cluster_id) WHERE NOT asked",
+            told=f"SELECT cluster_id FROM topic_placement SEMI JOIN ({_STARTED}) USING (cluster_id) WHERE NOT start_requested",
             measured="matching_partitions",
             limit="partitions",
             formula="partitions where one start puts them = all",

@@ -145,7 +145,7 @@ def files(lake: Lake, snapshot_id: str, cluster_id: str, plan_id: str, folder: P
 
 def commands(plan: Mapping[str, Any], moves: Sequence[Mapping[str, Any]]) -> list[str]:
     """The commands to run in the folder of the files, in order: a wave at a time, throttled where the network's capacity is known."""
-    throttle, share = plan["throttle_bytes_per_s"], json.loads(plan["asked"])["network_share"]
+    throttle, share = plan["throttle_bytes_per_s"], json.loads(plan["request"])["network_share"]
     lines = [] if plan["unfulfilled"] is None else [f"# NOT FULFILLED: {plan['unfulfilled']}"]
     lines.append("# A wave at a time: go on once --verify reports that each reassignment is completed; it lifts the throttle too.")
     if throttle is None:
@@ -241,7 +241,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
     stranded = (outcome.plan.replicas >= 0) & ~_staying(cluster, question)[outcome.plan.replicas]
     added = outcome.plan.added
     summary = {
-        "asked": json.dumps({key: value for key, value in asdict(question).items() if key not in ("id", "cluster_id")}, sort_keys=True),
+        "request": json.dumps({key: value for key, value in asdict(question).items() if key not in ("id", "cluster_id")}, sort_keys=True),
         "unfulfilled": unfulfilled,
         "worse": "; ".join(worse(after, before)) or None,
         "left_out": left_out,
@@ -253,7 +253,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
         "leadership_changes": int((added[outcome.plan.changed] == 0).sum()),
         "elections": int(((cluster.leader != outcome.leader) & (outcome.leader >= 0)).sum()),
         "waves": max((move["wave"] for move in moves), default=0),
-        "least_moves": reassignment.net_imbalance(_counts(cluster)),
+        "minimum_moves": reassignment.net_imbalance(_counts(cluster)),
         "stranded_replicas": int(stranded.sum()),
         "blocked_replicas": sum(each.replicas for each in outcome.plan.blocked),
         "disk_limit": limit,

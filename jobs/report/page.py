@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
 HARM_WORDS = {"newly_offline": "offline", "newly_refusing_acks_all": "refuse acks=all", "newly_lost": "lose data"}
-OFFENDERS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM offender"  # what to ask next
+OFFENDERS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM harmed_partition"  # what to ask next
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -380,7 +380,7 @@ def plan(connection: DuckdbViews, snapshot_id: str, cluster_id: str, id: str) ->
     from jobs.plan.plan import unchecked
 
     ask, where = [snapshot_id, cluster_id, id], "WHERE snapshot_id = ? AND cluster_id = ? AND plan_id = ?"
-    names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "least_moves",
+    names = ("cluster_id", "changed_partitions", "moved_replicas", "moved_bytes", "leadership_changes", "elections", "waves", "minimum_moves",
              "blocked_replicas", "throttle_bytes_per_s", "harmed_before", "harmed", "throttle_broker_id", "throttle_load_source", "unfulfilled",
              "worse", "left_out", "score_before", "score", "disk_limit", "disk_unknown_brokers", "size_unknown_partitions",
              "load_unknown_brokers")  # fmt: skip
@@ -391,7 +391,7 @@ def plan(connection: DuckdbViews, snapshot_id: str, cluster_id: str, id: str) ->
     summary = Text(
         f"Cluster {said['cluster_id']} of {snapshot_id}: {said['moved_replicas']} replicas are copied{moved} in {said['waves']} waves, "
         f"{said['leadership_changes']} partitions change leadership alone, {said['elections']} need a preferred election. "
-        f"To make counts equal to within one would take {said['least_moves']} moves. "
+        f"To make counts equal to within one would take {said['minimum_moves']} moves. "
         + (
             "No throttle: network capacities are unknown. "
             if throttle is None

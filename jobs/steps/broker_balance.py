@@ -155,11 +155,11 @@ def _health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFr
         "under_min_isr": ~led | (in_sync < min_isr),
         "at_min_isr": led & (in_sync == min_isr) & (replicas > 1),
         "not_preferred": led & (F.col("leader") != F.col("replicas")[0]),
-        "isr_outside": F.size(F.array_except("isr", "replicas")) > 0,
+        "non_replica_in_isr": F.size(F.array_except("isr", "replicas")) > 0,
         "unknown_broker": F.size(F.array_except("replicas", "live")) > 0,
         "rack_unsafe": F.when(F.col("racked"), spread < F.least(replicas, F.col("racks"))),
         "no_tolerance": replicas <= min_isr,
-        "odd_replication_factor": settled != F.col("replication_factor"),
+        "replication_factor_mismatch": settled != F.col("replication_factor"),
         "unwritable": replicas < min_isr,
     }
     amiss = F.lit(False)

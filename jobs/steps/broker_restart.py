@@ -47,7 +47,7 @@ def transform(
         broker.select(*_BROKER, "live")
         .join(_order(rules, rules_of(cluster, broker)), on=_BROKER, how="left")
         .join(_returning(rules, producer_load, silencers(cluster, broker)), on=_BROKER, how="left")
-        .fillna(0, ["falling_partitions", *_COUNTS])
+        .fillna(0, ["under_min_isr_partitions", *_COUNTS])
         .select(BROKER_RESTART.schema.names),
     )
 
@@ -59,7 +59,7 @@ def _order(rules: DataFrame, clusters: DataFrame) -> DataFrame:
     ).where(F.size("in_sync") <= F.col("least"))
     falling = (
         tight.where(F.size("live") <= F.col("least")).withColumn("broker_id", F.explode("in_sync"))
-        .groupBy(_BROKER).agg(F.count("*").alias("falling_partitions"))
+        .groupBy(_BROKER).agg(F.count("*").alias("under_min_isr_partitions"))
     )  # fmt: skip
     bound = (
         tight.where(F.size("live") > F.col("least"))

@@ -26,7 +26,7 @@ ASSIGNORS = {"range": range.assign, "roundrobin": round_robin.assign}
 _GROUP = ["snapshot_id", "cluster_id", "group_id"]
 _PARTITION = ["topic", "partition"]
 _CASE = [*_GROUP, "assignor", "members_change"]
-_COUNTED = [*_CASE, "members", "partitions", "idle_members", "fewest_partitions", "most_partitions", "moved_partitions"]
+_COUNTED = [*_CASE, "members", "partitions", "idle_members", "min_partitions", "max_partitions", "moved_partitions"]
 _ASSIGNED = pa.struct([(name, CONSUMER_ASSIGNMENT.schema.field(name).type) for name in (*_PARTITION, "member_id")])
 _CASES = pa.schema([*((name, GROUP_ASSIGNMENT.schema.field(name).type) for name in _COUNTED), ("assigned", pa.list_(_ASSIGNED))])
 
@@ -64,9 +64,7 @@ def transform(
         .groupBy(_CASE)
         .agg(F.count_if(~F.col("member_id").eqNullSafe(F.col("seen"))).cast("int").alias("observed_differences"))
     )
-    group_assignment = case.join(differing, on=_CASE, how="left").withColumn(
-        "spread", F.col("most_partitions") - F.col("fewest_partitions")
-    )
+    group_assignment = case.join(differing, on=_CASE, how="left").withColumn("spread", F.col("max_partitions") - F.col("min_partitions"))
     return assignment, group_assignment.select(GROUP_ASSIGNMENT.schema.names)
 
 

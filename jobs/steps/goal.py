@@ -134,7 +134,7 @@ def _judged(
                 "limit_value": float(breach.limit),
                 "formula": breach.formula,
                 "smallest_change": breach.smallest_change,
-                "close": breach.is_close,
+                "near_limit": breach.is_close,
             }
             for name, breach in breaches
         ],
@@ -157,8 +157,8 @@ def _verdicts(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> Iterat
             "breaches": verdict.breach_count,
             "lower_limit": _finite(verdict.lower),
             "upper_limit": _finite(verdict.upper),
-            "close": verdict.is_close,
-            "lacks": verdict.missing_input,
+            "near_limit": verdict.is_close,
+            "missing_input": verdict.missing_input,
             "provision": verdict.provision.status,
             "brokers": verdict.provision.brokers,
             "racks": verdict.provision.racks,
@@ -172,8 +172,8 @@ def _balance(verdicts: Mapping[str, Verdict], live_brokers: int, factor: int, th
     said = [verdicts[name].verdict for name in DEFAULT_GOALS]
     return {
         "balancedness_score": most if math.isclose(least, most) else None,
-        "least_score": least,
-        "most_score": most,
+        "lowest_score": least,
+        "highest_score": most,
         "goals_violated": sum(verdict in (VIOLATED, UNFIXABLE) for verdict in said),
         "goals_unknown": sum(verdict in (UNKNOWN, REFUSED) for verdict in said),
         "provision": size.status,
@@ -198,7 +198,7 @@ def _net_imbalance(cluster: Cluster, led: Ints) -> Iterator[dict[str, Any]]:
         fullest = int(counts.argmax())
         yield _level(level, counts, len(live)) | {
             "coefficient_of_variation": _variation(counts[0]),
-            "most": int(counts.max()),
+            "fullest_broker_items": int(counts.max()),
             "fullest_broker_id": int(cluster.broker_ids[live[fullest]]),
         }
     topics = columnar.topic_replica_counts(cluster, rows, cluster.topic[led])[:, live]
@@ -215,7 +215,7 @@ def _net_imbalance(cluster: Cluster, led: Ints) -> Iterator[dict[str, Any]]:
 
 def _level(level: str, counts: Ints, places: int) -> dict[str, Any]:
     moves = int(net_imbalance(counts, places).sum())
-    return {"level": level, "things": int(counts.sum()), "net_imbalance": moves}
+    return {"level": level, "items": int(counts.sum()), "net_imbalance": moves}
 
 
 def _variation(counts: Floats) -> float | None:

@@ -69,7 +69,7 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
             F.when(placed, F.when(F.col("rack_aware"), "rack-aware").otherwise("rack-unaware")).alias("algorithm"),
             F.when(placed, F.col("start_index")).alias("start_index"),
             F.when(placed, F.col("shift")).alias("shift"),
-            F.lit("start_index" in parameters).alias("asked"),
+            F.lit("start_index" in parameters).alias("start_requested"),
             F.col("seen").alias("partitions"),
             F.col("matching").alias("matching_partitions"),
             (F.col("matching") == F.col("seen")).alias("explained"),

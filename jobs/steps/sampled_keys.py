@@ -16,7 +16,7 @@ from jobs.arrays import Ints, numbers, spread
 from kafka_model.partitioner.key_hash import murmur2_batch
 
 HOT_KEYS = 10
-KEYED = ("explicit_records", "keyed_records", "keyed_bytes", "keys", "keys_elsewhere", "records_elsewhere")
+KEYED = ("explicit_records", "keyed_records", "keyed_bytes", "keys", "librdkafka_moved_keys", "librdkafka_moved_records")
 # Rows of three kinds, in which the others' columns are null: of a topic's partition (topics are numbered), what it gets; of a topic, its
 # records and bytes without a key (n, b), and the records of each of its keys, the most first; of a hot key, where it goes and what it has.
 SAID = pa.schema(

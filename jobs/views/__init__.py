@@ -76,7 +76,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
         FROM broker_pair
         """,
     ),
-    "offender": (
+    "harmed_partition": (
         "the partitions that lose their leader, or fall under min ISR, in a scenario",
         f"""
         SELECT snapshot_id, cluster_id, scenario_set, scenario_id, topic, partition,
@@ -86,7 +86,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
         WHERE {HARMED}
         """,
     ),
-    "offender_cause": (
+    "harmed_partition_cause": (
         "the partitions that a nightly failure harms and did not harm in the night before, each with what changed since",
         _latest_and_others("""
         SELECT f.snapshot_id, f.cluster_id, f.scenario_id, f.topic, f.partition, {latest} AS latest,
@@ -94,9 +94,9 @@ ANSWERS: dict[str, tuple[str, str]] = {
                    CASE WHEN c.kind = 'partition added' THEN '1' WHEN c.kind LIKE 'replicas %' THEN '2' WHEN c.kind LIKE 'ISR %' THEN '3'
                         WHEN c.kind = 'config changed' THEN '4' WHEN c.kind LIKE 'leader %' THEN '5' ELSE '6' END,
                    c.kind, coalesce(' ' || c.name, ''), coalesce(': ' || c.cause, ''))), 2), 'brokers or configs changed') AS cause
-        FROM offender f
+        FROM harmed_partition f
         JOIN snapshot s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id AND s.previous_snapshot_id IS NOT NULL
-        LEFT JOIN (SELECT * FROM offender WHERE snapshot_id IN (SELECT previous_snapshot_id FROM snapshot WHERE {of})) before
+        LEFT JOIN (SELECT * FROM harmed_partition WHERE snapshot_id IN (SELECT previous_snapshot_id FROM snapshot WHERE {of})) before
               ON before.snapshot_id = s.previous_snapshot_id AND before.cluster_id = f.cluster_id
               AND before.scenario_set = f.scenario_set AND before.scenario_id = f.scenario_id AND before.topic = f.topic AND before.partition = f.partition
         LEFT JOIN (SELECT * FROM change WHERE {of}) c ON c.snapshot_id = f.snapshot_id AND c.cluster_id = f.cluster_id AND c.topic = f.topic
@@ -153,7 +153,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
         JOIN snapshot s ON s.snapshot_id = n.snapshot_id AND s.cluster_id = n.cluster_id AND s.previous_snapshot_id IS NOT NULL
         LEFT JOIN (SELECT * FROM harm WHERE snapshot_id IN (SELECT previous_snapshot_id FROM snapshot WHERE {of})) o
                ON o.snapshot_id = s.previous_snapshot_id AND o.cluster_id = n.cluster_id AND o.scenario_id = n.scenario_id
-        LEFT JOIN (SELECT snapshot_id, cluster_id, scenario_id, max(cause) AS cause FROM offender_cause WHERE {of}
+        LEFT JOIN (SELECT snapshot_id, cluster_id, scenario_id, max(cause) AS cause FROM harmed_partition_cause WHERE {of}
                    GROUP BY snapshot_id, cluster_id, scenario_id) c
                ON c.snapshot_id = n.snapshot_id AND c.cluster_id = n.cluster_id AND c.scenario_id = n.scenario_id
         WHERE n.latest = {latest} AND (n.newly_lost <> coalesce(o.newly_lost, 0) OR n.newly_offline <> coalesce(o.newly_offline, 0)

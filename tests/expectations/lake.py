@@ -105,7 +105,7 @@ def breached(goal: str) -> list[Edit]:
     return [
         edit("goal_verdict", {"goal": goal}, verdict="violated", breaches=1),
         add("goal_breach", goal, 0, None, None, 3.0, 2.0, "replicas <= 2", "move 1 replica off broker 0", False),
-        edit("cluster_balance", balancedness_score=score, least_score=score, most_score=score),
+        edit("cluster_balance", balancedness_score=score, lowest_score=score, highest_score=score),
     ]
 
 
@@ -155,8 +155,8 @@ def sound() -> Tables:
             None,
             None,
         )
-    for level, things in (("replicas", 18), ("leaders", 6), ("topic replicas", 18), ("rack replicas", 18)):
-        have("net_imbalance", level, things, 0, 0.0)
+    for level, items in (("replicas", 18), ("leaders", 6), ("topic replicas", 18), ("rack replicas", 18)):
+        have("net_imbalance", level, items, 0, 0.0)
     have("cluster_balance", 100.0, 100.0, 100.0, 0, 0, "RIGHT_SIZED", None, None, None, None, None)
     for one, other in ((0, 1), (0, 2), (1, 2)):
         have("broker_pair", one, other, 6, 0, 6, 0)

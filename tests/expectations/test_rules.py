@@ -37,11 +37,11 @@ SIGNS = [
     "under_min_isr",
     "at_min_isr",
     "not_preferred",
-    "isr_outside",
+    "non_replica_in_isr",
     "unknown_broker",
     "rack_unsafe",
     "no_tolerance",
-    "odd_replication_factor",
+    "replication_factor_mismatch",
     "unwritable",
 ]
 
@@ -87,7 +87,7 @@ ALSO_BROKEN = {
     "scenario.reads_survive_a_rack": {"scenario.writes_survive_a_rack"},
 }
 NO_REMEDY = add("remedy", "t", 0, ["broker 0"], True, None, None, None)
-ASKED = edit("topic_placement", asked=True, matching_partitions=5, explained=False)
+ASKED = edit("topic_placement", start_requested=True, matching_partitions=5, explained=False)
 
 TWINS: list[Edit] = [edit("cluster", kafka_cluster_id="both")]
 # The rule, and the edits of the sound cluster that break it alone.
@@ -211,8 +211,8 @@ BROKEN: dict[str, list[Edit]] = {
     "group_load.hosts_read_alike": [edit("group_load", {"group_id": None}, record_ratio=2.1)],
     "group_load.reads_near_by": [edit("group_load", {"group_id": "g"}, local_replica_size_bytes=200, avoidable_share=0.11)],
     "group_load.few_topics_a_group": [edit("group_load", {"group_id": "g"}, topics=2)],
-    "net_imbalance.brokers_of_bounded_size": [edit("net_imbalance", {"level": "replicas"}, most=4001, fullest_broker_id=0)],
-    "net_imbalance.cluster_of_bounded_size": [edit("net_imbalance", {"level": "leaders"}, things=200_001)],
+    "net_imbalance.brokers_of_bounded_size": [edit("net_imbalance", {"level": "replicas"}, fullest_broker_items=4001, fullest_broker_id=0)],
+    "net_imbalance.cluster_of_bounded_size": [edit("net_imbalance", {"level": "leaders"}, items=200_001)],
     "scenario.every_failure_played": [drop(table, {"scenario_id": "rack c"}) for table in ("scenario", "failover", "failover_load")],
     "scenario.counts_as_failover": [edit("scenario", KILLED_0, no_replica_left=1)],
     "scenario.reads_survive_a_broker": [*leaderless(KILLED_0), edit("broker_pair", newly_offline=1), NO_REMEDY],
@@ -274,8 +274,8 @@ BROKEN: dict[str, list[Edit]] = {
     "broker_balance.capacities_hold_what_is_stored": [edit("broker_balance", {"broker_id": 0}, disk_used_share=1.1)],
     "goal_verdict.every_goal_judged": [drop("goal_verdict", {"goal": "PreferredLeaderElectionGoal"})],
     "goal_verdict.breaches_as_listed": [edit("goal_verdict", {"goal": "PreferredLeaderElectionGoal"}, breaches=1)],
-    "goal_verdict.says_what_it_lacks": [edit("goal_verdict", {"goal": "PreferredLeaderElectionGoal"}, lacks="a leader")],
-    "cluster_balance.score_as_weighed": [edit("cluster_balance", most_score=99.0, least_score=98.0)],
+    "goal_verdict.says_what_it_lacks": [edit("goal_verdict", {"goal": "PreferredLeaderElectionGoal"}, missing_input="a leader")],
+    "cluster_balance.score_as_weighed": [edit("cluster_balance", highest_score=99.0, lowest_score=98.0)],
     "cluster_balance.enough_brokers": [edit("cluster_balance", provision="UNDER_PROVISIONED", brokers_to_add=1)],
     "goal_breach.breaks_its_limit": [
         add("goal_verdict", "OwnGoal", None, False, None, "violated", 1, None, None, False, None, "UNDECIDED", None, None, None),
@@ -291,11 +291,11 @@ BROKEN: dict[str, list[Edit]] = {
     "partition_health.fully_replicated": [amiss("under_replicated")],
     "partition_health.accepts_all_acks": [amiss("under_min_isr")],
     "partition_health.above_min_isr": [amiss("at_min_isr")],
-    "partition_health.isr_within_replicas": [amiss("isr_outside")],
+    "partition_health.isr_within_replicas": [amiss("non_replica_in_isr")],
     "partition_health.replicas_on_live_brokers": [amiss("unknown_broker")],
     "partition_health.spread_over_racks": [amiss("rack_unsafe")],
     "partition_health.replicas_to_spare": [amiss("no_tolerance")],
-    "partition_health.replicas_as_told": [amiss("odd_replication_factor")],
+    "partition_health.replicas_as_told": [amiss("replication_factor_mismatch")],
     "partition_health.replicas_for_all_acks": [amiss("unwritable")],
     "partition_health.preferred_leaders": [amiss("not_preferred")],
 }
@@ -324,8 +324,8 @@ SILENT: list[Edit] = [
     drop("topic_partitioner"),
     *(drop(table) for table in ("consumer_group", "group_member", "observed_assignment", "committed_offset")),
     *(drop(table) for table in ("consumer_assignment", "group_assignment")),
-    *(edit("goal_verdict", {"goal": goal}, verdict="unknown", lacks="its input") for goal in GOALS),
-    edit("cluster_balance", balancedness_score=None, least_score=0.0, goals_unknown=16, provision="UNDECIDED"),
+    *(edit("goal_verdict", {"goal": goal}, verdict="unknown", missing_input="its input") for goal in GOALS),
+    edit("cluster_balance", balancedness_score=None, lowest_score=0.0, goals_unknown=16, provision="UNDECIDED"),
 ]
 NOT_TOLD = {
     "change.no_broker_lost",

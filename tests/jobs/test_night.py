@@ -135,7 +135,7 @@ def test_what_changed_is_laid_to_the_broker_that_was_lost(lake: Lake) -> None:
     of_partitions = {row[1:] for row in rows if row[1].split()[0] in ("ISR", "leader", "ELR")}
     assert of_partitions == {(kind, None, "broker 11 was lost") for kind in ("ISR shrank", "ELR changed", "leader moved", "leader lost")}
     assert ask(lake, "SELECT count(*) FROM change WHERE snapshot_id = '2026-01-01'") == [(0,)]
-    causes = ask(lake, "SELECT DISTINCT cause FROM offender_cause WHERE latest")
+    causes = ask(lake, "SELECT DISTINCT cause FROM harmed_partition_cause WHERE latest")
     assert causes == [("ISR shrank: broker 11 was lost",)]
 
 

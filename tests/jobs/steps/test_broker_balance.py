@@ -67,13 +67,13 @@ SIGNS: list[tuple[dict[str, Any], set[str]]] = [
     (of([1, 2, 3], 1, [1, 2]), {"under_replicated", "at_min_isr"}),
     (of([1, 2, 3], 1, [1]), {"under_replicated", "under_min_isr"}),
     (of([1, 2, 3], None, []), {"leaderless", "under_replicated", "under_min_isr"}),
-    (of([1, 2, 3], 1, [1, 2, 9]), {"isr_outside"}),
+    (of([1, 2, 3], 1, [1, 2, 9]), {"non_replica_in_isr"}),
     (of([1, 2, 9], 1), {"unknown_broker"}),
     (of([9, 2, 3], 9), {"unknown_broker", "leaderless", "under_min_isr"}),
-    (of([1, 2], 1), {"at_min_isr", "no_tolerance", "odd_replication_factor"}),
+    (of([1, 2], 1), {"at_min_isr", "no_tolerance", "replication_factor_mismatch"}),
     (of([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # a reassignment under way
     (of([1, 4, 2], 1), {"rack_unsafe"}),
-    (of([1], 1), {"under_min_isr", "no_tolerance", "odd_replication_factor", "unwritable"}),
+    (of([1], 1), {"under_min_isr", "no_tolerance", "replication_factor_mismatch", "unwritable"}),
 ]
 
 
@@ -122,7 +122,17 @@ def test_members_and_hosts_are_told_with_what_they_have_to_read_and_what_crosses
     ]
     held = [("g", "one", 0), ("g", "one", 1), ("g", "two", 2), ("g", "two", 3), *(("k", "all", number) for number in range(4))]
     *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30, 3: 40}, members=members, held=held)
-    shares = ("group_id", "members", "idle_members", "topics", "partitions", "most_partitions", "fewest_partitions", "busiest", "records")
+    shares = (
+        "group_id",
+        "members",
+        "idle_members",
+        "topics",
+        "partitions",
+        "max_partitions",
+        "min_partitions",
+        "busiest_member",
+        "records",
+    )
     assert told(load, *shares) == [
         ("g", 3, 1, 1, 4, 2, 0, "two", 100),
         ("k", 1, 0, 1, 4, 4, 4, "all", 100),

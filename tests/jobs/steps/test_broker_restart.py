@@ -41,7 +41,7 @@ def test_a_lagging_replica_is_restarted_before_the_one_that_it_lags_behind(spark
     df = restarts(
         spark, {"replicas": [1, 2], "isr": [1]}, {"replicas": [3], "isr": [3]}, {"replicas": [1, 2, 3], "isr": [1, 2, 3], "least": 2}
     )
-    assert told(df, "broker_id", "restart_order", "falling_partitions") == [(1, 2, 0), (2, 1, 0), (3, 3, 1)]
+    assert told(df, "broker_id", "restart_order", "under_min_isr_partitions") == [(1, 2, 0), (2, 1, 0), (3, 3, 1)]
 
 
 def test_two_that_wait_for_each_other_have_no_turn(spark: SparkSession) -> None:

@@ -47,7 +47,7 @@ def test_seed_001_round_robin_goes_round_the_ring_of_subscribers(spark: SparkSes
 def test_members_beyond_the_partitions_are_idle(spark: SparkSession) -> None:
     _, summary = run(spark, {"T1": 2}, {f"C{n}": ["T1"] for n in (1, 2, 3)})
     found = summary["range", 0]
-    assert (found.members, found.idle_members, found.fewest_partitions, found.most_partitions, found.spread) == (3, 1, 0, 1, 1)
+    assert (found.members, found.idle_members, found.min_partitions, found.max_partitions, found.spread) == (3, 1, 0, 1, 1)
 
 
 def test_a_partition_seen_elsewhere_than_the_assignor_in_force_puts_it_is_a_difference(spark: SparkSession) -> None:

@@ -88,10 +88,11 @@ def test_the_job_says_what_the_model_says(spark: SparkSession, thresholds: Thres
             loads.append({**where, "cpu_percent": float(cpu), "disk_bytes": disk * 2.0**20, **rates})
     verdicts, breaches, balance, net = run(spark, brokers, partitions, loads, thresholds=thresholds)
     found = {
-        row[:2]: row[2:] for row in told(verdicts, "cluster_id", "goal", "verdict", "close", "breaches", "provision", "brokers", "racks")
+        row[:2]: row[2:]
+        for row in told(verdicts, "cluster_id", "goal", "verdict", "near_limit", "breaches", "provision", "brokers", "racks")
     }
     outside = {row[:5]: row[5] for row in told(breaches, "cluster_id", "goal", "broker_id", "topic", "partition", "limit_value")}
-    scores = dict(told(balance, "cluster_id", "most_score"))
+    scores = dict(told(balance, "cluster_id", "highest_score"))
     moves = {row[:2]: row[2] for row in told(net, "cluster_id", "level", "net_imbalance")}
     close = 0
     for id, case in cases.items():
@@ -162,11 +163,11 @@ def test_what_is_not_told_is_neither_satisfied_nor_violated(spark: SparkSession)
         "MinTopicLeadersPerBrokerGoal", "ReplicaCapacityGoal", "ReplicaDistributionGoal", "TopicReplicaDistributionGoal",
         "LeaderReplicaDistributionGoal", "PreferredLeaderElectionGoal",
     }  # fmt: skip
-    lacks = dict(told(outcome[0], "goal", "lacks"))
+    lacks = dict(told(outcome[0], "goal", "missing_input"))
     assert lacks["CpuCapacityGoal"] == "cpu capacity of each live broker"
     assert lacks["DiskCapacityGoal"] == "disk load of each partition"
     assert lacks["RackAwareGoal"] == "rack of each live broker"
-    ((score, least, most, not_told),) = told(outcome[2], "balancedness_score", "least_score", "most_score", "goals_unknown")
+    ((score, least, most, not_told),) = told(outcome[2], "balancedness_score", "lowest_score", "highest_score", "goals_unknown")
     assert (score, round(least, 6), most, not_told) == (None, round(sum(balancedness_cost_by_goal(Thresholds())[name] for name in DEFAULT_GOALS
                                                                      if verdicts[name] == "satisfied"), 6), 100.0, 11)  # fmt: skip
 
@@ -202,7 +203,7 @@ def test_a_dead_broker_or_log_dir_leaves_no_score_and_no_size(spark: SparkSessio
     assert told(outcome[2], "balancedness_score", "provision") == [(-1.0, "UNDECIDED")]
     assert verdicts_of(outcome)["RackAwareGoal"] == "satisfied"
     outcome = run(spark, dead, [partition(0, [0, 1])])  # nobody would know of it
-    assert told(outcome[2], "most_score", "goals_violated") == [(100.0, 0)]
+    assert told(outcome[2], "highest_score", "goals_violated") == [(100.0, 0)]
     outcome = run(spark, brokers(2), [partition(0, [0, 1])], log_dirs=[{"broker_id": 0, "log_dir": "/d", "error": "offline"}])
     assert told(outcome[2], "balancedness_score") == [(-1.0,)]
 
@@ -226,4 +227,4 @@ def test_a_cluster_of_which_nothing_is_told_has_its_verdicts_all_the_same(spark:
         thresholds=Thresholds(),
     )
     assert {verdict for (verdict,) in told(verdicts, "verdict")} == {"unknown"}
-    assert told(balance, "balancedness_score", "least_score", "most_score", "goals_unknown") == [(None, pytest.approx(0), 100.0, 16)]
+    assert told(balance, "balancedness_score", "lowest_score", "highest_score", "goals_unknown") == [(None, pytest.approx(0), 100.0, 16)]

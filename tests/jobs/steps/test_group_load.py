@@ -34,11 +34,11 @@ def test_members_and_hosts_share_what_they_hold(spark: SparkSession) -> None:
               "cross_rack_partitions": 2, "cross_rack_size_bytes": 300, "local_replica_size_bytes": 100, "cross_rack_share": 0.5,
               "avoidable_share": pytest.approx(1 / 6)}  # fmt: skip
     assert of["g"] == common | {
-        "group_id": "g", "members": 3, "idle_members": 1, "most_partitions": 3, "fewest_partitions": 0,
-        "partition_cv": pytest.approx(sqrt(10 / 3 - (4 / 3) ** 2) / (4 / 3)), "busiest": "m1",
+        "group_id": "g", "members": 3, "idle_members": 1, "max_partitions": 3, "min_partitions": 0,
+        "partition_cv": pytest.approx(sqrt(10 / 3 - (4 / 3) ** 2) / (4 / 3)), "busiest_member": "m1",
         "record_ratio": pytest.approx(1.8), "byte_ratio": pytest.approx(1.8),
     }  # fmt: skip
     assert of[None] == common | {
-        "group_id": None, "members": 2, "idle_members": 1, "most_partitions": 4, "fewest_partitions": 0, "partition_cv": 1.0,
-        "busiest": "h1", "record_ratio": 2.0, "byte_ratio": 2.0,
+        "group_id": None, "members": 2, "idle_members": 1, "max_partitions": 4, "min_partitions": 0, "partition_cv": 1.0,
+        "busiest_member": "h1", "record_ratio": 2.0, "byte_ratio": 2.0,
     }  # fmt: skip

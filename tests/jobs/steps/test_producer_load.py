@@ -81,7 +81,7 @@ def test_two_clients_that_disagree_about_a_key_are_told(spark: SparkSession) -> 
     by_crc32 = {key.decode(): crc32(key) % 5 for key in KAFKA_HASHES} | {"": None}
     assert told(hot, "key_text", "librdkafka_partition") == sorted(by_crc32.items(), key=str)
     apart = [key for key, code in KAFKA_HASHES.items() if (code & 0x7FFFFFFF) % 5 != crc32(key) % 5]
-    assert told(topic, "keys_elsewhere", "records_elsewhere") == [(len(apart) + 1, 10 * len(apart) + 1)]
+    assert told(topic, "librdkafka_moved_keys", "librdkafka_moved_records") == [(len(apart) + 1, 10 * len(apart) + 1)]
     assert apart
 
 

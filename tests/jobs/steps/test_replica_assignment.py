@@ -66,7 +66,7 @@ def test_an_asked_start_index_is_the_shift_too_and_shows_the_drift_from_it(spark
     placed = [[1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0], [2, 0, 1], [0, 1, 2]]
     assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"seed": SEED_000}, start_index="1")
     assert [row.replicas for row in assignment] == placed
-    assert (placement["seed"].asked, placement["seed"].matching_partitions) == (True, 0)
+    assert (placement["seed"].start_requested, placement["seed"].matching_partitions) == (True, 0)
 
 
 def test_what_kafka_would_refuse_says_why(spark: SparkSession) -> None:
