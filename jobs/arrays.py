@@ -1,4 +1,4 @@
-"""Arrow columns as numpy's arrays."""
+"""Conversions between Arrow columns and numpy arrays."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import pyarrow.compute as pc
 Ints = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 
-NOBODY = -(1 << 40)  # where a list of brokers has ended: no broker's id
+NO_BROKER = -(1 << 40)  # fills a matrix of broker ids after the end of each list; no broker has this id
 
 
-def numbers(column: pa.Array, null: int) -> Ints:
-    """A column of whole numbers or booleans."""
+def to_ints(column: pa.Array, null: int) -> Ints:
+    """Convert a column of integers or booleans; `null` replaces nulls."""
     return column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
 
 
-def by_place(lists: pa.ListArray, null: int = NOBODY) -> Matrix:
-    """Lists as columns of a matrix, each followed by NOBODY."""
-    lengths = numbers(pc.list_value_length(lists), 0)
-    matrix = np.full((lengths.max(initial=0), len(lists)), NOBODY)
-    columns, nth = spread(lengths)
-    matrix[nth, columns] = numbers(lists.flatten(), null)
+def to_matrix(lists: pa.ListArray, null: int = NO_BROKER) -> Matrix:
+    """Convert lists to the columns of a matrix, padded with NO_BROKER; `null` replaces null elements."""
+    lengths = to_ints(pc.list_value_length(lists), 0)
+    matrix = np.full((lengths.max(initial=0), len(lists)), NO_BROKER)
+    columns, rows = list_positions(lengths)
+    matrix[rows, columns] = to_ints(lists.flatten(), null)
     return matrix
 
 
-def at_place(matrix: Matrix, place: Ints, column: Ints, none: int) -> Ints:
-    """What the columns of a matrix have at a place, from 1; none: there is no such place."""
-    there = (place > 0) & (place <= len(matrix))
-    return np.where(there, matrix[np.where(there, place, 1) - 1, column], none) if len(matrix) else np.full(len(place), none)
+def pick(matrix: Matrix, position: Ints, column: Ints, default: int) -> Ints:
+    """Return one element of each of these columns of a matrix: positions count from 1, and `default` replaces those outside the matrix."""
+    exists = (position > 0) & (position <= len(matrix))
+    return np.where(exists, matrix[np.where(exists, position, 1) - 1, column], default) if len(matrix) else np.full(len(position), default)
 
 
-def spread(lengths: Ints) -> tuple[Ints, Ints]:
-    """Of lists one after the other, each element's list, and its place there, from 0."""
-    of = np.repeat(np.arange(len(lengths)), lengths)
-    return of, np.arange(len(of)) - (np.cumsum(lengths) - lengths)[of]
+def list_positions(lengths: Ints) -> tuple[Ints, Ints]:
+    """Return, for each element of concatenated lists, the index of its list and its index in that list, from 0."""
+    index = np.repeat(np.arange(len(lengths)), lengths)
+    return index, np.arange(len(index)) - (np.cumsum(lengths) - lengths)[index]

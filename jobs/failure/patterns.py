@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.arrays import NOBODY, Ints, Matrix, by_place, numbers, spread
+from jobs.arrays import NO_BROKER, Ints, Matrix, list_positions, to_ints, to_matrix
 from jobs.schema import FAILOVER
 from jobs.schema.harm import HARMS
 from kafka_model.election.partition import Partition
@@ -37,7 +37,7 @@ _OF_PATTERN = (
     "safe_replicas_before", "safe_replicas", "metadata_records", "leader_epochs",
 )  # fmt: skip
 OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _OF_PATTERN])
-_FREE = 2 * NOBODY  # a place that nobody has: no broker's id either
+_FREE = 2 * NO_BROKER  # a place that nobody has: no broker's id either
 HARM = tuple(HARMS)
 # Whether a broker that comes back has an ISR to come back to, who led before it died, until it is back and then (0: nobody), and whether the
 # partition gets a leader by its return, and one that may lack records.
@@ -70,13 +70,13 @@ class Partitions:
     """
 
     def __init__(self, of: Mapping[str, pa.Array] | pa.RecordBatch) -> None:
-        lists = [by_place(of[name]) for name in ("replicas", "isr", "elr", "last_known_elr")]
-        leader = numbers(of["leader"], NOBODY)[np.newaxis]
+        lists = [to_matrix(of[name]) for name in ("replicas", "isr", "elr", "last_known_elr")]
+        leader = to_ints(of["leader"], NO_BROKER)[np.newaxis]
         self._members, places = _members(np.concatenate([*lists, leader]))
         self.replicas, *sets, leader = np.split(places, np.cumsum([len(each) for each in lists]))
-        self.live = _places(by_place(of["live"]), self._members)
-        assigned, factor = self.replicas.max(axis=0, initial=0), numbers(of["replication_factor"], 0)
-        rules = [*(numbers(of[name], 0) for name in PATTERNED[:3]), numbers(of["min_insync_replicas"], 1)]
+        self.live = _places(to_matrix(of["live"]), self._members)
+        assigned, factor = self.replicas.max(axis=0, initial=0), to_ints(of["replication_factor"], 0)
+        rules = [*(to_ints(of[name], 0) for name in PATTERNED[:3]), to_ints(of["min_insync_replicas"], 1)]
         leads = np.where((self.live == leader).any(axis=0), leader[0], 0)
         scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, leads])
         self._patterns, self._pattern = _distinct(scalars, *sets, self.live)
@@ -107,9 +107,9 @@ class Partitions:
 
     def lists_of_brokers(self, places: pa.ListArray, row: Ints, *, in_order: bool = False) -> pa.ListArray:
         """Likewise lists of places; `in_order`: sorted by the brokers' ids."""
-        lengths = numbers(pc.list_value_length(places), 0)
-        of, _ = spread(lengths)
-        ids = self.brokers(numbers(places.flatten(), 0), row[of])
+        lengths = to_ints(pc.list_value_length(places), 0)
+        of, _ = list_positions(lengths)
+        ids = self.brokers(to_ints(places.flatten(), 0), row[of])
         if in_order:
             ids = np.sort((of << 32) + ids) - (of << 32)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
@@ -121,7 +121,7 @@ def _members(named: Matrix) -> tuple[Matrix, Matrix]:
     members, places, known = np.full(named.shape, _FREE), np.zeros_like(named), np.zeros(named.shape[1], np.int64)
     for nth, ids in enumerate(named):
         places[nth] = _places(ids[np.newaxis], members[: known.max(initial=0)])[0]
-        new = np.flatnonzero((places[nth] == 0) & (ids != NOBODY))
+        new = np.flatnonzero((places[nth] == 0) & (ids != NO_BROKER))
         members[known[new], new] = ids[new]
         known[new] += 1
         places[nth, new] = known[new]

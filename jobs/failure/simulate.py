@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.arrays import NOBODY, Ints, Matrix, at_place, by_place, numbers, spread
+from jobs.arrays import NO_BROKER, Ints, Matrix, list_positions, pick, to_ints, to_matrix
 from jobs.failure.patterns import AS_TOPIC_SAYS, Deaths, Partitions
 from jobs.schema import FAILOVER
 
@@ -29,17 +29,17 @@ class Failures:
         self.of = {name: rows[name].combine_chunks() for name in rows.column_names}
         self._clusters = self.of["cluster_id"].unique()
         self._cluster = self._number(self.of["cluster_id"])
-        self._deaths = numbers(pc.list_value_length(self.of["brokers"]), 0)
-        failure, nth = spread(self._deaths)
-        broker = (self._cluster[failure] << 32) + numbers(self.of["brokers"].flatten(), NOBODY)
+        self._deaths = to_ints(pc.list_value_length(self.of["brokers"]), 0)
+        failure, nth = list_positions(self._deaths)
+        broker = (self._cluster[failure] << 32) + to_ints(self.of["brokers"].flatten(), NO_BROKER)
         order = np.argsort(broker, kind="stable")
         self._broker, self._failure, self._nth = broker[order], failure[order], nth[order]
-        self._quorum_lost, self._in_order = (numbers(self.of[name], 0) for name in ("quorum_lost", "controlled_shutdown"))
-        self._heard = np.where(self._quorum_lost, numbers(self.of["heard"], 0), np.iinfo(np.int64).max)
-        self._unclean = numbers(self.of["unclean"], AS_TOPIC_SAYS)
+        self._quorum_lost, self._in_order = (to_ints(self.of[name], 0) for name in ("quorum_lost", "controlled_shutdown"))
+        self._heard = np.where(self._quorum_lost, to_ints(self.of["heard"], 0), np.iinfo(np.int64).max)
+        self._unclean = to_ints(self.of["unclean"], AS_TOPIC_SAYS)
 
     def _number(self, cluster_id: pa.Array) -> Ints:
-        return numbers(pc.index_in(cluster_id, value_set=self._clusters), -1)
+        return to_ints(pc.index_in(cluster_id, value_set=self._clusters), -1)
 
     def touching(self, partitions: Partitions, cluster_id: pa.Array, log_dirs: pa.ListArray | None = None) -> tuple[Ints, Deaths]:
         """The failures that touch these partitions, and the deaths that each of them has there; `log_dirs`: where each has its replicas."""
@@ -48,7 +48,7 @@ class Failures:
         place = partitions.replicas[nth, row]
         broker = (cluster[row] << 32) + partitions.brokers(place, row)
         first, past = (np.searchsorted(self._broker, broker, side) for side in ("left", "right"))
-        of, more = spread(past - first)
+        of, more = list_positions(past - first)
         at = first[of] + more
         found = [(row[of], self._failure[at], self._nth[at], place[of])]
         if log_dirs is not None:
@@ -57,7 +57,7 @@ class Failures:
         order = np.lexsort((nth, failure, row))
         row, failure, nth, place = (each[order] for each in (row, failure, nth, place))
         each = np.flatnonzero(np.diff(row * len(self._cluster) + failure, prepend=-1))
-        touched, turn = spread(np.diff(each, append=len(row)))
+        touched, turn = list_positions(np.diff(each, append=len(row)))
         places = np.zeros((turn.max(initial=-1) + 1, len(each)), np.int64)
         places[turn, touched] = place
         heard = np.bincount(touched[nth < self._heard[failure]], minlength=len(each))
@@ -66,11 +66,11 @@ class Failures:
 
     def _on_log_dirs(self, failure: int, partitions: Partitions, cluster: Ints, log_dirs: pa.ListArray) -> tuple[Ints, Ints, Ints, Ints]:
         """The replicas that go with a failure's log dirs: their rows, the failure, their turns after its brokers, and their places."""
-        row, _ = spread(numbers(pc.list_value_length(log_dirs), 0))
+        row, _ = list_positions(to_ints(pc.list_value_length(log_dirs), 0))
         place_of = log_dirs.flatten()
-        nth = numbers(pc.index_in(place_of, value_set=self.of["log_dirs"][failure].values), -1)
-        broker = numbers(pc.list_element(pc.split_pattern(place_of, ":", max_splits=1), 0).cast(pa.int64()), NOBODY)
-        dead = np.isin(broker, numbers(self.of["brokers"][failure].values, NOBODY))
+        nth = to_ints(pc.index_in(place_of, value_set=self.of["log_dirs"][failure].values), -1)
+        broker = to_ints(pc.list_element(pc.split_pattern(place_of, ":", max_splits=1), 0).cast(pa.int64()), NO_BROKER)
+        dead = np.isin(broker, to_ints(self.of["brokers"][failure].values, NO_BROKER))
         gone = np.flatnonzero((nth >= 0) & ~dead & (cluster[row] == self._cluster[failure]))
         row, nth, broker = row[gone], nth[gone], broker[gone]
         replicas = partitions.replicas[:, row]
@@ -88,8 +88,8 @@ class Failures:
         told = dict(zip(outcome.type.names, outcome.flatten(), strict=True))
         per_byte = of["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: unknown
         lists = {name: partitions.lists_of_brokers(told[name], deaths.row, in_order=True) for name in ("isr", "elr", "last_known_elr")}
-        leaders = {name: numbers(told[name], 0) for name in ("leader_before", "leader")}
-        sizes = by_place(of["replica_size_bytes"], UNKNOWN)
+        leaders = {name: to_ints(told[name], 0) for name in ("leader_before", "leader")}
+        sizes = to_matrix(of["replica_size_bytes"], UNKNOWN)
         size, unknown = at_risk(sizes, deaths.row, *leaders.values(), _largest_left(sizes, deaths.row, told))
         rows = {
             **told,
@@ -111,7 +111,7 @@ def at_risk(sizes: Matrix, row: Ints, before: Ints, leader: Ints, left: Ints) ->
 
     `sizes` are those of a batch's partitions, `row` is the partition of each loss, and leaders are places.
     """
-    had, has = (at_place(sizes, place, row, UNKNOWN) for place in (before, leader))
+    had, has = (pick(sizes, place, row, UNKNOWN) for place in (before, leader))
     has = np.where(leader > 0, has, left)
     lost = (before > 0) & (leader != before)
     unknown = lost & ((had < 0) | (has < 0))
@@ -121,9 +121,9 @@ def at_risk(sizes: Matrix, row: Ints, before: Ints, leader: Ints, left: Ints) ->
 def _largest_left(sizes: Matrix, row: Ints, told: Mapping[str, pa.Array]) -> Ints:
     """What the largest of the replicas that live on stores."""
     largest = np.full(len(row), UNKNOWN)
-    for place in by_place(told["survivors"]):
-        largest = np.maximum(largest, at_place(sizes, place, row, UNKNOWN))
-    return np.where(numbers(told["live_replicas"], 0) == 0, 0, largest)
+    for place in to_matrix(told["survivors"]):
+        largest = np.maximum(largest, pick(sizes, place, row, UNKNOWN))
+    return np.where(to_ints(told["live_replicas"], 0) == 0, 0, largest)
 
 
 def _records(size: Ints, unknown: np.ndarray, per_byte: np.ndarray) -> pa.Array:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.arrays import by_place
+from jobs.arrays import to_matrix
 from jobs.failure.partition_state import ruled, rules_of, silencers, size_on
 from jobs.failure.patterns import RETURN, Deaths, Partitions
 from jobs.failure.simulate import UNKNOWN, at_risk
@@ -105,10 +105,10 @@ def _returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         place = partitions.replicas[nth, row]
         broker = partitions.brokers(place, row)
         lives = (partitions.live[:, row] == place).any(axis=0)
-        silences = (by_place(batch["silencers"])[:, row] == broker).any(axis=0)
+        silences = (to_matrix(batch["silencers"])[:, row] == broker).any(axis=0)
         came = dict(zip(RETURN, partitions.back(Deaths.killed(row, place, quorum_lost=silences)).T, strict=True))
         before, leader, after = (came[name] for name in ("leader_before", "leader", "leader_after"))
-        behind, unknown = at_risk(by_place(batch["replica_size_bytes"], UNKNOWN), row, before, leader, np.full(len(row), UNKNOWN))
+        behind, unknown = at_risk(to_matrix(batch["replica_size_bytes"], UNKNOWN), row, before, leader, np.full(len(row), UNKNOWN))
         of, first = pa.array(row), place == 1
         sums = {
             **{name: batch[name].take(of) for name in _CLUSTER},

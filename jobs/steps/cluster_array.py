@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.arrays import spread
+from jobs.arrays import list_positions
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints
 from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT
 
@@ -80,11 +80,11 @@ def _matrix(replicas: pa.ChunkedArray, ids: Ints) -> Ints:
     """A row for each list, places of brokers, -1 behind the last."""
     lengths = pc.fill_null(pc.list_value_length(replicas), 0).to_numpy().astype(np.int64)
     places = _places(pc.list_flatten(replicas).to_numpy().astype(np.int64), ids)
-    row, _ = spread(lengths)
+    row, _ = list_positions(lengths)
     known = places >= 0
     row, places = row[known], places[known]
     counts = np.bincount(row, minlength=len(lengths))
-    row, slot = spread(counts)
+    row, slot = list_positions(counts)
     matrix = np.full((len(lengths), int(counts.max(initial=1))), -1, dtype=np.int64)
     matrix[row, slot] = places
     return matrix

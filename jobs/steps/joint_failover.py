@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.arrays import Ints, Matrix, numbers
+from jobs.arrays import Ints, Matrix, to_ints
 from jobs.failure.partition_state import heard, quorum_lost, ruled, rules_of
 from jobs.failure.patterns import HARM, Deaths, Partitions
 from jobs.failure.simulate import Failures
@@ -113,7 +113,7 @@ def _silenced(pairs: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
 
 def _counted(of: pa.RecordBatch, row: Ints, pair: Matrix, shared: Ints, harm: Matrix) -> pa.RecordBatch:
     """A row of `broker_pair` for each pair of a kind: how many partitions it has of each count."""
-    partitions = numbers(of["partitions"], 0)[row]
+    partitions = to_ints(of["partitions"], 0)[row]
     counts = (partitions * shared, *(partitions * each for each in harm.T))
     names = (of[name].take(pa.array(row)) for name in _CLUSTER)
     return pa.record_batch([*names, *(pa.array(side, pa.int32()) for side in pair), *map(pa.array, counts)], schema=BROKER_PAIR.schema)

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType
 
-from jobs.arrays import NOBODY, by_place, numbers
+from jobs.arrays import NO_BROKER, to_ints, to_matrix
 from jobs.failure.partition_state import ruled, silencers
 from jobs.failure.patterns import PATTERNED, Deaths, Partitions
 from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
@@ -135,7 +135,7 @@ def _least_loaded(replicas: pa.Array, brokers: pa.Array, racks: pa.Array, live_c
     """Of the live brokers that hold none of the replicas, two at most: on a rack without one if there is one, then the one that holds the
     fewest; the second as if the first were a replica.
     """
-    known, on, live = by_place(brokers), by_place(racks), live_count.to_numpy()
+    known, on, live = to_matrix(brokers), to_matrix(racks), live_count.to_numpy()
     taken, shared = (np.zeros(known.shape, bool) for _ in range(2))
 
     def take(broker: npt.NDArray[np.int64]) -> None:
@@ -143,18 +143,18 @@ def _least_loaded(replicas: pa.Array, brokers: pa.Array, racks: pa.Array, live_c
         taken[:] |= it
         shared[:] |= (on == np.where(it, on, 0).max(axis=0, initial=0)) & it.any(axis=0)
 
-    for each in by_place(replicas):
+    for each in to_matrix(replicas):
         take(each)
     columns = np.arange(len(replicas))
-    chosen = np.full((2, len(replicas)), NOBODY)
+    chosen = np.full((2, len(replicas)), NO_BROKER)
     for nth in range(2):
         free = ~taken & (np.arange(len(known))[:, np.newaxis] < live)
         best = np.where((free & ~shared).any(axis=0), (free & ~shared).argmax(axis=0), free.argmax(axis=0))
-        chosen[nth] = np.where(free.any(axis=0), known[best, columns], NOBODY)
+        chosen[nth] = np.where(free.any(axis=0), known[best, columns], NO_BROKER)
         take(chosen[nth])
-    there = (chosen != NOBODY).sum(axis=0)
+    there = (chosen != NO_BROKER).sum(axis=0)
     return pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], np.cumsum(there)]), pa.int32()), pa.array(chosen.T[chosen.T != NOBODY], pa.int32())
+        pa.array(np.concatenate([[0], np.cumsum(there)]), pa.int32()), pa.array(chosen.T[chosen.T != NO_BROKER], pa.int32())
     )
 
 
@@ -163,7 +163,7 @@ def _lives_through_any_death(silencers: pa.Array, *patterned: pa.Array) -> pa.Ar
     """Whether a partition accepts acks=all whichever one of its live brokers is killed."""
     partitions = Partitions(dict(zip(PATTERNED, patterned, strict=True)))
     nth, row = np.nonzero(partitions.live)
-    place, silences = partitions.live[nth, row], by_place(silencers)
+    place, silences = partitions.live[nth, row], to_matrix(silencers)
     lost = (partitions.brokers(place, row) == silences[:, row]).any(axis=0)
     falls = partitions.after(Deaths.killed(row, place, quorum_lost=lost)).field("under_min_isr")
-    return pa.array(np.bincount(row[numbers(falls, 0) > 0], minlength=len(silencers)) == 0)
+    return pa.array(np.bincount(row[to_ints(falls, 0) > 0], minlength=len(silencers)) == 0)

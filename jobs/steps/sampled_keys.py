@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from jobs.arrays import Ints, numbers, spread
+from jobs.arrays import Ints, list_positions, to_ints
 from kafka_model.partitioner.key_hash import murmur2_batch
 
 HOT_KEYS = 10
@@ -60,8 +60,8 @@ class _Run:
 
     def __init__(self, of: dict[str, pa.Array]) -> None:
         self.key = of["key"]
-        self.number, self.records, self.size_bytes = (numbers(of[name], 0) for name in ("number", "records", "size_bytes"))
-        told_partitions, named, self.other = (numbers(of[name], _NONE) for name in ("told_partitions", "partition", "librdkafka_partition"))
+        self.number, self.records, self.size_bytes = (to_ints(of[name], 0) for name in ("number", "records", "size_bytes"))
+        told_partitions, named, self.other = (to_ints(of[name], _NONE) for name in ("told_partitions", "partition", "librdkafka_partition"))
         self.told, self.explicit = told_partitions != _NONE, named != _NONE
         self.keyed = self.key.is_valid().to_numpy(zero_copy_only=False) & ~self.explicit
         self.partition = np.where(self.explicit, named, (_hashes(self.key) & 0x7FFFFFFF) % np.maximum(told_partitions, 1))
@@ -100,12 +100,12 @@ class _Run:
         """Each topic's ten keys with the most records; of as many, the first in the order of their bytes."""
         ranked = self.order[(self.keyed & self.told)[self.order]]
         _, lengths = np.unique(self.number[ranked], return_counts=True)
-        topic, nth = spread(lengths)
+        topic, nth = list_positions(lengths)
         least = self.records[ranked[np.cumsum(lengths) - lengths + np.minimum(lengths, HOT_KEYS) - 1]]
         hot = ranked[(nth < HOT_KEYS) | (self.records[ranked] == least[topic])]
         keys = pa.table({"row": hot, "number": self.number[hot], "records": self.records[hot], "key": self.key.take(pa.array(hot))})
         keys = keys.sort_by([("number", "ascending"), ("records", "descending"), ("key", "ascending")])
-        _, nth = spread(np.unique(keys["number"].to_numpy(), return_counts=True)[1])
+        _, nth = list_positions(np.unique(keys["number"].to_numpy(), return_counts=True)[1])
         row = keys["row"].to_numpy()[nth < HOT_KEYS]
         return _rows(
             number=self.number[row],
