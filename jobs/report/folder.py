@@ -1,7 +1,7 @@
-"""The folders of reports. Each names its snapshot in a file, so that `maintain` can delete it with the snapshot.
+"""Report folders. A file in each one names its snapshot, so that `maintain` can delete the folder with the snapshot.
 
-LAKE/reports/<snapshot>/ has a night's page and its Data Docs; in it, what-if/<cluster>/<id>/ and plan/<cluster>/<id>/ have the pages of each
-what-if and plan. Airflow has a folder per DAG and run: <Variable topology_reports>/<dag id>/<run id>/.
+LAKE/reports/<snapshot>/ contains a night's page and its Data Docs, and below it what-if/<cluster>/<id>/ and plan/<cluster>/<id>/ contain the
+pages of each what-if and plan. Airflow has a folder for each DAG run: <Variable topology_reports>/<dag id>/<run id>/.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 SNAPSHOT_FILE = "snapshot.txt"
-_DEPTH = 4  # of a what-if or plan below the folder of all reports
+_MAX_DEPTH = 4  # folders from the root of all reports to that of a what-if or plan
 
 
 def name_snapshot(folder: Path, snapshot_id: str) -> None:
-    """Write the name of the snapshot that the folder's report is about."""
+    """Write the snapshot of the folder's report into its snapshot file."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SNAPSHOT_FILE).write_text(f"{snapshot_id}\n", encoding="utf-8")
 
 
 def delete_reports(root: Path, expired: Callable[[Collection[str]], Collection[str]], *, unchanged_since: float) -> list[Path]:
-    """Delete the reports of expired snapshots; returns their folders.
+    """Delete the reports of expired snapshots and return their folders.
 
-    A folder without the file that names its snapshot stays, as does one in which anything changed after `unchanged_since`, since a run may
+    A folder without a snapshot file stays. A folder with a file changed after `unchanged_since` (a POSIX time) also stays, because a run may
     still write to it. Symbolic links are not followed.
     """
-    named = dict(_named(root, _DEPTH))
-    gone = set(expired(set(named.values())))
+    snapshot_by_folder = dict(_report_folders(root, _MAX_DEPTH))
+    expired_snapshots = set(expired(set(snapshot_by_folder.values())))
     deleted = []
-    for folder in sorted(folder for folder, snapshot_id in named.items() if snapshot_id in gone):
+    for folder in sorted(folder for folder, snapshot_id in snapshot_by_folder.items() if snapshot_id in expired_snapshots):
         if folder.exists() and _last_change(folder) < unchanged_since:
             shutil.rmtree(folder)
             deleted.append(folder)
     return deleted
 
 
-def _named(folder: Path, depth: int) -> list[tuple[Path, str]]:
-    """Folders at most so far below this one that name their snapshot."""
+def _report_folders(folder: Path, max_depth: int) -> list[tuple[Path, str]]:
+    """The folders up to `max_depth` levels down that have a snapshot file, each with its snapshot."""
     found = []
-    for entry in os.scandir(folder) if depth and folder.is_dir() else ():
+    for entry in os.scandir(folder) if max_depth and folder.is_dir() else ():
         if entry.is_dir(follow_symlinks=False):
-            name = Path(entry.path, SNAPSHOT_FILE)
-            if name.is_file() and not name.is_symlink():
-                found.append((Path(entry.path), name.read_text(encoding="utf-8", errors="replace").strip()))
-            found += _named(Path(entry.path), depth - 1)
+            file = Path(entry.path, SNAPSHOT_FILE)
+            if file.is_file() and not file.is_symlink():
+                found.append((Path(entry.path), file.read_text(encoding="utf-8", errors="replace").strip()))
+            found += _report_folders(Path(entry.path), max_depth - 1)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The rows of `topology-audit query` as text: for people (table, vertical, markdown) with units, for programs (csv, json) as they are."""
+"""The rows of `topology-audit query` as text: with units for people (table, vertical, markdown), exact for programs (csv, json)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 from jobs.errors import AuditError
 
 Rows = Sequence[Sequence[object]]
-_IDENTIFIER = re.compile(r"(^|_)(id|partition|leader|survivor)(_before)?$")  # numbers that name something
+_IDENTIFIER = re.compile(r"(^|_)(id|partition|leader|survivor)(_before)?$")  # numbers that are ids
 _BYTES = re.compile(r"(^|_)bytes(?P<rate>_per_s)?(_before|_change)?$")
 
 
@@ -31,15 +31,15 @@ class Format(StrEnum):
     vertical = "vertical"
 
 
-# What Markdown would take for markup: of underscores those at a word's edge, of brackets those of a link.
+# Characters that Markdown takes for markup; underscores only at the edge of a word, brackets only before a parenthesis.
 _MARKDOWN = re.compile(r"[\\|`*<]|(?<![^\W_])_|_(?![^\W_])|\](?=\()")
 
 
 def text(names: Sequence[str], rows: Rows, format: Format, width: int | None = None) -> str:
-    """The rows in this format. A table that is wider than `width` columns is given as `vertical` instead; None: any width."""
+    """Format rows as text. A table wider than `width` columns becomes `vertical`; None allows any width."""
     if format == Format.table:
-        found = _table(names, rows, width)
-        return _vertical(names, rows) if found is None else found
+        table = _table(names, rows, width)
+        return _vertical(names, rows) if table is None else table
     return _WRITERS[format](names, rows)
 
 
@@ -77,7 +77,7 @@ def _markdown(names: Sequence[str], rows: Rows) -> str:
 
 
 def _csv(names: Sequence[str], rows: Rows) -> str:
-    """RFC 4180, but for lines that end in a newline alone. A null is an empty field and an empty string is quoted."""
+    """RFC 4180, except that lines end in a newline alone. A null is an empty field and an empty string is quoted."""
 
     def field(value: object) -> str:
         value = value if isinstance(value, Decimal) else _plain(value)
@@ -93,9 +93,9 @@ def _csv(names: Sequence[str], rows: Rows) -> str:
 
 
 def _json(names: Sequence[str], rows: Rows) -> str:
-    """An array with an object for each row, one a line."""
-    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
-        raise AuditError(f"two columns are named {twice[0]}: name one otherwise with AS, since a JSON object has each name once")
+    """A JSON array with an object for each row, one on a line."""
+    if duplicates := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise AuditError(f"two columns are named {duplicates[0]}: rename one with AS, because a JSON object needs distinct names")
     lines = [json.dumps(dict(zip(names, map(_plain, row))), ensure_ascii=False) for row in rows]
     return "[" + ",".join(f"\n{line}" for line in lines) + "\n]\n"
 
@@ -106,7 +106,7 @@ _WRITERS: dict[Format, Callable[[Sequence[str], Rows], str]] = {
 
 
 def _plain(value: object) -> object:
-    """A value of JSON: exact, with times in ISO 8601 and bytes in hexadecimal; what JSON has no number for is null."""
+    """A value for JSON: exact, with times in ISO 8601 and bytes in hexadecimal. NaN and infinity are null."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -125,9 +125,9 @@ def _plain(value: object) -> object:
 
 
 def _readable(name: str | None, value: object) -> str:
-    """A value for a person, by the name of its column: bytes with their unit, numbers with thousands separators. A null is empty.
+    """A value for people, by the name of its column: bytes with a unit, numbers with thousands separators, a null empty.
 
-    In a list or a map, which has no name, numbers are mostly ids.
+    Values in a list or map have no column name; their numbers are formatted as ids.
     """
     if value is None:
         return ""
@@ -138,12 +138,12 @@ def _readable(name: str | None, value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds")
     if isinstance(value, bytes | bytearray | memoryview):
-        return _of_bytes(bytes(value))
+        return _key_text(bytes(value))
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_readable('id', key)}: {_readable('id', each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_readable(None, each) for each in value) + "]"
-    # A topic or group may be named with control characters, which a terminal would obey.
+    # The name of a topic or group may contain control characters, which a terminal would execute.
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), str(value))
 
 
@@ -161,12 +161,12 @@ def _number(name: str | None, value: int | float | Decimal) -> str:
 
 
 def _rounded(number: float) -> str:
-    """Four significant digits, or all of a greater whole number."""
+    """Four significant digits; a larger number without decimals."""
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
-def _of_bytes(value: bytes) -> str:
-    """A record's key: text where it is printable."""
+def _key_text(value: bytes) -> str:
+    """A record's key as text, or in hexadecimal if it is not printable."""
     try:
         written = value.decode()
     except UnicodeDecodeError:

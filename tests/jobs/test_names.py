@@ -10,7 +10,7 @@ import pytest
 from jobs import names
 from jobs.errors import AuditError
 from jobs.plan.plan import Question as PlanQuestion
-from jobs.report import page as report
+from jobs.report.html_page import write_page
 from jobs.what_if import Question as WhatIfQuestion
 
 RUN_IDS = [
@@ -103,5 +103,5 @@ def test_the_folder_of_a_plain_name_is_the_name() -> None:
 
 
 def test_a_page_shows_any_name_of_a_cluster_as_text(tmp_path: Path) -> None:
-    report.write([], tmp_path / "index.html", title="Plan, on <script>{x}", links={})
+    write_page([], tmp_path / "index.html", title="Plan, on <script>{x}")
     assert "<h1>Plan, on &lt;script&gt;{x}</h1>" in (tmp_path / "index.html").read_text()

@@ -16,7 +16,8 @@ from jobs import cli
 from jobs.errors import IncompleteNight, NothingReadable
 from jobs.lake.lake import Lake
 from jobs.night import GATES, Night
-from jobs.report import page as report
+from jobs.report.absent import absent_cluster_report, unread_files
+from jobs.report.tables import print_parts
 from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, REJECTED_INPUT, TABLES, VALIDATION, Table
 from jobs.views import DuckdbViews, statements
 
@@ -182,7 +183,7 @@ def shown(lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", "80")
 
     def show(snapshot_id: str) -> str:
-        report.show(report.absent(DuckdbViews(lake), snapshot_id))
+        print_parts(absent_cluster_report(DuckdbViews(lake), snapshot_id))
         return " ".join(capsys.readouterr().out.split())
 
     return show
@@ -192,7 +193,7 @@ def test_a_cluster_withheld_for_bad_input_names_rule_row_file_and_reason(lake: L
     night(lake, FIRST, withheld={"bare": [BAD_INPUT, BAD_TABLE]}).publish(limits())
     text = shown(FIRST)
     assert text.startswith("Absent from 2026-01-01: 1 cluster bare: withheld It was never published. partition.not_empty: It must hold.")
-    assert '2 rows break it, such as {"cluster_id":"bare","topic":"t"}' in text
+    assert '2 rows break it, for example {"cluster_id":"bare","topic":"t"}' in text
     assert "Its files: topics.txt (kafka-topics, 1 accepted) Rejected: topics.txt, line 1: unknown format Bad input: " in text
     assert "bug of this project" not in text
 
@@ -215,7 +216,7 @@ def test_absent_clusters_come_with_their_last_night_and_the_way_out(vanished: La
 
 def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None:
     night(lake, FIRST, "east", unreadable=("blank",)).publish(limits())
-    assert report.unread_files(DuckdbViews(lake), FIRST) == [
+    assert unread_files(DuckdbViews(lake), FIRST) == [
         ("README", "is beside the folders of the clusters"),
         ("blank/topics.txt", "unknown format"),
     ]

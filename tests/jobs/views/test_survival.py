@@ -18,7 +18,8 @@ from jobs.cli import BUNDLED
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake.lake import frame
-from jobs.report import page as report
+from jobs.report.night import night_report
+from jobs.report.night_charts import night_charts
 from jobs.schema import BROKER, BROKER_BALANCE, BROKER_PAIR, CLUSTER, PARTITION, SCENARIO, SNAPSHOT, TOPIC, VALIDATION, Table
 from jobs.steps import failover, joint_failover
 from kafka_model.election.partition import Partition
@@ -183,7 +184,7 @@ def test_data_reads_and_writes_each_have_their_own_worst_failure() -> None:
 
 def first_screen(tables: dict[Table, pa.Table], width: int) -> list[str]:
     screen = Console(width=width, file=StringIO())
-    for part in report.verdicts(published(tables), "s"):
+    for part in night_report(published(tables), "s"):
         screen.print(part)
     assert isinstance(screen.file, StringIO)
     return [line.strip() for line in screen.file.getvalue().splitlines()]
@@ -218,5 +219,5 @@ def test_the_first_screen_shows_a_quorum_that_is_unknown_or_does_not_survive(vot
     ],
 )
 def test_the_page_shows_the_gravest_harm_of_each_night(harm: dict[str, int], square: str) -> None:
-    page = report.pictures(published(by_hand({"brokers": [1], **harm})), "s")
+    page = night_charts(published(by_hand({"brokers": [1], **harm})), "s")
     assert re.findall(r'class=night [^>]*title="([^"]*)"', page) == [f"s: {square}"]
