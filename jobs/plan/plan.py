@@ -50,9 +50,11 @@ from jobs.steps.cluster_array import cluster_of
 from jobs.what_if import published
 from kafka_model.cruise_control import columnar, reassignment
 from kafka_model.cruise_control.limits import DISK, GOALS, Thresholds
-from kafka_model.cruise_control.plan_state import Disks
-from kafka_model.cruise_control.reassignment import BALANCING, REQUIRED, Asked, Bounds
+from kafka_model.cruise_control.plan import REQUIRED_REASONS, Plan, PlanRequest
+from kafka_model.cruise_control.plan_state import DiskSpace
+from kafka_model.cruise_control.reassignment import BALANCING_STEPS, plan_reassignment
 from kafka_model.cruise_control.verdicts import Verdict
+from kafka_model.cruise_control.waves import WaveLimits, schedule
 
 READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
 WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_BLOCKED, PLAN_RULE)
@@ -196,8 +198,8 @@ class _Today:
 
     cluster: columnar.Cluster
     thresholds: Thresholds
-    disks: Disks
-    bounds: Bounds
+    disks: DiskSpace
+    wave_limits: WaveLimits
     states: list[State]
     failures: Failures
     assessment: Assessment
@@ -207,7 +209,7 @@ class _Today:
 class _Outcome:
     """A plan in waves, and the cluster once it is done; of each changed partition its place, its wave and its state then."""
 
-    plan: reassignment.Plan
+    plan: Plan
     leader: columnar.Ints
     waves: dict[int, int]
     states: dict[int, State]
@@ -223,7 +225,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
     limit = limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
     failures, states = _failures(rows, brokers), _states(rows, cluster)
     today = _Today(
-        cluster, thresholds, disks(rows, brokers, cluster, limit), Bounds(question.wave_bytes, question.moves_per_broker), states, failures,
+        cluster, thresholds, disks(rows, brokers, cluster, limit), WaveLimits(question.wave_bytes, question.moves_per_broker), states, failures,
         _assessment(
             columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds), thresholds, failures.matrix(states), states, math.inf
         ),
@@ -232,14 +234,14 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
     unfulfilled = _unfulfilled(outcome, today, question, left_out)
     before, after = today.assessment, outcome.assessment
     changed = sorted(outcome.states)
-    copied = np.where(np.isnan(cluster.loads[DISK]), math.nan, today.disks.copied)
+    copied = np.where(np.isnan(cluster.loads[DISK]), math.nan, today.disks.copy_sizes)
     moves = [_move(outcome.plan, p, outcome.waves[p], float(copied[p])) for p in changed]
     waves = _waves(moves, changed, states, failures, outcome.states)
-    _fill_disks(waves, moves, changed, today, today.disks.most / limit)
+    _fill_disks(waves, moves, changed, today, today.disks.limit / limit)
     limit_of_copying = throttle(brokers, cluster, moves, question.network_share)
     harmed_before = waves.pop(0)["harmed"]
     stranded = (outcome.plan.replicas >= 0) & ~_staying(cluster, question)[outcome.plan.replicas]
-    added = outcome.plan.added
+    added = outcome.plan.added_replicas
     summary = {
         "request": json.dumps({key: value for key, value in asdict(question).items() if key not in ("id", "cluster_id")}, sort_keys=True),
         "unfulfilled": unfulfilled,
@@ -247,17 +249,17 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
         "left_out": left_out,
         "score_before": before.score,
         "score": after.score,
-        "changed_partitions": len(outcome.plan.changed),
+        "changed_partitions": len(outcome.plan.changed_partitions),
         "moved_replicas": int(added.sum()),
         "moved_bytes": _finite(float((added * copied)[added > 0].sum())),
-        "leadership_changes": int((added[outcome.plan.changed] == 0).sum()),
+        "leadership_changes": int((added[outcome.plan.changed_partitions] == 0).sum()),
         "elections": int(((cluster.leader != outcome.leader) & (outcome.leader >= 0)).sum()),
         "waves": max((move["wave"] for move in moves), default=0),
         "minimum_moves": reassignment.net_imbalance(_counts(cluster)),
         "stranded_replicas": int(stranded.sum()),
         "blocked_replicas": sum(each.replicas for each in outcome.plan.blocked),
         "disk_limit": limit,
-        "disk_unknown_brokers": cluster.broker_ids[cluster.live & np.isinf(today.disks.most)].tolist(),
+        "disk_unknown_brokers": cluster.broker_ids[cluster.live & np.isinf(today.disks.limit)].tolist(),
         "size_unknown_partitions": int(np.isnan(cluster.loads[DISK]).sum()),
         "throttle_bytes_per_s": limit_of_copying.bytes_per_s,
         "throttle_broker_id": limit_of_copying.broker_id,
@@ -295,7 +297,7 @@ def _offered(today: _Today, question: Question) -> tuple[_Outcome, str | None]:
 
     The baseline is the cluster as it is; where brokers or replicas are to come or go, it is the plan that does only that.
     """
-    steps = list(BALANCING) if question.balance and not question.topics else []
+    steps = list(BALANCING_STEPS) if question.balance and not question.topics else []
     whole = _outcome(today, question, len(steps))
     if not question.is_specific and not worse(whole.assessment, today.assessment):
         return whole, None
@@ -323,17 +325,17 @@ def _offered(today: _Today, question: Question) -> tuple[_Outcome, str | None]:
 def _outcome(today: _Today, question: Question, balancing: int, *, elect: bool = True) -> _Outcome:
     """The plan with so many of the balancing steps; without `elect` a partition that gets no other replicas keeps its leader."""
     cluster, thresholds = today.cluster, today.thresholds
-    asked = Asked(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
-    plan = reassignment.plan(cluster, asked, thresholds, today.disks, balancing=balancing)
-    plan, wave = reassignment.schedule(plan, today.bounds, today.disks)
+    request = PlanRequest(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
+    plan = plan_reassignment(cluster, request, thresholds, today.disks, balancing_steps=balancing)
+    plan, wave = schedule(plan, today.wave_limits, today.disks)
     first = plan.replicas[:, 0]
     elected = cluster.live[first]
     if not elect:
-        elected = elected & np.isin(np.arange(len(first)), plan.changed)
+        elected = elected & np.isin(np.arange(len(first)), plan.changed_partitions)
     leader = np.where(elected, first, cluster.leader)
     # A partition that its first replica does not lead takes an election alone: it is a move of nothing.
-    changed = np.union1d(plan.changed, np.flatnonzero((cluster.leader != leader) & (leader >= 0)))
-    waves = dict(zip(plan.changed.tolist(), wave.tolist(), strict=True))
+    changed = np.union1d(plan.changed_partitions, np.flatnonzero((cluster.leader != leader) & (leader >= 0)))
+    waves = dict(zip(plan.changed_partitions.tolist(), wave.tolist(), strict=True))
     ids = cluster.broker_ids
     states = {
         p: _settled(today.states[p], ids[plan.replicas[p][plan.replicas[p] >= 0]].tolist(), today.failures.live) for p in changed.tolist()
@@ -344,7 +346,7 @@ def _outcome(today: _Today, question: Question, balancing: int, *, elect: bool =
         matrix.add(state)
     then = [states.get(p, state) for p, state in enumerate(today.states)]
     verdicts = columnar.evaluate(cluster, plan.replicas, leader, thresholds)
-    blocked = sum(each.replicas for each in plan.blocked if each.step in REQUIRED)
+    blocked = sum(each.replicas for each in plan.blocked if each.reason in REQUIRED_REASONS)
     assessment = _assessment(verdicts, thresholds, matrix, then, blocked)
     return _Outcome(plan, leader, {p: waves.get(p, 0) for p in states}, states, assessment)
 
@@ -422,7 +424,7 @@ def _why(cluster: columnar.Cluster, partitions: np.ndarray, obstacles: Mapping[i
     return f"{reasons}; such as {cluster.topics[cluster.topic[places[0]]]}-{cluster.partition[places[0]]}"
 
 
-def _blocked(plan: reassignment.Plan) -> Iterator[dict[str, Any]]:
+def _blocked(plan: Plan) -> Iterator[dict[str, Any]]:
     """The replicas that should move, or be added, and cannot."""
     cluster = plan.cluster
     for each in plan.blocked:
@@ -431,7 +433,7 @@ def _blocked(plan: reassignment.Plan) -> Iterator[dict[str, Any]]:
         yield {
             "topic": cluster.topics[cluster.topic[p]],
             "partition": int(cluster.partition[p]),
-            "reason": each.step,
+            "reason": each.reason,
             "blocked_replicas": each.replicas,
             "replicas": cluster.broker_ids[held].tolist(),
             "obstacle": each.obstacle,
@@ -488,7 +490,7 @@ def _counts(cluster: columnar.Cluster) -> list[int]:
     return [int(count) for count in counts[cluster.live]] or [0]
 
 
-def _move(plan: reassignment.Plan, p: int, wave: int, size: float) -> dict[str, Any]:
+def _move(plan: Plan, p: int, wave: int, size: float) -> dict[str, Any]:
     cluster = plan.cluster
     before, after = (cluster.broker_ids[row[row >= 0]].tolist() for row in (cluster.replicas[p], plan.replicas[p]))
     added = [id for id in after if id not in before]
@@ -496,7 +498,7 @@ def _move(plan: reassignment.Plan, p: int, wave: int, size: float) -> dict[str, 
         "topic": cluster.topics[cluster.topic[p]],
         "partition": int(cluster.partition[p]),
         "wave": wave,
-        "reason": plan.reason[p] or "not led by its first replica",
+        "reason": plan.reasons[p] or "not led by its first replica",
         "replicas_before": before,
         "replicas": after,
         "added_replicas": added,
@@ -583,14 +585,14 @@ def _fill_disks(
         of_wave = [(p, move) for p, move in zip(changed, moves, strict=True) if move["wave"] == wave.get("wave")]
         for p, move in of_wave:
             for id in move["added_replicas"]:
-                used[place[id]] += today.disks.copied[p]
+                used[place[id]] += today.disks.copy_sizes[p]
         targets = sorted({place[id] for _, move in of_wave for id in move["added_replicas"]})
         shares = [(float(used[b] / capacity[b]), int(today.cluster.broker_ids[b])) for b in targets if 0 < capacity[b] < math.inf]
         wave["fullest_target_share"], wave["fullest_target_id"] = max(shares, default=(None, None))
         for p, move in of_wave:
             for id in move["removed_replicas"]:
                 slot = int(np.flatnonzero(today.cluster.replicas[p] == place[id])[0])
-                used[place[id]] -= today.disks.stored[p, slot]
+                used[place[id]] -= today.disks.replica_sizes[p, slot]
 
 
 def _scenarios(before: Matrix, after: Matrix) -> list[dict[str, Any]]:

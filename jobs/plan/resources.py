@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from jobs.schema import LOG_DIR, PARTITION, REPLICA, Table
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints
 from kafka_model.cruise_control.limits import NETWORK_IN, NETWORK_OUT
-from kafka_model.cruise_control.plan_state import Disks
+from kafka_model.cruise_control.plan_state import DiskSpace
 
 _KEY = ["topic", "partition"]
 # Where the load of a link is known from.
@@ -35,7 +35,7 @@ class Throttle:
     unknown: tuple[int, ...] = ()  # brokers that copy and whose load is not wholly known
 
 
-def disks(rows: Mapping[Table, pa.Table], brokers: Sequence[Mapping[str, Any]], cluster: Cluster, limit: float) -> Disks:
+def disks(rows: Mapping[Table, pa.Table], brokers: Sequence[Mapping[str, Any]], cluster: Cluster, limit: float) -> DiskSpace:
     """Disk space by broker, replica and partition. What has no known size counts as 0, and a broker of unknown capacity has no limit."""
     volumes = _volumes(rows[LOG_DIR])
     capacity, other = np.full(len(brokers), math.nan), np.zeros(len(brokers))
@@ -50,7 +50,7 @@ def disks(rows: Mapping[Table, pa.Table], brokers: Sequence[Mapping[str, Any]], 
     of, slot = np.nonzero(cluster.replicas >= 0)
     assigned = np.bincount(cluster.replicas[of, slot], stored[of, slot], len(brokers))
     used = np.maximum(np.maximum(every, assigned), other)
-    return Disks(np.where(np.isnan(capacity), math.inf, capacity * limit), used, stored, copied)
+    return DiskSpace(np.where(np.isnan(capacity), math.inf, capacity * limit), used, stored, copied)
 
 
 def _volumes(log_dirs: pa.Table) -> dict[int, tuple[float, float]]:

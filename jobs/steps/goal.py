@@ -134,7 +134,7 @@ def _judged(
                 "limit_value": float(breach.limit),
                 "formula": breach.formula,
                 "smallest_change": breach.smallest_change,
-                "near_limit": breach.is_close,
+                "near_limit": breach.near_limit,
             }
             for name, breach in breaches
         ],
@@ -157,7 +157,7 @@ def _verdicts(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> Iterat
             "breaches": verdict.breach_count,
             "lower_limit": _finite(verdict.lower),
             "upper_limit": _finite(verdict.upper),
-            "near_limit": verdict.is_close,
+            "near_limit": verdict.near_limit,
             "missing_input": verdict.missing_input,
             "provision": verdict.provision.status,
             "brokers": verdict.provision.brokers,

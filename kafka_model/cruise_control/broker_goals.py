@@ -193,15 +193,15 @@ def _capacity(cluster: _Cluster, resource: str) -> Verdict:
         return Verdict(goal, UNKNOWN, missing_input=missing_input)
     load, capacity = _known(cluster.load.cluster[resource]), cluster.capacity(resource)
     allowed = capacity * threshold
-    breaches, is_close = _capacity_breaches(cluster, resource, threshold)
-    is_close = is_close or is_within_float32_error(load, allowed, cluster.replicas)
+    breaches, near_limit = _capacity_breaches(cluster, resource, threshold)
+    near_limit = near_limit or is_within_float32_error(load, allowed, cluster.replicas)
     if load > allowed:
-        return _cluster_over_capacity(cluster, resource, load, capacity, breaches, is_close=is_close)
-    return Verdict(goal, satisfied_unless(breaches), None, threshold, breaches, is_close)
+        return _cluster_over_capacity(cluster, resource, load, capacity, breaches, near_limit=near_limit)
+    return Verdict(goal, satisfied_unless(breaches), None, threshold, breaches, near_limit)
 
 
 def _cluster_over_capacity(
-    cluster: _Cluster, resource: str, load: float, capacity: float, breaches: tuple[Breach, ...], *, is_close: bool
+    cluster: _Cluster, resource: str, load: float, capacity: float, breaches: tuple[Breach, ...], *, near_limit: bool
 ) -> Verdict:
     """Return the verdict on a cluster whose load is over the limit of its total capacity."""
     goal, threshold = CAPACITY_GOALS[resource], cluster.thresholds.capacity(resource)
@@ -213,26 +213,26 @@ def _cluster_over_capacity(
     missing = math.ceil((load - allowed) / (typical * threshold))
     formula = f"{resource} of the cluster <= {capacity:g} x {threshold} {UNITS[resource]}"
     change = f"add {count_with_noun(missing, 'broker')} of {typical:g} {UNITS[resource]}"
-    cluster_breach = Breach(load, allowed, formula, change, is_close=is_close)
+    cluster_breach = Breach(load, allowed, formula, change, near_limit=near_limit)
     provision = ProvisionRecommendation(UNDER_PROVISIONED, brokers=missing)
-    return Verdict(goal, UNFIXABLE, None, threshold, (cluster_breach, *breaches), is_close, provision=provision)
+    return Verdict(goal, UNFIXABLE, None, threshold, (cluster_breach, *breaches), near_limit, provision=provision)
 
 
 def _capacity_breaches(cluster: _Cluster, resource: str, threshold: float) -> tuple[tuple[Breach, ...], bool]:
     """Return the brokers over their own or their host's limit, and whether some load is close to its limit."""
-    breaches, is_close = [], False
+    breaches, near_limit = [], False
     for broker in cluster.brokers:
         for level in _LIMITED_LEVELS[resource]:
             _, replicas, used, capacity = _used(cluster, broker, level, resource)
             limit = capacity * threshold
-            is_close = is_close or (replicas > 0 and is_within_float32_error(used, limit, replicas))
+            near_limit = near_limit or (replicas > 0 and is_within_float32_error(used, limit, replicas))
             if replicas and used > limit:
                 name = f"host {broker.host}" if level == "host" else f"broker {broker.broker_id}"
                 formula = f"{resource} of the {level} <= {capacity:g} x {threshold} {UNITS[resource]}"
                 formula = formula if broker.alive else "a dead broker has no capacity"
                 breaches.append(_load_breach(used, limit, formula, resource, name, broker.broker_id, replicas))
                 break
-    return tuple(breaches), is_close
+    return tuple(breaches), near_limit
 
 
 def _typical_broker(brokers: Sequence[Broker]) -> Broker:
@@ -256,12 +256,12 @@ def _usage_distribution(cluster: _Cluster, resource: str) -> Verdict:
         return Verdict(goal, UNKNOWN, missing_input=missing_input)
     load, capacity = _known(cluster.load.cluster[resource]), cluster.capacity(resource)
     lower, upper = utilization_limits(load, capacity, threshold, cluster.thresholds.low_utilization(resource))
-    breaches, is_close = [], False
+    breaches, near_limit = [], False
     for broker in cluster.alive:
         # A broker breaches a limit of network or cpu only if its host breaches it too.
         levels = ("broker",) if resource == DISK else ("broker", "host")
         usages = [_used(cluster, broker, level, resource) for level in levels]
-        is_close = is_close or any(
+        near_limit = near_limit or any(
             is_within_float32_error(usage.used, usage.capacity * limit, cluster.replicas) for usage in usages for limit in (lower, upper)
         )
         # Written so that a NaN limit is breached, as in Cruise Control.
@@ -274,7 +274,7 @@ def _usage_distribution(cluster: _Cluster, resource: str) -> Verdict:
             name = f"broker {broker.broker_id}"
             breaches.append(_load_breach(used, limit, formula, resource, name, broker.broker_id, cluster.replicas))
     provision = _usage_provision(cluster, resource, breaches, load, capacity)
-    return Verdict(goal, satisfied_unless(breaches), lower, upper, tuple(breaches), is_close, provision=provision)
+    return Verdict(goal, satisfied_unless(breaches), lower, upper, tuple(breaches), near_limit, provision=provision)
 
 
 def _usage_provision(cluster: _Cluster, resource: str, breaches: Sequence[Breach], load: float, capacity: float) -> ProvisionRecommendation:
@@ -292,18 +292,18 @@ def _potential_network_out(cluster: _Cluster) -> Verdict:
     goal, threshold = "PotentialNwOutGoal", cluster.thresholds.capacity(NETWORK_OUT)
     if missing_input := cluster.missing_input(NETWORK_OUT):
         return Verdict(goal, UNKNOWN, missing_input=missing_input)
-    breaches, is_close = [], False
+    breaches, near_limit = [], False
     for broker in cluster.alive:
         load, capacity = cluster.broker_load(broker), broker.capacity_for(NETWORK_OUT)
         if load.replicas == 0:
             continue
         potential, limit = _known(load.potential_network_out), capacity * threshold
-        is_close = is_close or is_within_float32_error(potential, limit, load.replicas)
+        near_limit = near_limit or is_within_float32_error(potential, limit, load.replicas)
         if potential > limit:
             formula = f"bytes out of the leaders of all its partitions <= {capacity:g} x {threshold} KiB/s"
             name = f"broker {broker.broker_id}"
             breaches.append(_load_breach(potential, limit, formula, NETWORK_OUT, name, broker.broker_id, load.replicas))
-    return Verdict(goal, satisfied_unless(breaches), None, threshold, tuple(breaches), is_close)
+    return Verdict(goal, satisfied_unless(breaches), None, threshold, tuple(breaches), near_limit)
 
 
 def _leader_bytes_in_distribution(cluster: _Cluster) -> Verdict:
@@ -319,21 +319,21 @@ def _leader_bytes_in_distribution(cluster: _Cluster) -> Verdict:
     if low_utilization > 0 and any(broker.capacity.get(NETWORK_IN) is None for broker in cluster.alive):
         return Verdict(goal, UNKNOWN, missing_input=f"{NETWORK_IN} capacity of each live broker")
     mean = math.fsum(_known(rate) for rate in rates.values()) / len(cluster.alive)
-    breaches, any_close = [], False
+    breaches, any_near_limit = [], False
     for broker in cluster.alive:
         rate, limit = _known(rates[broker.broker_id]), max(mean * threshold, low_utilization * broker.capacity_for(NETWORK_IN))
-        is_close = is_within_float32_error(rate, limit, cluster.partitions)
-        any_close = any_close or is_close
+        near_limit = is_within_float32_error(rate, limit, cluster.partitions)
+        any_near_limit = any_near_limit or near_limit
         if rate > limit:
             formula = f"bytes in to its leaders <= mean of live brokers x {threshold}"
             change = f"give up leaders of {rate - limit:.6g} KiB/s on broker {broker.broker_id}"
-            breaches.append(Breach(rate, limit, formula, change, broker.broker_id, is_close=is_close))
-    return Verdict(goal, satisfied_unless(breaches), None, mean * threshold, tuple(breaches), any_close)
+            breaches.append(Breach(rate, limit, formula, change, broker.broker_id, near_limit=near_limit))
+    return Verdict(goal, satisfied_unless(breaches), None, mean * threshold, tuple(breaches), any_near_limit)
 
 
 def _load_breach(used: float, limit: float, formula: str, resource: str, name: str, broker_id: int, replicas: int) -> Breach:
     change = f"move {abs(used - limit):.6g} {UNITS[resource]} {'off' if used > limit else 'to'} {name}"
-    return Breach(used, limit, formula, change, broker_id, is_close=is_within_float32_error(used, limit, replicas))
+    return Breach(used, limit, formula, change, broker_id, near_limit=is_within_float32_error(used, limit, replicas))
 
 
 def _java_int(value: float) -> int:

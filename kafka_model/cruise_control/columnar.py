@@ -2,7 +2,7 @@
 
 `evaluate` is the columnar form of goals.evaluate, `placement_breaches` of placement_goals.placement_breaches, `follower_cpu` of
 cluster_load.follower_cpu, and `net_imbalance` of reassignment.net_imbalance. Loads are added up in 64 bits and each broker is a host of its
-own; `Verdict.is_close` marks the verdicts that Cruise Control, which computes in 32 bits, may decide otherwise.
+own; `Verdict.near_limit` marks the verdicts that Cruise Control, which computes in 32 bits, may decide otherwise.
 
     >>> cluster = Cluster.of({1: "a", 2: "b"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1,), 1, 10.0)])
     >>> evaluate(cluster, cluster.replicas, cluster.leader, Thresholds())["RackAwareGoal"].verdict

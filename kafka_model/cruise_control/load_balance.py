@@ -1,218 +1,282 @@
-"""Network and cpu within Cruise Control's limits: by leadership alone where that is enough, else by data.
+"""Steps of a reassignment that bring network and cpu within the limits of Cruise Control's goals (2.5 of August 2026).
 
-What a leader has more than a follower (bytes out, cpu, bytes in to leaders) goes to another replica by a change of leadership, or by two
-such changes against each other where the counts of leaders must stay; what every replica has alike (bytes in, bytes out that it would send
-if it led) only by moving it, or by exchanging two. Of what fits, the least that is enough is taken, else the most. A change that would
-take a broker beyond a hard limit, or beyond what an earlier step has won, is none (`Held.allowed`).
+The goals are PotentialNwOutGoal, NetworkInboundUsageDistributionGoal, NetworkOutboundUsageDistributionGoal, CpuUsageDistributionGoal and
+LeaderBytesInDistributionGoal, in Cruise Control's order. The search is our own.
+
+Some load depends on who leads: bytes out, cpu, and bytes in to leaders. A change of leadership moves it without copying data, or two
+opposite changes do if the counts of leaders must stay. Other load is the same on every replica: bytes in, and potential bytes out. It moves
+with a replica, or by an exchange of two replicas. The smallest change that is enough is chosen, otherwise the largest that is allowed.
+
+    >>> from dataclasses import replace
+    >>> from kafka_model.cruise_control.plan_state import Cluster, DiskSpace, PlanRequest, Thresholds
+    >>> cluster = Cluster.of({1: "a", 2: "b"}, [("t", n, (1, 2), 1, 1.0) for n in range(2)])
+    >>> loads = {"network_inbound": np.zeros(2), "network_outbound": np.array([60.0, 30.0]), "cpu": np.zeros(2)}
+    >>> cluster = replace(cluster, loads=loads, capacities=dict.fromkeys(loads, np.full(2, 100.0)))
+    >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))
+    >>> relieve_by_leadership(state, NETWORK_OUT, 0, "capacity")
+    True
+    >>> state.replicas.tolist(), state.load[:, NETWORK_OUT].tolist()
+    ([[0, 1], [1, 0]], [60.0, 30.0])
+
+Broker 1 (index 0) may send 80 of 100 and would send 90, so broker 2 leads the partition that sends 30.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from kafka_model.cruise_control import limits as goal
-from kafka_model.cruise_control.columnar import Floats, Ints
+from kafka_model.cruise_control import limits
+from kafka_model.cruise_control.columnar import Bools, Floats, Ints
 from kafka_model.cruise_control.limits import utilization_limits
+from kafka_model.cruise_control.plan import (
+    REASON_CPU,
+    REASON_LEADER_BYTES_IN,
+    REASON_NETWORK_IN,
+    REASON_NETWORK_OUT,
+    REASON_POTENTIAL_NETWORK_OUT,
+)
 from kafka_model.cruise_control.plan_state import (
     CPU,
     LEADER_NETWORK_IN,
     NETWORK_IN,
     NETWORK_OUT,
     POTENTIAL_NETWORK_OUT,
-    RESOURCE,
-    Bools,
-    Held,
+    RESOURCE_OF,
+    PlanState,
+    ReplicaArrays,
 )
 
-LARGEST = 64  # that an exchange is sought for
-_NEAREST = 8  # to exchange each with
-_WORTH = 1e-3  # of what is wanted: less is not worth a change
-REASONS = {
-    POTENTIAL_NETWORK_OUT: "potential network out",
-    NETWORK_IN: "network in",
-    NETWORK_OUT: "network out",
-    CPU: "cpu",
-    LEADER_NETWORK_IN: "leader bytes in",
+_EXCHANGE_CANDIDATES = 64  # replicas that a replica is sought for in exchange
+_NEAREST = 8  # on either side of the ideal load, for each candidate
+_MIN_SHARE = 1e-3  # a change that moves less of the needed load than this share is not worth making
+_REASONS = {
+    POTENTIAL_NETWORK_OUT: REASON_POTENTIAL_NETWORK_OUT,
+    NETWORK_IN: REASON_NETWORK_IN,
+    NETWORK_OUT: REASON_NETWORK_OUT,
+    CPU: REASON_CPU,
+    LEADER_NETWORK_IN: REASON_LEADER_BYTES_IN,
 }
 
 
-class _Shift(NamedTuple):
-    """What must go from one broker to the other, and the most that both can bear."""
+class _Bounds(NamedTuple):
+    """The lower and the upper limit of each broker."""
+
+    lower: Floats
+    upper: Floats
+
+
+class _Transfer(NamedTuple):
+    """A load to move: at least `needed` to bring one of the two brokers within its limits, at most `maximum` to keep both within them."""
 
     quantity: int
-    one: int
-    other: int
-    wanted: float
-    bearable: float
+    source: int
+    destination: int
+    needed: float
+    maximum: float
+
+    def reversed(self) -> _Transfer:
+        return self._replace(source=self.destination, destination=self.source)
 
 
-def even_loads(state: Held) -> None:
-    """Every quantity that is told, in the order of Cruise Control's goals."""
-    for quantity in REASONS:
-        if (limits := _limits(state, quantity)) is not None:
-            least, most = limits
-            _even(state, quantity, least, most)
-            state.keep(quantity, least, most)
+class _Choice(NamedTuple):
+    """The index of what the source gives, and of what it takes in exchange; None: nothing."""
+
+    given: int
+    taken: int | None
 
 
-def relieve(state: Held, quantity: int, b: int, reason: str) -> bool:
-    """Bring a broker under its ceiling by leadership alone; whether it is."""
-    while (excess := float(state.use[b, quantity] - state.ceiling[b, quantity])) > 0:
-        ps, slots = state.held(b)
-        led = ps[slots == 0]
-        led = led[state.spared(led, b)]
-        more = state.leader_weight[led] - state.follower_weight[led]
+def balance_loads(state: PlanState) -> None:
+    """Balance every quantity whose loads and capacities are known."""
+    for quantity in _REASONS:
+        if (bounds := _bounds(state, quantity)) is not None:
+            _balance(state, quantity, bounds)
+            state.keep_within(quantity, bounds.lower, bounds.upper)
+
+
+def relieve_by_leadership(state: PlanState, quantity: int, broker: int, reason: str) -> bool:
+    """Bring a broker under its upper limit by changes of leadership; return whether they were enough."""
+    while (excess := float(state.load[broker, quantity] - state.upper_limits[broker, quantity])) > 0:
+        partitions, slots = state.movable_replicas(broker)
+        led = partitions[slots == 0]
+        led = led[state.may_stop_leading(led, broker)]
+        more = state.leader_load[led] - state.follower_load[led]
         followers = state.replicas[led, 1:]
-        after = state.use[followers] + more[:, None, :]
-        fits = (followers >= 0) & state.open[followers] & ((after <= state.ceiling[followers]) | (more[:, None, :] <= 0)).all(axis=2)
-        at = _least_enough(more[:, quantity], fits.any(axis=1), excess, np.inf)
-        if at is None:
+        load_after = state.load[followers] + more[:, None, :]
+        within_limits = ((load_after <= state.upper_limits[followers]) | (more[:, None, :] <= 0)).all(axis=2)
+        is_candidate = (followers >= 0) & state.eligible[followers] & within_limits
+        chosen = _smallest_sufficient(more[:, quantity], is_candidate.any(axis=1), excess, np.inf)
+        if chosen is None:
             return False
-        share = after[at, :, quantity] / state.ceiling[followers[at], quantity]
-        state.lead(int(led[at]), 1 + int(np.where(fits[at], share, np.inf).argmin()), reason)
+        utilization = load_after[chosen, :, quantity] / state.upper_limits[followers[chosen], quantity]
+        slot = 1 + int(np.where(is_candidate[chosen], utilization, np.inf).argmin())
+        state.relocate_leadership(int(led[chosen]), slot, reason)
     return True
 
 
-def pairs(share: Floats, over: Bools, under: Bools, open: Ints) -> Iterator[tuple[int, int]]:
-    """Who may give to whom, from the fullest to the emptiest: one of the two is outside its limits."""
-    shares = share.tolist()
-    full = sorted(open.tolist(), key=lambda b: (-shares[b], b))
-    empty = full[::-1]
-    short = [b for b in empty if under[b]]
-    for one in full:
-        for other in empty if over[one] else short:
-            if shares[one] > shares[other]:
-                yield one, other
+def sources_and_destinations(utilization: Floats, is_over: Bools, is_under: Bools, brokers: Ints) -> Iterator[tuple[int, int]]:
+    """Yield pairs of a fuller and an emptier broker, the fullest and the emptiest first, of which one is outside its limits."""
+    shares = utilization.tolist()
+    fullest_first = sorted(brokers.tolist(), key=lambda broker: (-shares[broker], broker))
+    emptiest_first = fullest_first[::-1]
+    under = [broker for broker in emptiest_first if is_under[broker]]
+    for source in fullest_first:
+        for destination in emptiest_first if is_over[source] else under:
+            if shares[source] > shares[destination]:
+                yield source, destination
 
 
-def _limits(state: Held, quantity: int) -> tuple[Floats, Floats] | None:
-    """The least and the most that each broker is to have; None: it is not told, or there is nothing to even."""
-    thresholds, open, use = state.thresholds, state.open, state.use[:, quantity]
-    none = np.full(len(use), -np.inf)
-    if quantity == LEADER_NETWORK_IN:
-        low = thresholds.low_utilization(goal.NETWORK_IN)
-        if not state.leaders_told or (low > 0 and not state.told[goal.NETWORK_IN]):
-            return None
-        mean = float(use[open].sum()) / max(int(open.sum()), 1)
-        least_capacity = low * state.capacity[goal.NETWORK_IN] if low > 0 else 0.0
-        return none, np.maximum(mean * thresholds.balance(goal.NETWORK_IN), least_capacity) + np.zeros(len(use))
-    name = goal.NETWORK_OUT if quantity == POTENTIAL_NETWORK_OUT else RESOURCE[quantity]
-    if not state.told[name]:
-        return None
-    capacity = state.capacity[name]
-    if quantity == POTENTIAL_NETWORK_OUT:
-        return none, capacity * thresholds.capacity(name)
-    low = thresholds.low_utilization(name)
-    lower, upper = utilization_limits(float(use.sum()), float(capacity[open].sum()), thresholds.balance(name), low)
-    return capacity * lower, np.minimum(capacity * upper, state.ceiling[:, quantity])
+def repeat_until_stuck(pairs: Callable[[], Iterator[tuple[int, int]]], transfer: Callable[[int, int], bool], brokers: int) -> None:
+    """Call `transfer` on the first of `pairs` that it succeeds for, again and again, until it fails for all pairs.
 
-
-def _even(state: Held, quantity: int, least: Floats, most: Floats) -> None:
-    """From the fullest to the emptiest, until all are within the limits or nothing fits."""
-    open = np.flatnonzero(state.open)
-    capacity = np.ones(len(most)) if quantity == LEADER_NETWORK_IN else state.capacity[RESOURCE.get(quantity, goal.NETWORK_OUT)]
-    changes = np.zeros(len(most), dtype=np.int64)
-    stuck: dict[tuple[int, int], tuple[int, int]] = {}
+    A pair for which it failed is tried again only after one of its two brokers has changed.
+    """
+    changes = np.zeros(brokers, dtype=np.int64)
+    failed: dict[tuple[int, int], tuple[int, int]] = {}
     while True:
-        use = state.use[:, quantity]
-        for one, other in pairs(use / capacity, use > most, use < least, open):
-            now = int(changes[one]), int(changes[other])
-            if stuck.get((one, other)) == now:
+        for source, destination in pairs():
+            changes_now = int(changes[source]), int(changes[destination])
+            if failed.get((source, destination)) == changes_now:
                 continue
-            wanted = float(max(use[one] - most[one], least[other] - use[other]))
-            bearable = float(min(use[one] - least[one], most[other] - use[other]))
-            if bearable > 0 and _shift(state, _Shift(quantity, one, other, wanted, bearable)):
-                changes[[one, other]] += 1
+            if transfer(source, destination):
+                changes[[source, destination]] += 1
                 break
-            stuck[one, other] = now
+            failed[source, destination] = changes_now
         else:
             return
 
 
-def _shift(state: Held, of: _Shift) -> bool:
-    """By one leadership, else by two against each other; else by one replica, else by two."""
-    if of.quantity in (NETWORK_OUT, CPU, LEADER_NETWORK_IN) and _lead_elsewhere(state, of):
+def _bounds(state: PlanState, quantity: int) -> _Bounds | None:
+    """Return the limits of each broker by the goal of a quantity; None: its loads or capacities are unknown."""
+    thresholds, load = state.thresholds, state.load[:, quantity]
+    no_lower_limit = np.full(len(load), -np.inf)
+    if quantity == LEADER_NETWORK_IN:
+        low_utilization = thresholds.low_utilization(limits.NETWORK_IN)
+        if not state.is_leader_network_in_known or (low_utilization > 0 and not state.is_known[limits.NETWORK_IN]):
+            return None
+        mean = float(load[state.eligible].sum()) / max(int(state.eligible.sum()), 1)
+        low_load = low_utilization * state.capacity[limits.NETWORK_IN] if low_utilization > 0 else 0.0
+        return _Bounds(no_lower_limit, np.maximum(mean * thresholds.balance(limits.NETWORK_IN), low_load) + np.zeros(len(load)))
+    resource = limits.NETWORK_OUT if quantity == POTENTIAL_NETWORK_OUT else RESOURCE_OF[quantity]
+    if not state.is_known[resource]:
+        return None
+    capacity = state.capacity[resource]
+    if quantity == POTENTIAL_NETWORK_OUT:
+        return _Bounds(no_lower_limit, capacity * thresholds.capacity(resource))
+    cluster_load, cluster_capacity = float(load.sum()), float(capacity[state.eligible].sum())
+    lower, upper = utilization_limits(cluster_load, cluster_capacity, thresholds.balance(resource), thresholds.low_utilization(resource))
+    return _Bounds(capacity * lower, np.minimum(capacity * upper, state.upper_limits[:, quantity]))
+
+
+def _balance(state: PlanState, quantity: int, bounds: _Bounds) -> None:
+    """Transfer load from the fullest to the emptiest brokers until all are within their limits or no change is allowed."""
+    eligible = np.flatnonzero(state.eligible)
+    brokers = len(state.eligible)
+    has_capacity = quantity != LEADER_NETWORK_IN
+    capacity = state.capacity[RESOURCE_OF.get(quantity, limits.NETWORK_OUT)] if has_capacity else np.ones(brokers)
+
+    def transfer(source: int, destination: int) -> bool:
+        load = state.load[:, quantity]
+        needed = float(max(load[source] - bounds.upper[source], bounds.lower[destination] - load[destination]))
+        maximum = float(min(load[source] - bounds.lower[source], bounds.upper[destination] - load[destination]))
+        return maximum > 0 and _transfer(state, _Transfer(quantity, source, destination, needed, maximum))
+
+    def pairs() -> Iterator[tuple[int, int]]:
+        load = state.load[:, quantity]
+        return sources_and_destinations(load / capacity, load > bounds.upper, load < bounds.lower, eligible)
+
+    repeat_until_stuck(pairs, transfer, brokers)
+
+
+def _transfer(state: PlanState, transfer: _Transfer) -> bool:
+    """Make the cheapest change that helps, and return whether there was one."""
+    if transfer.quantity in (NETWORK_OUT, CPU, LEADER_NETWORK_IN) and _transfer_leadership(state, transfer):
         return True
-    return of.quantity != LEADER_NETWORK_IN and _move_elsewhere(state, of)
+    return transfer.quantity != LEADER_NETWORK_IN and _transfer_replicas(state, transfer)
 
 
-def _lead_elsewhere(state: Held, of: _Shift) -> bool:
-    reason = REASONS[of.quantity]
-    led, back = _led_and_followed(state, of.one, of.other), _led_and_followed(state, of.other, of.one)
-    more, more_back = (state.leader_weight[ps] - state.follower_weight[ps] for ps in (led, back))
-    found = _one_or_two(state, of, more, more_back)
-    if found is None:
+def _transfer_leadership(state: PlanState, transfer: _Transfer) -> bool:
+    """Change one leadership from the source to the destination, or two in opposite directions."""
+    led_by_source = _led_and_followed(state, transfer.source, transfer.destination)
+    led_by_destination = _led_and_followed(state, transfer.destination, transfer.source)
+    more, more_back = (state.leader_load[led] - state.follower_load[led] for led in (led_by_source, led_by_destination))
+    choice = _choose(state, transfer, more, more_back)
+    if choice is None:
         return False
-    for ps, at, to in ((led, found[0], of.other), (back, found[1], of.one)):
-        if at is not None:
-            p = int(ps[at])
-            state.lead(p, int(np.flatnonzero(state.replicas[p] == to)[0]), reason)
+    _relocate_leadership(state, int(led_by_source[choice.given]), transfer.destination, _REASONS[transfer.quantity])
+    if choice.taken is not None:
+        _relocate_leadership(state, int(led_by_destination[choice.taken]), transfer.source, _REASONS[transfer.quantity])
     return True
 
 
-def _led_and_followed(state: Held, leader: int, follower: int) -> Ints:
-    """The partitions that the one leads and the other follows."""
-    ps, slots = state.held(leader)
-    led = ps[slots == 0]
+def _relocate_leadership(state: PlanState, partition: int, broker: int, reason: str) -> None:
+    state.relocate_leadership(partition, int(np.flatnonzero(state.replicas[partition] == broker)[0]), reason)
+
+
+def _led_and_followed(state: PlanState, leader: int, follower: int) -> Ints:
+    """Return the partitions that one broker leads and may cease to lead, and that the other follows."""
+    partitions, slots = state.movable_replicas(leader)
+    led = partitions[slots == 0]
     shared = led[(state.replicas[led, 1:] == follower).any(axis=1)]
-    return np.asarray(shared[state.spared(shared, leader)])
+    return np.asarray(shared[state.may_stop_leading(shared, leader)])
 
 
-def _move_elsewhere(state: Held, of: _Shift) -> bool:
-    reason = REASONS[of.quantity]
-    (ps, slots), (back_ps, back_slots) = _movable(state, of, of.one, of.other), _movable(state, of, of.other, of.one)
-    found = _one_or_two(state, of, state.weights(ps, slots), state.weights(back_ps, back_slots))
-    if found is None:
+def _transfer_replicas(state: PlanState, transfer: _Transfer) -> bool:
+    """Move one replica from the source to the destination, or exchange two."""
+    given, taken = _transferable_replicas(state, transfer), _transferable_replicas(state, transfer.reversed())
+    choice = _choose(state, transfer, state.replica_loads(*given), state.replica_loads(*taken))
+    if choice is None:
         return False
-    at, back = found
-    state.put(int(ps[at]), int(slots[at]), of.other, reason)
-    if back is not None:
-        state.put(int(back_ps[back]), int(back_slots[back]), of.one, reason)
+    reason = _REASONS[transfer.quantity]
+    state.set_replica(int(given.partitions[choice.given]), int(given.slots[choice.given]), transfer.destination, reason)
+    if choice.taken is not None:
+        state.set_replica(int(taken.partitions[choice.taken]), int(taken.slots[choice.taken]), transfer.source, reason)
     return True
 
 
-def _movable(state: Held, of: _Shift, one: int, other: int) -> tuple[Ints, Ints]:
-    """The replicas that the other may take; where all weigh alike, leaders stay."""
-    ps, slots = state.held(one)
-    fits = state.takes(ps, slots, other)
-    if of.quantity in (NETWORK_IN, POTENTIAL_NETWORK_OUT):
-        fits &= slots > 0
-    fits &= state.fresh(ps, other)
-    ps, slots = ps[fits], slots[fits]
-    stays = (slots > 0) | state.spared(ps, one)
-    return ps[stays], slots[stays]
+def _transferable_replicas(state: PlanState, transfer: _Transfer) -> ReplicaArrays:
+    """Return the source's replicas that the destination may have. Leaders stay if all replicas have the same load."""
+    partitions, slots = state.movable_replicas(transfer.source)
+    is_allowed = state.can_accept(transfer.destination, partitions, slots) & state.may_add_to_topic(partitions, transfer.destination)
+    if transfer.quantity in (NETWORK_IN, POTENTIAL_NETWORK_OUT):
+        is_allowed &= slots > 0
+    partitions, slots = partitions[is_allowed], slots[is_allowed]
+    may_leave = (slots > 0) | state.may_stop_leading(partitions, transfer.source)
+    return ReplicaArrays(partitions[may_leave], slots[may_leave])
 
 
-def _one_or_two(state: Held, of: _Shift, weights: Floats, back: Floats) -> tuple[int, int | None] | None:
-    """One of these weights to give, or one and one to take back for it."""
-    gains = weights[:, of.quantity]
-    at = _least_enough(gains, state.allowed(weights, of.one, of.other), of.wanted, of.bearable)
-    if at is not None:
-        return at, None
-    returned = back[:, of.quantity]
-    rising = np.argsort(returned, kind="stable")
-    enough = min(of.wanted, of.bearable)
+def _choose(state: PlanState, transfer: _Transfer, given_loads: Floats, taken_loads: Floats) -> _Choice | None:
+    """Choose one load to give; if none is allowed, one to give and one to take in exchange."""
+    source, destination, quantity = transfer.source, transfer.destination, transfer.quantity
+    gains = given_loads[:, quantity]
+    is_allowed = state.may_transfer(given_loads, source, destination)
+    chosen = _smallest_sufficient(gains, is_allowed, transfer.needed, transfer.maximum)
+    if chosen is not None:
+        return _Choice(chosen, None)
+    losses = taken_loads[:, quantity]
+    by_loss = np.argsort(losses, kind="stable")
+    ideal_gain = min(transfer.needed, transfer.maximum)
     given: list[int] = []
     taken: list[int] = []
-    for i in np.argsort(-gains, kind="stable")[:LARGEST].tolist():
-        k = int(np.searchsorted(returned[rising], gains[i] - enough, side="right"))
-        nearest = rising[max(k - _NEAREST, 0) : k + _NEAREST].tolist()
-        given += [i] * len(nearest)
+    for candidate in np.argsort(-gains, kind="stable")[:_EXCHANGE_CANDIDATES].tolist():
+        position = int(np.searchsorted(losses[by_loss], gains[candidate] - ideal_gain, side="right"))
+        nearest = by_loss[max(position - _NEAREST, 0) : position + _NEAREST].tolist()
+        given += [candidate] * len(nearest)
         taken += nearest
     if not given:
         return None
-    net = weights[given] - back[taken]
-    best = _least_enough(net[:, of.quantity], state.allowed(net, of.one, of.other), of.wanted, of.bearable)
-    return None if best is None else (given[best], taken[best])
+    net_loads = given_loads[given] - taken_loads[taken]
+    is_allowed = state.may_transfer(net_loads, source, destination)
+    chosen = _smallest_sufficient(net_loads[:, quantity], is_allowed, transfer.needed, transfer.maximum)
+    return None if chosen is None else _Choice(given[chosen], taken[chosen])
 
 
-def _least_enough(gains: Floats, allowed: Bools | Sequence[bool], wanted: float, bearable: float) -> int | None:
-    """The least gain that is enough, else the greatest; the first of equals."""
-    fits = np.flatnonzero(np.asarray(allowed) & (gains > _WORTH * wanted) & (gains <= bearable))
-    if not len(fits):
+def _smallest_sufficient(gains: Floats, is_allowed: Bools | Sequence[bool], needed: float, maximum: float) -> int | None:
+    """Return the index of the smallest allowed gain that is enough, otherwise of the largest; the first of equal ones."""
+    allowed = np.flatnonzero(np.asarray(is_allowed) & (gains > _MIN_SHARE * needed) & (gains <= maximum))
+    if not len(allowed):
         return None
-    enough = fits[gains[fits] >= wanted]
-    return int(enough[gains[enough].argmin()] if len(enough) else fits[gains[fits].argmax()])
+    sufficient = allowed[gains[allowed] >= needed]
+    return int(sufficient[gains[sufficient].argmin()] if len(sufficient) else allowed[gains[allowed].argmax()])

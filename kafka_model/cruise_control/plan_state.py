@@ -1,7 +1,16 @@
-"""Where replicas are while a plan is made, and what each broker carries of every quantity that some goal limits.
+"""The state of a reassignment while its steps run: replicas, the load of each broker, and the limits to respect.
 
-A replica weighs something of each quantity, and a leader's weighs more: what a broker carries is the sum. A change is allowed if it takes
-nobody over a ceiling or under a floor, or further beyond it; ceilings start as the hard limits, and every step of a plan leaves its own.
+No class of Kafka or Cruise Control. The load of a broker has a column for each quantity that some goal limits. A change is allowed if it
+takes no broker beyond a limit, and no broker that is beyond a limit already still further. The upper limits start as those of the hard
+goals; each balancing step adds the limits that it has reached, so that later steps keep them.
+
+    >>> cluster = Cluster.of({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0)])
+    >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))
+    >>> state.destinations(0, 1).tolist()
+    [False, False, True]
+    >>> state.set_replica(0, 1, 2, "replicas")
+    >>> state.replicas.tolist(), state.load[:, DISK].tolist()
+    ([[0, 2]], [10.0, 0.0, 10.0])
 """
 
 from __future__ import annotations
@@ -10,259 +19,297 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kafka_model.cruise_control import limits as goal
-from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, follower_cpu
-from kafka_model.cruise_control.limits import Thresholds
+from kafka_model.cruise_control import limits
+from kafka_model.cruise_control.columnar import Bools, Cluster, Floats, Ints, follower_cpu, topic_replica_counts
+from kafka_model.cruise_control.limits import Thresholds, min_topic_leaders
+from kafka_model.cruise_control.plan import Blocked, PlanRequest, pad_slots
 
-Bools = NDArray[np.bool_]
-# What a replica weighs, by column.
+# The columns of a load.
 REPLICAS, LEADERS, DISK, NETWORK_IN, NETWORK_OUT, CPU, LEADER_NETWORK_IN, POTENTIAL_NETWORK_OUT = QUANTITIES = range(8)
-RESOURCE = {NETWORK_IN: goal.NETWORK_IN, NETWORK_OUT: goal.NETWORK_OUT, CPU: goal.CPU}
+RESOURCE_OF = {NETWORK_IN: limits.NETWORK_IN, NETWORK_OUT: limits.NETWORK_OUT, CPU: limits.CPU}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Disks:
-    """Disk space while replicas move, in bytes. A copy takes space from the start of its wave, and a deletion frees it at the wave's end."""
+class DiskSpace:
+    """Disk space in bytes. A new copy takes space from the start of its wave; a deletion frees space at the end of its wave."""
 
-    most: Floats  # of each broker, what it may hold; inf: its capacity is unknown
-    used: Floats  # of each broker, what it holds now
-    stored: Floats  # of each replica, in the shape of Cluster.replicas
-    copied: Floats  # of each partition, the size of a new replica
+    limit: Floats  # by broker; infinite: the capacity is unknown
+    used: Floats  # by broker, before the plan
+    replica_sizes: Floats  # by partition and slot, as Cluster.replicas
+    copy_sizes: Floats  # by partition: the size of a new replica
 
     @classmethod
-    def of(cls, cluster: Cluster, limit: float) -> Disks:
-        """Every replica has its partition's size, and a broker may hold `limit` of its capacity."""
-        stored = np.where(cluster.replicas >= 0, cluster.size[:, None], 0.0)
-        at = cluster.replicas >= 0
-        used = np.asarray(np.bincount(cluster.replicas[at], stored[at], len(cluster.broker_ids)), dtype=np.float64)
-        most = cluster.disk_capacity * limit
-        return cls(np.where(np.isnan(most), math.inf, most), used, stored, cluster.size)
+    def from_share(cls, cluster: Cluster, share: float) -> DiskSpace:
+        """Limit each broker to a share of its capacity; each replica has its partition's size."""
+        has_replica = cluster.replicas >= 0
+        replica_sizes = np.where(has_replica, cluster.size[:, None], 0.0)
+        used = np.bincount(cluster.replicas[has_replica], replica_sizes[has_replica], len(cluster.broker_ids))
+        limit = cluster.disk_capacity * share
+        return cls(np.where(np.isnan(limit), math.inf, limit), np.asarray(used, dtype=np.float64), replica_sizes, cluster.size)
 
 
-class Held:
-    """The replicas of a cluster, `width` for each partition at most, and what brokers hold of them; `open` may be given more, and of
-    partitions only `mine` may be changed. A broker over its disk limit gets no replica.
+class ReplicaArrays(NamedTuple):
+    """Replicas as two arrays of equal length."""
+
+    partitions: Ints
+    slots: Ints
+
+
+class PlanState:
+    """Replicas, loads and limits, which the steps of a plan change.
+
+    Brokers, topics and partitions are indexes into the cluster's arrays; a slot is a column of `replicas`. `eligible` brokers are alive and
+    not drained. `movable` partitions have a live leader to copy from and may be changed by the request; `leaderless` ones lack the leader.
     """
 
-    def __init__(self, cluster: Cluster, open: Bools, mine: Bools, width: int, thresholds: Thresholds, disks: Disks) -> None:
-        self.cluster, self.open, self.mine, self.thresholds = cluster, open, mine, thresholds
-        self.takers = open & (disks.used <= disks.most)
-        self.replicas = wide(cluster.replicas, width).copy()
-        self.reason = np.full(len(cluster.size), "", dtype=object)
-        self.open_racks = np.unique(cluster.racks[open])
-        self._racks = int(cluster.racks.max(initial=0)) + 1
-        brokers = len(cluster.broker_ids)
-        self.capacity = {name: cluster.capacity(name) for name in goal.RESOURCES}
-        led = cluster.leader >= 0
-        loads = {name: cluster.load(name) for name in RESOURCE.values()}
-        self.told = {
-            name: bool(open.any() and (self.capacity[name][open] > 0).all() and not np.isnan(load[led]).any())
-            for name, load in loads.items()
+    def __init__(self, cluster: Cluster, request: PlanRequest, thresholds: Thresholds, disk_space: DiskSpace) -> None:
+        self.cluster, self.request, self.thresholds, self.disk_space = cluster, request, thresholds, disk_space
+        requested = np.array([not request.topics or topic in request.topics for topic in cluster.topics], dtype=np.bool_)[cluster.topic]
+        has_live_leader = (cluster.leader >= 0) & cluster.live[cluster.leader]
+        self.movable, self.leaderless = requested & has_live_leader, requested & ~has_live_leader
+        self.eligible = cluster.live & ~np.isin(cluster.broker_ids, sorted(request.drained_brokers))
+        self.eligible_racks = np.unique(cluster.racks[self.eligible])
+        self._accepting = self.eligible & (disk_space.used <= disk_space.limit)
+        width = max([cluster.replicas.shape[1], *(request.replication_factors.get(topic, 0) for topic in cluster.topics)])
+        self.replicas = pad_slots(cluster.replicas, width).copy()
+        self.reasons = np.full(len(cluster.size), "", dtype=object)
+        self.blocked: list[Blocked] = []
+        self._init_loads()
+        self._init_limits()
+        self._init_topics()
+        self._init_replicas_by_broker()
+
+    def _init_loads(self) -> None:
+        cluster, brokers = self.cluster, len(self.cluster.broker_ids)
+        has_leader = cluster.leader >= 0
+        loads = {resource: cluster.load(resource) for resource in RESOURCE_OF.values()}
+        load_known = {resource: not np.isnan(load[has_leader]).any() for resource, load in loads.items()}
+        load_known[limits.CPU] &= load_known[limits.NETWORK_IN] and load_known[limits.NETWORK_OUT]  # a follower's cpu depends on them
+        self.capacity = {resource: cluster.capacity(resource) for resource in RESOURCE_OF.values()}
+        self.is_known = {
+            resource: bool(self.eligible.any() and (self.capacity[resource][self.eligible] > 0).all() and load_known[resource])
+            for resource in loads
         }
-        rates = (loads[goal.NETWORK_IN], loads[goal.NETWORK_OUT])
-        self.leaders_told = not np.isnan(rates[0][led]).any()
-        self.told[goal.CPU] &= not any(np.isnan(rate[led]).any() for rate in rates)  # by which a follower's is reckoned
-        self.leader_weight, self.follower_weight = self._weights(loads, led)
-        of, slot = np.nonzero(self.replicas >= 0)
-        at = self.replicas[of, slot]
-        self.use = np.zeros((brokers, len(QUANTITIES)))
+        self.is_leader_network_in_known = load_known[limits.NETWORK_IN]
+        self.leader_load, self.follower_load = self._loads_by_role(loads, has_leader)
+        row, slot = np.nonzero(self.replicas >= 0)
+        self.load = np.zeros((brokers, len(QUANTITIES)))
         for quantity in QUANTITIES:
-            weights = np.where(slot == 0, self.leader_weight[of, quantity], self.follower_weight[of, quantity])
-            self.use[:, quantity] = np.bincount(at, weights=weights, minlength=brokers)
-        self.count, self.bytes = self.use[:, REPLICAS], self.use[:, DISK]
-        self._disks, self._stored = disks, disks.used.copy()
-        topics = len(cluster.topics)
-        self.of_topic = np.bincount(cluster.topic[of] * brokers + at, minlength=topics * brokers).reshape(topics, brokers)
-        self.most_of_topic: Ints | None = None  # on a broker, once topics are even
-        self.ceiling = np.full(self.use.shape, math.inf)
-        self.ceiling[:, REPLICAS] = thresholds.max_replicas_per_broker
-        room = cluster.disk_capacity * thresholds.disk_capacity_threshold
-        other = np.maximum(disks.used - self.bytes, 0.0)  # on disk, but no replica of these partitions
-        self.ceiling[:, DISK] = np.minimum(np.where(np.isnan(room), math.inf, room), disks.most - other)
-        for quantity, name in RESOURCE.items():
-            if self.told[name]:
-                self.ceiling[:, quantity] = self.capacity[name] * thresholds.capacity(name)
-        self.floor = np.full(self.use.shape, -math.inf)
-        self._tied = self._topics_tied()
-        first = self.replicas[:, 0]
-        self._leads = {topic: np.bincount(first[cluster.topic == topic], minlength=brokers) for topic in self._tied}
-        # A broker's partitions in their order, some of which may have left it since; and those that have come.
-        order = np.argsort(at, kind="stable")
-        self._on = np.split(of[order], np.cumsum(np.bincount(at, minlength=brokers))[:-1])
-        self._came: list[list[int]] = [[] for _ in range(brokers)]
-        self._held: list[tuple[Ints, Ints] | None] = [None] * brokers  # None: something has changed since
+            replica_loads = np.where(slot == 0, self.leader_load[row, quantity], self.follower_load[row, quantity])
+            self.load[:, quantity] = np.bincount(self.replicas[row, slot], weights=replica_loads, minlength=brokers)
+        self.replica_counts, self.disk_bytes = self.load[:, REPLICAS], self.load[:, DISK]
+        self._stored_bytes = self.disk_space.used.copy()
 
-    def _weights(self, loads: dict[str, Floats], led: Bools) -> tuple[Floats, Floats]:
-        """What a leader and what a follower of each partition weighs; nothing of what is not told, nor of a partition without a leader."""
-        partitions = len(led)
-        known = {name: load if self.told[name] else np.zeros(partitions) for name, load in loads.items()}
-        into, out, cpu = (np.where(led, known[name], 0.0) for name in (goal.NETWORK_IN, goal.NETWORK_OUT, goal.CPU))
-        all_in = np.where(led, loads[goal.NETWORK_IN], 0.0) if self.leaders_told else np.zeros(partitions)
-        copied = follower_cpu(cpu, *(np.nan_to_num(loads[name]) for name in (goal.NETWORK_IN, goal.NETWORK_OUT)))
-        one, none = np.ones(partitions), np.zeros(partitions)
-        leader = np.column_stack([one, one, self.cluster.size, into, out, cpu, all_in, out])
-        return leader, np.column_stack([one, none, self.cluster.size, into, none, copied, none, out])
+    def _loads_by_role(self, loads: dict[str, Floats], has_leader: Bools) -> tuple[Floats, Floats]:
+        """Return the load of a leader and of a follower of each partition.
 
-    def _topics_tied(self) -> dict[int, int]:
-        """Of each topic that asks for it, the partitions that a live broker must lead (MinTopicLeadersPerBrokerGoal)."""
-        pattern, live = self.thresholds.topics_with_min_leaders_per_broker, int(self.cluster.live.sum())
-        if not pattern or not live:
-            return {}
-        led = np.bincount(self.cluster.topic[self.cluster.leader >= 0], minlength=len(self.cluster.topics)).tolist()
-        names = enumerate(self.cluster.topics)
-        return {at: goal.min_topic_leaders(led[at], live, self.thresholds) for at, name in names if re.fullmatch(pattern, name)}
-
-    # ------------------------------------------------------------ what may be done
-    def held(self, b: int) -> tuple[Ints, Ints]:
-        """The partitions and slots of a broker's replicas that may be changed."""
-        if (known := self._held[b]) is not None:
-            return known
-        ps = self._on[b]
-        if self._came[b]:
-            ps = np.union1d(ps, np.array(self._came[b], dtype=np.int64))
-            self._came[b] = []
-        at = self.replicas[ps] == b
-        stayed = at.any(axis=1)
-        self._on[b] = ps = ps[stayed]
-        mine = self.mine[ps]
-        self._held[b] = found = ps[mine], at[stayed][mine].argmax(axis=1)
-        return found
-
-    def targets(self, p: int, slot: int | None, *, must: bool = False) -> Bools:
-        """The brokers that may take the replica of that slot (None: another one), by rack and by what they hold.
-
-        A replica that `must` find a broker goes to the next rack if all brokers of the emptiest rack have one.
+        It is 0 for a quantity that is not known, and for a partition without a leader.
         """
-        row = self.replicas[p]
-        allowed = self.open.copy()
-        allowed[row[row >= 0]] = False
-        others = [b for at, b in enumerate(row.tolist()) if b >= 0 and at != slot]
-        on_rack = np.bincount(self.cluster.racks[others], minlength=self._racks)
-        racks = np.unique(self.cluster.racks[allowed]) if must else self.open_racks
+        partitions = len(has_leader)
+        known = {resource: load if self.is_known[resource] else np.zeros(partitions) for resource, load in loads.items()}
+        network_in, network_out, cpu = (np.where(has_leader, known[resource], 0.0) for resource in RESOURCE_OF.values())
+        leader_in = np.where(has_leader, loads[limits.NETWORK_IN], 0.0) if self.is_leader_network_in_known else np.zeros(partitions)
+        cpu_of_follower = follower_cpu(cpu, np.nan_to_num(loads[limits.NETWORK_IN]), np.nan_to_num(loads[limits.NETWORK_OUT]))
+        one, zero, size = np.ones(partitions), np.zeros(partitions), self.cluster.size
+        leader = np.column_stack([one, one, size, network_in, network_out, cpu, leader_in, network_out])
+        return leader, np.column_stack([one, zero, size, network_in, zero, cpu_of_follower, zero, network_out])
+
+    def _init_limits(self) -> None:
+        self.upper_limits = np.full(self.load.shape, math.inf)
+        self.lower_limits = np.full(self.load.shape, -math.inf)
+        self.upper_limits[:, REPLICAS] = self.thresholds.max_replicas_per_broker
+        disk_limit = self.cluster.disk_capacity * self.thresholds.disk_capacity_threshold
+        other_files = np.maximum(self.disk_space.used - self.disk_bytes, 0.0)  # on the disk, but no replica of these partitions
+        disk_limit = np.where(np.isnan(disk_limit), math.inf, disk_limit)
+        self.upper_limits[:, DISK] = np.minimum(disk_limit, self.disk_space.limit - other_files)
+        for quantity, resource in RESOURCE_OF.items():
+            if self.is_known[resource]:
+                self.upper_limits[:, quantity] = self.capacity[resource] * self.thresholds.capacity(resource)
+
+    def _init_topics(self) -> None:
+        cluster, brokers = self.cluster, len(self.cluster.broker_ids)
+        self.topic_counts = topic_replica_counts(cluster, self.replicas, cluster.topic)
+        self.topic_upper_limits: Ints | None = None  # by topic, once the topics are balanced
+        self._min_topic_leaders = self._min_leaders_by_topic()
+        leader = self.replicas[:, 0]
+        self._topic_leaders = {topic: np.bincount(leader[cluster.topic == topic], minlength=brokers) for topic in self._min_topic_leaders}
+
+    def _min_leaders_by_topic(self) -> dict[int, int]:
+        """Return how many leaders each live broker must have of each topic that MinTopicLeadersPerBrokerGoal applies to."""
+        cluster, pattern = self.cluster, self.thresholds.topics_with_min_leaders_per_broker
+        live_brokers = int(cluster.live.sum())
+        if not pattern or not live_brokers:
+            return {}
+        leaders = np.bincount(cluster.topic[cluster.leader >= 0], minlength=len(cluster.topics)).tolist()
+        return {
+            topic: min_topic_leaders(leaders[topic], live_brokers, self.thresholds)
+            for topic, name in enumerate(cluster.topics)
+            if re.fullmatch(pattern, name)
+        }
+
+    def _init_replicas_by_broker(self) -> None:
+        row, slot = np.nonzero(self.replicas >= 0)
+        broker, brokers = self.replicas[row, slot], len(self.cluster.broker_ids)
+        order = np.argsort(broker, kind="stable")
+        # The partitions of each broker in their order, some of which may have left since, and those that have come since.
+        self._partitions_on = np.split(row[order], np.cumsum(np.bincount(broker, minlength=brokers))[:-1])
+        self._new_partitions_on: list[list[int]] = [[] for _ in range(brokers)]
+        self._movable_replicas: list[ReplicaArrays | None] = [None] * brokers  # None: the broker's replicas have changed since
+
+    # ------------------------------------------------------------ possible changes
+    def movable_replicas(self, broker: int) -> ReplicaArrays:
+        """Return the replicas on a broker that may be changed, in the order of their partitions."""
+        if (cached := self._movable_replicas[broker]) is not None:
+            return cached
+        partitions = self._partitions_on[broker]
+        if self._new_partitions_on[broker]:
+            partitions = np.union1d(partitions, np.array(self._new_partitions_on[broker], dtype=np.int64))
+            self._new_partitions_on[broker] = []
+        is_on_broker = self.replicas[partitions] == broker
+        has_replica = is_on_broker.any(axis=1)
+        self._partitions_on[broker] = partitions = partitions[has_replica]
+        movable = self.movable[partitions]
+        replicas = ReplicaArrays(partitions[movable], is_on_broker[has_replica][movable].argmax(axis=1))
+        self._movable_replicas[broker] = replicas
+        return replicas
+
+    def destinations(self, partition: int, slot: int | None, *, any_rack: bool = False) -> Bools:
+        """Return the brokers that may have the replica of a slot (None: an additional replica) by their racks and replicas.
+
+        They are on a rack with the fewest other replicas of the partition. With `any_rack`, racks whose brokers all have a replica of the
+        partition do not count.
+        """
+        row = self.replicas[partition]
+        candidates = self.eligible.copy()
+        candidates[row[row >= 0]] = False
+        others = [broker for index, broker in enumerate(row.tolist()) if broker >= 0 and index != slot]
+        on_rack = np.bincount(self.cluster.racks[others], minlength=int(self.cluster.racks.max(initial=0)) + 1)
+        racks = np.unique(self.cluster.racks[candidates]) if any_rack else self.eligible_racks
         fewest = on_rack[racks].min() if len(racks) else 0
-        return np.asarray(allowed & (on_rack[self.cluster.racks] == fewest))
+        return np.asarray(candidates & (on_rack[self.cluster.racks] == fewest))
 
-    def takes(self, ps: Ints, slots: Ints, b: int) -> Bools:
-        """Which of these replicas the broker may take, likewise."""
-        rows = self.replicas[ps]
-        free = ~(rows == b).any(axis=1) & bool(self.takers[b])
-        others = (rows >= 0) & (np.arange(rows.shape[1]) != slots[:, None])
-        racks = np.where(others, self.cluster.racks[rows], -1)
-        on_rack = (racks == self.cluster.racks[b]).sum(axis=1)
-        if len(self.open_racks) > rows.shape[1] - 1:  # some rack has none
-            return np.asarray(free & (on_rack == 0))
-        fewest = np.min([(racks == rack).sum(axis=1) for rack in self.open_racks], axis=0)
-        return np.asarray(free & (on_rack == fewest))
+    def can_accept(self, broker: int, partitions: Ints, slots: Ints) -> Bools:
+        """Return which of these replicas a broker may have, by the rule of `destinations` and its disk limit."""
+        rows = self.replicas[partitions]
+        is_free = ~(rows == broker).any(axis=1) & bool(self._accepting[broker])
+        is_other = (rows >= 0) & (np.arange(rows.shape[1]) != slots[:, None])
+        racks = np.where(is_other, self.cluster.racks[rows], -1)
+        on_rack = (racks == self.cluster.racks[broker]).sum(axis=1)
+        if len(self.eligible_racks) > rows.shape[1] - 1:  # then some rack has no other replica
+            return np.asarray(is_free & (on_rack == 0))
+        fewest = np.min([(racks == rack).sum(axis=1) for rack in self.eligible_racks], axis=0)
+        return np.asarray(is_free & (on_rack == fewest))
 
-    def weight(self, p: int, slot: int | None) -> Floats:
-        """What the replica of that slot weighs."""
-        return np.asarray(self.leader_weight[p] if slot == 0 else self.follower_weight[p])
+    def replica_load(self, partition: int, slot: int | None) -> Floats:
+        """Return the load of the replica of a slot (None: a follower), by quantity."""
+        return np.asarray(self.leader_load[partition] if slot == 0 else self.follower_load[partition])
 
-    def weights(self, ps: Ints, slots: Ints) -> Floats:
-        """What each of these replicas weighs."""
-        return np.where((slots == 0)[:, None], self.leader_weight[ps], self.follower_weight[ps])
+    def replica_loads(self, partitions: Ints, slots: Ints) -> Floats:
+        """Return the load of each of these replicas, by quantity."""
+        return np.where((slots == 0)[:, None], self.leader_load[partitions], self.follower_load[partitions])
 
-    def roomy(self, p: int, slot: int | None) -> Bools:
-        """Who could take the replica of that slot and stay under the ceilings; what is not told has room."""
-        weight = self.weight(p, slot)
-        return np.asarray(((self.use + weight <= self.ceiling) | (weight <= 0)).all(axis=1))
+    def within_limits(self, partition: int, slot: int | None) -> Bools:
+        """Return the brokers that stay within their upper limits with the replica of a slot."""
+        load = self.replica_load(partition, slot)
+        return np.asarray(((self.load + load <= self.upper_limits) | (load <= 0)).all(axis=1))
 
-    def allowed(self, weights: Floats, one: int, other: int) -> Bools:
-        """Which of these weights may go from the one to the other, and a negative one the other way."""
-        more, less = weights > 0, weights < 0
-        gained, left = self.use[other] + weights, self.use[one] - weights
-        beyond = (more & ((gained > self.ceiling[other]) | (left < self.floor[one]))) | (
-            less & ((left > self.ceiling[one]) | (gained < self.floor[other]))
-        )
-        return np.asarray(~beyond.any(axis=1))
+    def may_transfer(self, loads: Floats, source: int, destination: int) -> Bools:
+        """Return which of these loads may go from one broker to another. A negative quantity goes the other way."""
+        source_load, destination_load = self.load[source] - loads, self.load[destination] + loads
+        exceeds = (loads > 0) & ((destination_load > self.upper_limits[destination]) | (source_load < self.lower_limits[source]))
+        exceeds_back = (loads < 0) & ((source_load > self.upper_limits[source]) | (destination_load < self.lower_limits[destination]))
+        return np.asarray(~(exceeds | exceeds_back).any(axis=1))
 
-    def spared(self, ps: Ints, leader: int) -> Bools:
-        """Which of these partitions their leader may cease to lead."""
-        if not self._tied:
-            return np.ones(len(ps), dtype=np.bool_)
-        topics = self.cluster.topic[ps].tolist()
-        return np.array([t not in self._tied or self._leads[t][leader] > self._tied[t] for t in topics], dtype=np.bool_)
+    def may_stop_leading(self, partitions: Ints, leader: int) -> Bools:
+        """Return which of these partitions their leader may cease to lead by MinTopicLeadersPerBrokerGoal."""
+        if not self._min_topic_leaders:
+            return np.ones(len(partitions), dtype=np.bool_)
+        minimums = self._min_topic_leaders
+        topics = self.cluster.topic[partitions].tolist()
+        return np.array([topic not in minimums or self._topic_leaders[topic][leader] > minimums[topic] for topic in topics], dtype=np.bool_)
 
-    def may_lead(self, p: int, one: int, other: int) -> bool:
-        """Whether the other may lead the partition in the place of the one."""
-        more = self.leader_weight[p] - self.follower_weight[p]
-        return bool(((self.use[other] + more <= self.ceiling[other]) | (more <= 0)).all()) and bool(self.spared(np.array([p]), one)[0])
+    def may_relocate_leadership(self, partition: int, leader: int, follower: int) -> bool:
+        """Return whether a follower may lead the partition in place of its leader."""
+        more = self.leader_load[partition] - self.follower_load[partition]
+        within_limits = ((self.load[follower] + more <= self.upper_limits[follower]) | (more <= 0)).all()
+        return bool(within_limits) and bool(self.may_stop_leading(np.array([partition]), leader)[0])
 
-    def limits_leaders(self) -> bool:
-        """Whether some leadership may be refused."""
-        return bool(self._tied) or bool(np.isfinite(self.ceiling[self.open][:, [NETWORK_OUT, CPU]]).any())
+    def limits_leadership(self) -> bool:
+        """Return whether `may_relocate_leadership` can be False."""
+        return bool(self._min_topic_leaders) or bool(np.isfinite(self.upper_limits[self.eligible][:, [NETWORK_OUT, CPU]]).any())
 
-    def fresh(self, ps: Ints, b: int) -> Bools:
-        """Of which of these the broker may have one more of the topic."""
-        if self.most_of_topic is None:
-            return np.ones(len(ps), dtype=np.bool_)
-        topics = self.cluster.topic[ps]
-        return np.asarray(self.of_topic[topics, b] < self.most_of_topic[topics])
+    def may_add_to_topic(self, partitions: Ints, broker: int) -> Bools:
+        """Return for which of these partitions a broker may have one more replica of the topic."""
+        if self.topic_upper_limits is None:
+            return np.ones(len(partitions), dtype=np.bool_)
+        topics = self.cluster.topic[partitions]
+        return np.asarray(self.topic_counts[topics, broker] < self.topic_upper_limits[topics])
 
-    def best(self, p: int, slot: int | None, among: Bools) -> int | None:
-        """Of those that stay under their disk limit, and under the other ceilings if any does, the one that holds the least."""
-        among = among & self.takers & (self._stored + self._disks.copied[p] <= self._disks.most)
-        roomy = among & self.roomy(p, slot)
-        places = np.flatnonzero(roomy if roomy.any() else among)
-        if not len(places):
+    def best_destination(self, partition: int, slot: int | None, candidates: Bools) -> int | None:
+        """Return the candidate with the fewest replicas, then the fewest of the topic, then the least bytes, then the lowest index.
+
+        Candidates that would exceed their disk limit are left out, and those that would exceed another limit if some would not.
+        """
+        has_disk_space = self._stored_bytes + self.disk_space.copy_sizes[partition] <= self.disk_space.limit
+        candidates = candidates & self._accepting & has_disk_space
+        within_limits = candidates & self.within_limits(partition, slot)
+        brokers = np.flatnonzero(within_limits if within_limits.any() else candidates)
+        if not len(brokers):
             return None
-        keys = (places, self.bytes[places], self.of_topic[self.cluster.topic[p], places], self.count[places])
-        return int(places[np.lexsort(keys)[0]])
+        topic_counts = self.topic_counts[self.cluster.topic[partition], brokers]
+        return int(brokers[np.lexsort((brokers, self.disk_bytes[brokers], topic_counts, self.replica_counts[brokers]))[0]])
 
-    # ------------------------------------------------------------ what is done
-    def put(self, p: int, slot: int, broker: int, reason: str) -> None:
-        """Let the slot have this broker; -1: none."""
-        before, weight, topic = int(self.replicas[p, slot]), self.weight(p, slot), int(self.cluster.topic[p])
-        for at, sign in ((before, -1), (broker, 1)):
-            if at >= 0:
-                self._held[at] = None
-                self.use[at] += sign * weight
-                self.of_topic[topic, at] += sign
-                self._stored[at] += sign * self._disk_bytes(p, at)
-                if slot == 0 and topic in self._leads:
-                    self._leads[topic][at] += sign
-        self.replicas[p, slot] = broker
+    # ------------------------------------------------------------ changes
+    def set_replica(self, partition: int, slot: int, broker: int, reason: str) -> None:
+        """Put the replica of a slot on a broker; -1: remove it. The first reason for a change of the partition is kept."""
+        previous, load, topic = int(self.replicas[partition, slot]), self.replica_load(partition, slot), int(self.cluster.topic[partition])
+        for changed, sign in ((previous, -1), (broker, 1)):
+            if changed >= 0:
+                self._movable_replicas[changed] = None
+                self.load[changed] += sign * load
+                self.topic_counts[topic, changed] += sign
+                self._stored_bytes[changed] += sign * self._stored_size(partition, changed)
+                if slot == 0 and topic in self._topic_leaders:
+                    self._topic_leaders[topic][changed] += sign
+        self.replicas[partition, slot] = broker
         if broker >= 0:
-            self._came[broker].append(p)
-        if self.reason[p] == "":
-            self.reason[p] = reason
+            self._new_partitions_on[broker].append(partition)
+        self._set_reason(partition, reason)
 
-    def _disk_bytes(self, p: int, broker: int) -> float:
-        """What the partition takes on the broker's disk: the replica that is there, or a new copy."""
-        slots = np.flatnonzero(self.cluster.replicas[p] == broker)
-        return float(self._disks.stored[p, slots[0]] if len(slots) else self._disks.copied[p])
+    def _stored_size(self, partition: int, broker: int) -> float:
+        """Return the bytes of the partition on a broker: of the replica it had before the plan, otherwise of a new copy."""
+        slots = np.flatnonzero(self.cluster.replicas[partition] == broker)
+        return float(self.disk_space.replica_sizes[partition, slots[0]] if len(slots) else self.disk_space.copy_sizes[partition])
 
-    def lead(self, p: int, slot: int, reason: str) -> None:
-        """Make the replica of that slot the preferred leader; the others keep their order."""
-        row = self.replicas[p]
-        more = self.leader_weight[p] - self.follower_weight[p]
-        self.use[row[0]] -= more
-        self.use[row[slot]] += more
-        if (leads := self._leads.get(int(self.cluster.topic[p]))) is not None:
-            leads[row[0]] -= 1
-            leads[row[slot]] += 1
-        self.reorder(p, [row[slot], *(b for at, b in enumerate(row) if at != slot)])
-        if self.reason[p] == "":
-            self.reason[p] = reason
+    def relocate_leadership(self, partition: int, slot: int, reason: str) -> None:
+        """Make the replica of a slot the preferred leader. The other replicas keep their order."""
+        row = self.replicas[partition]
+        more = self.leader_load[partition] - self.follower_load[partition]
+        self.load[row[0]] -= more
+        self.load[row[slot]] += more
+        if (leaders := self._topic_leaders.get(int(self.cluster.topic[partition]))) is not None:
+            leaders[row[0]] -= 1
+            leaders[row[slot]] += 1
+        self.reorder_replicas(partition, [row[slot], *(broker for index, broker in enumerate(row) if index != slot)])
+        self._set_reason(partition, reason)
 
-    def reorder(self, p: int, row: Sequence[int]) -> None:
-        """Give the partition's replicas another order."""
-        self.replicas[p] = row
-        for b in row:
-            if b >= 0:
-                self._held[b] = None
+    def reorder_replicas(self, partition: int, row: Sequence[int]) -> None:
+        """Give the partition the same replicas in another order."""
+        self.replicas[partition] = row
+        for broker in row:
+            if broker >= 0:
+                self._movable_replicas[broker] = None
 
-    def keep(self, quantity: int, least: Floats | float, most: Floats | float) -> None:
-        """From now on nobody is taken beyond these limits, nor further beyond them."""
-        use = self.use[:, quantity]
-        self.ceiling[:, quantity] = np.fmin(self.ceiling[:, quantity], np.fmax(most, use))
-        self.floor[:, quantity] = np.fmin(least, use)
+    def _set_reason(self, partition: int, reason: str) -> None:
+        if self.reasons[partition] == "":
+            self.reasons[partition] = reason
 
-
-def wide(replicas: Ints, width: int) -> Ints:
-    """With -1 behind, so many columns."""
-    return np.pad(replicas, ((0, 0), (0, width - replicas.shape[1])), constant_values=-1)
+    def keep_within(self, quantity: int, lower: Floats | float, upper: Floats | float) -> None:
+        """Add limits for the steps to come. A broker beyond them may stay there, but not go further."""
+        load = self.load[:, quantity]
+        self.upper_limits[:, quantity] = np.fmin(self.upper_limits[:, quantity], np.fmax(upper, load))
+        self.lower_limits[:, quantity] = np.fmin(lower, load)

@@ -34,7 +34,7 @@ class Breach:
     broker_id: int | None = None
     topic: str | None = None
     partition: int | None = None
-    is_close: bool = False  # Cruise Control, which computes in 32 bits, may decide otherwise
+    near_limit: bool = False  # Cruise Control, which computes in 32 bits, may decide otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Verdict:
     lower: float | None = None
     upper: float | None = None
     breaches: tuple[Breach, ...] = ()
-    is_close: bool = False  # some value is so close to its limit that Cruise Control, which computes in 32 bits, may decide otherwise
+    near_limit: bool = False  # some value is so close to its limit that Cruise Control, which computes in 32 bits, may decide otherwise
     missing_input: str | None = None
     provision: ProvisionRecommendation = ProvisionRecommendation(UNDECIDED)
     unlisted_breaches: int = 0  # breaches that are counted but not in `breaches`

@@ -21,8 +21,9 @@ from jobs.plan.plan import Question, planned
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
 from kafka_model.cruise_control.columnar import Cluster, evaluate
 from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
-from kafka_model.cruise_control.load_balance import REASONS
-from kafka_model.cruise_control.reassignment import STEPS, Bounds, Plan, net_imbalance, plan, waves
+from kafka_model.cruise_control.plan import REASONS, Plan
+from kafka_model.cruise_control.reassignment import net_imbalance, plan_reassignment
+from kafka_model.cruise_control.waves import WaveLimits, assign_waves
 from kafka_model.placement.zookeeper import place_rack_aware
 
 FACTOR, PARTITIONS = 3, 50  # of each topic
@@ -135,9 +136,9 @@ def told(name: str, made: Plan, seconds: float) -> None:
     cluster = made.cluster
     verdicts = evaluate(cluster, made.replicas, made.replicas[:, 0], LIMITS)
     broken = [goal.removesuffix("Goal") for goal, verdict in verdicts.items() if verdict.verdict in ("violated", "unfixable")]
-    moved = (made.added * cluster.size).sum() / 1e12
+    moved = (made.added_replicas * cluster.size).sum() / 1e12
     print(
-        f"{name:22} {int(made.added.sum()):>10,} moves {moved:>9.2f} TB {seconds:>7.1f} s   broken: {', '.join(broken) or 'none'}",
+        f"{name:22} {int(made.added_replicas.sum()):>10,} moves {moved:>9.2f} TB {seconds:>7.1f} s   broken: {', '.join(broken) or 'none'}",
         flush=True,
     )
 
@@ -149,16 +150,16 @@ def main() -> None:
         print(f"{int(replicas):,} replicas on {int(brokers)} brokers, {int(racks)} racks, skew {skew}")
         told("as it is", Plan(cluster, cluster.replicas, np.full(len(cluster.size), "", dtype=object)), 0.0)
         began = time.monotonic()
-        made = plan(cluster, thresholds=LIMITS)
+        made = plan_reassignment(cluster, thresholds=LIMITS)
         took = time.monotonic() - began
         told("plan", made, took)
-        alone = int((made.added[made.changed] == 0).sum())
+        alone = int((made.added_replicas[made.changed_partitions] == 0).sum())
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        changed = {step: int((made.reason == step).sum()) for step in (*STEPS, *REASONS.values())}
-        steps = ", ".join(f"{step} {count:,}" for step, count in changed.items() if count)
+        changed = {reason: int((made.reasons == reason).sum()) for reason in REASONS}
+        steps = ", ".join(f"{reason} {count:,}" for reason, count in changed.items() if count)
         print(f"{'':22} peak memory {peak:.2f} GiB; partitions by the step that changed them first: {steps}")
         began = time.monotonic()
-        number = int(waves(made, Bounds(wave_bytes=1e12, moves_per_broker=500)).max())
+        number = int(assign_waves(made, WaveLimits(bytes_per_wave=1e12, moves_per_broker=500)).max())
         print(
             f"{'':22} {alone:,} leadership alone, {number} waves of at most 1 TB and 500 moves a broker, {time.monotonic() - began:.1f} s"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -12,23 +11,9 @@ import pytest
 from kafka_model.cruise_control import cluster_load, columnar, goals, placement_goals, reassignment
 from kafka_model.cruise_control.cluster_load import Broker, Partition
 from kafka_model.cruise_control.columnar import Cluster
-from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds
+from kafka_model.cruise_control.limits import Thresholds
 from kafka_model.cruise_control.verdicts import Verdict
-from tests.oracle.algorithms import cruise_control_goals as oracle
-
-RESOURCES = (DISK, CPU, NETWORK_IN, NETWORK_OUT)  # in the order of the oracle's cases
-
-
-def columnar_cluster(case: dict[str, Any]) -> Cluster:
-    brokers = sorted(case["brokers"])
-    loads = np.array([row[4:] for row in case["partitions"]], dtype=np.float64).T
-    capacities = np.array([row[4:] for row in brokers], dtype=np.float64).T
-    cluster = Cluster.of(
-        {broker_id: rack for broker_id, rack, *_ in brokers},
-        [(topic, number, replicas, leader, disk) for topic, number, replicas, leader, disk, *_ in case["partitions"]],
-        dead=[broker_id for broker_id, _, _, alive, *_ in brokers if not alive],
-    )
-    return replace(cluster, loads=dict(zip(RESOURCES, loads, strict=True)), capacities=dict(zip(RESOURCES, capacities, strict=True)))
+from tests.kafka_model.cruise_control.clusters import RESOURCES, cluster_with_loads, random_case
 
 
 def scalar_cluster(case: dict[str, Any]) -> tuple[list[Broker], list[Partition]]:
@@ -61,25 +46,25 @@ def values_and_limits(verdict: Verdict) -> list[float]:
 
 @pytest.mark.parametrize("number", range(120))
 def test_columnar_verdicts_equal_the_scalar_verdicts(number: int) -> None:
-    case = oracle.case(random.Random(f"columnar/{number}"))
+    case = random_case(f"columnar/{number}")
     config = {name.replace(".", "_"): value for name, value in case["config"].items()}
     thresholds = Thresholds(**config | {"topics_with_min_leaders_per_broker": "t0|t2", "min_topic_leaders_per_broker": number % 3})
     expected = goals.evaluate(*scalar_cluster(case), thresholds)
-    computed = with_listed_breaches(columnar_cluster(case), thresholds)
+    computed = with_listed_breaches(cluster_with_loads(case), thresholds)
     assert computed.keys() == expected.keys()
     for goal, verdict in expected.items():
-        if not computed[goal].is_close:
+        if not computed[goal].near_limit:
             assert (goal, computed[goal].verdict, computed[goal].provision) == (goal, verdict.verdict, verdict.provision)
             assert (computed[goal].unlisted_breaches, locations(computed[goal])) == (0, locations(verdict))
             assert values_and_limits(computed[goal]) == pytest.approx(values_and_limits(verdict), nan_ok=True)
 
 
-def test_fewer_than_2_percent_of_the_columnar_verdicts_are_close() -> None:
-    clusters = [columnar_cluster(oracle.case(random.Random(f"columnar/{number}"))) for number in range(120)]
+def test_fewer_than_2_percent_of_the_columnar_verdicts_are_near_a_limit() -> None:
+    clusters = [cluster_with_loads(random_case(f"columnar/{number}")) for number in range(120)]
     verdicts = [
         verdict for cluster in clusters for verdict in columnar.evaluate(cluster, cluster.replicas, cluster.leader, Thresholds()).values()
     ]
-    assert sum(verdict.is_close for verdict in verdicts) < 0.02 * len(verdicts)
+    assert sum(verdict.near_limit for verdict in verdicts) < 0.02 * len(verdicts)
 
 
 def test_columnar_net_imbalance_equals_the_scalar_one() -> None:
