@@ -31,7 +31,7 @@ from jobs.lake.publication import Outcome
 from jobs.lake.table_file import TableFile
 from jobs.names import NIGHTLY, snapshot_name
 from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
-from jobs.spark.session import keeping, set_for
+from jobs.spark.session import set_for
 from jobs.steps import (
     broker_balance,
     broker_restart,
@@ -45,44 +45,25 @@ from jobs.steps import (
     remedy,
     replica_assignment,
 )
+from jobs.steps.stage import Materializer, Stages, run_stages, transform
 
-JOBS: dict[str, ModuleType] = {
-    "change": change,
-    "replica_assignment": replica_assignment,
-    "producer_load": producer_load,
-    "consumer_assignment": consumer_assignment,
-    "log_storage": log_storage,
-    "failover": failover,
-    "joint_failover": joint_failover,
-    "broker_restart": broker_restart,
-    "remedy": remedy,
-    "broker_balance": broker_balance,
-    "goal": goal,
-}
-# The gates, each over the tables of the steps before it.
-GATES: dict[str, tuple[Table, ...]] = {
-    "ingest": ingest.WRITES,
-    "computed": (*change.WRITES, *replica_assignment.WRITES, *producer_load.WRITES, *consumer_assignment.WRITES, *log_storage.WRITES),
-    "failover": (*failover.WRITES, *joint_failover.WRITES, *broker_restart.WRITES, *remedy.WRITES),
-    "balance": (*broker_balance.WRITES, *goal.WRITES),
-}
-NIGHT = (
-    ("step", "ingest"),
-    ("check", "ingest"),
-    ("step", "change"),
-    ("step", "replica_assignment"),
-    ("step", "producer_load"),
-    ("step", "consumer_assignment"),
-    ("step", "log_storage"),
-    ("check", "computed"),
-    ("step", "failover"),
-    ("step", "joint_failover"),
-    ("step", "broker_restart"),
-    ("step", "remedy"),
-    ("check", "failover"),
-    ("step", "broker_balance"),
-    ("step", "goal"),
-    ("check", "balance"),
+# The order of a night, declared here alone: each gate, after the steps whose tables it evaluates.
+_ORDER: tuple[tuple[tuple[ModuleType, ...], str], ...] = (
+    ((ingest,), "ingest"),
+    ((change, replica_assignment, producer_load, consumer_assignment, log_storage), "computed"),
+    ((failover, joint_failover, broker_restart, remedy), "failover"),
+    ((broker_balance, goal), "balance"),
+)
+
+
+def _name(step: ModuleType) -> str:
+    return step.__name__.rpartition(".")[2]
+
+
+JOBS: dict[str, ModuleType] = {_name(step): step for steps, _ in _ORDER[1:] for step in steps}
+GATES: dict[str, tuple[Table, ...]] = {gate: tuple(table for step in steps for table in step.WRITES) for steps, gate in _ORDER}
+NIGHT: tuple[tuple[str, str], ...] = (
+    *(task for steps, gate in _ORDER for task in (*(("step", _name(step)) for step in steps), ("check", gate))),
     ("publish", ""),
 )
 _SMALL_BYTES = 1 << 20  # of dumps: at twice that, the code that Spark makes for a step is worth its time
@@ -191,33 +172,43 @@ class Night:
         _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
 
     def step(self, name: str, limits: Limits) -> None:
-        """Run a job: from the tables that it reads to those that it writes. What the goals are judged by is of the limits."""
+        """Run a step (jobs/steps/stage.py): read its tables, transform them, and write the tables that it computes."""
         job = JOBS[name]
         self.session()
-        frames = [self.read(table) for table in job.READS] + [
-            self.lake.read_each(table, self._earlier()) for table in getattr(job, "READS_PREVIOUS", ())
-        ]
         parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
-        asked = {"thresholds": limits.cruise_control} if job is goal else {}
-        self.write(
-            job.WRITES,
-            lambda: job.transform(*frames, parameters=parameters, **asked),
-            **{"scenario_set": NIGHTLY} if job is failover else {},
-        )
+        result = transform(job, self.inputs(job), parameters=parameters, thresholds=limits.cruise_control)
+        self.write(job.WRITES, result, scenario_set=NIGHTLY)  # the scenarios of what-ifs stay
 
-    def write(self, tables: Sequence[Table], work_out: Callable[[], Sequence[DataFrame]], **slice: str) -> None:
-        """Work these tables out and write them, each its slice."""
+    def inputs(self, job: ModuleType) -> list[DataFrame | pa.Table]:
+        """Return the tables that a step reads, in the order of its declarations."""
+        as_arrow, previous = getattr(job, "READS_AS_ARROW", ()), getattr(job, "READS_PREVIOUS", ())
+        inputs = [self._local(table) if table in as_arrow else self.read(table) for table in job.READS]
+        if previous:
+            earlier = self._earlier()
+            rows = ((table, self.lake.read_each(table, earlier)) for table in previous)
+            inputs += [each.toArrow() if table in as_arrow else each for table, each in rows]
+        return inputs
 
-        def replace(table: Table, rows: DataFrame) -> None:
-            self.replace(table, rows, **{name: value for name, value in slice.items() if name in table.schema.names})
+    def _local(self, table: Table) -> pa.Table:
+        rows = self.lake.few(table, snapshot_id=self.snapshot_id)
+        return self.read(table).toArrow() if rows is None else rows
 
-        def store(table: Table, rows: DataFrame) -> DataFrame:
-            replace(table, rows)
-            return self.lake.read(table, snapshot_id=self.snapshot_id, **slice)
+    def write(self, tables: Sequence[Table], result: Stages[tuple[DataFrame, ...]] | tuple[DataFrame, ...], **slice: str) -> None:
+        """Run the stages of a step, and replace the slice of each table that it computes."""
 
-        with keeping(store) as keeper:
-            results = zip(tables, work_out(), strict=True)
-            _together(lambda pair: replace(*pair), [(table, rows) for table, rows in results if table not in keeper.stored])
+        def slice_of(table: Table) -> dict[str, str]:
+            return {name: value for name, value in slice.items() if name in table.schema.names}
+
+        def write_and_reread(table: Table, rows: DataFrame) -> DataFrame:
+            self.replace(table, rows, **slice_of(table))
+            return self.lake.read(table, snapshot_id=self.snapshot_id, **slice_of(table))
+
+        with Materializer(self.small, write_and_reread) as materialize:
+            computed = zip(tables, run_stages(result, materialize), strict=True)
+            _together(
+                lambda pair: self.replace(*pair, **slice_of(pair[0])),
+                [(table, rows) for table, rows in computed if table not in materialize.written],
+            )
 
     def check(self, gate: str, limits: Limits, docs: str | None, judges: Executor | None = None) -> list[str]:
         """Judge the tables of a gate, by one of the `judges` if there are any; returns a line for each hard rule that a cluster broke."""

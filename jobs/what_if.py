@@ -48,9 +48,7 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question) -> str:
     asked = spark.createDataFrame([row], failover.ASKED)
     for table in failover.WRITES:
         lake.create(table)  # the night may be of an older version
-    night.write(
-        failover.WRITES, lambda: failover.outcome(asked, of, replica=replica), scenario_set=question.id, cluster_id=question.cluster_id
-    )
+    night.write(failover.WRITES, failover.outcome(asked, of, replica=replica), scenario_set=question.id, cluster_id=question.cluster_id)
     return night.snapshot_id
 
 

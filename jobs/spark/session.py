@@ -11,9 +11,6 @@ import atexit
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from jobs.schema import Table
-
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 _FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
-_MOST_OF_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"  # 64 MiB, if not set
 _OF_ONE_PARTITION = 10_000  # rows
-_KEEPER: ContextVar[Keeper | None] = ContextVar("_KEEPER", default=None)
 # What expressions are made by, as PySpark says it.
 _ASKED_OFTEN = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.classic.SparkSession")
 # Five times the JVM's own thresholds for its second compiler, half of whose work is else for what plans queries, not for what runs them.
@@ -131,47 +124,6 @@ def set_for(spark: SparkSession, *, small: bool) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
 
 
-class Keeper:
-    """What a step keeps: rows on disk, to let go at its end, and tables that are written already.
-
-    `store` writes a table of the step, and reads it back.
-    """
-
-    def __init__(self, store: Callable[[Table, DataFrame], DataFrame]) -> None:
-        self.store = store
-        self.frames: list[DataFrame] = []
-        self.stored: set[Table] = set()
-
-
-def kept(df: DataFrame, of: Table | None = None, *, light: Callable[[], bool] = lambda: False) -> DataFrame:
-    """Rows that several queries of a step read, worked out once; on disk, since in the heap they would leave no room for what is joined.
-    All rows `of` a table that the step writes are written, and read from there. `light`: whether what is sent to Python for them is so
-    small that batches need no bound but their number of rows; to weigh them at each row costs Spark as much as to send it.
-
-    A few of them come to this process: Spark then plans what reads them without what made them, which for few rows is most of the time.
-    """
-    from pyspark import StorageLevel
-
-    spark, keeper = df.sparkSession, _KEEPER.get()
-    if spark.conf.get(_FOR_MANY) == "false":
-        return of_arrow(spark, df.toArrow())
-    if keeper is not None and of is not None:
-        keeper.stored.add(of)
-        return keeper.store(of, df)
-    df = df.persist(StorageLevel.DISK_ONLY)
-    if keeper is not None:
-        keeper.frames.append(df)
-    if light():
-        # Of the whole session, and for now: a large night runs a step at a time, and these rows are worked out before it goes on.
-        weighed = spark.conf.get(_MOST_OF_BATCH)
-        spark.conf.set(_MOST_OF_BATCH, (1 << 31) - 1)
-        try:
-            df.count()
-        finally:
-            spark.conf.set(_MOST_OF_BATCH, weighed)
-    return df
-
-
 def by_cluster(df: DataFrame) -> DataFrame:
     """Rows to write that a shuffle mixed: each cluster's in as few files as they fill, for readers who ask for one cluster."""
     return df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.hint("rebalance", "cluster_id")
@@ -179,7 +131,7 @@ def by_cluster(df: DataFrame) -> DataFrame:
 
 def in_order(df: DataFrame, by: str) -> DataFrame:
     """Rows to write that a shuffle mixed: in files one after the other by this column, which stands for what readers ask by; without it.
-    Spark looks at all rows twice for that, so that they had better be kept.
+    Spark reads all rows twice for that, so that they had better be the rows of a stage (jobs/steps/stage.py).
     """
     return (df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.repartitionByRange(by)).drop(by)
 
@@ -191,19 +143,6 @@ def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> 
     # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
     df = spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
     return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION and spark.conf.get(_FOR_MANY) == "false" else df
-
-
-@contextmanager
-def keeping(store: Callable[[Table, DataFrame], DataFrame]) -> Iterator[Keeper]:
-    """Let go at the end what was kept within, and nothing that another step keeps meanwhile."""
-    keeper = Keeper(store)
-    token = _KEEPER.set(keeper)
-    try:
-        yield keeper
-    finally:
-        _KEEPER.reset(token)
-        for df in keeper.frames:
-            df.unpersist()
 
 
 def _resolve_once(spark: SparkSession) -> None:

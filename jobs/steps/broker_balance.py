@@ -4,8 +4,6 @@ have to read: what the balance rules read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -24,6 +22,7 @@ from jobs.schema import (
     TOPIC_BALANCE,
 )
 from jobs.steps.group_load import group_load
+from jobs.steps.stage import Stages
 
 READS = (BROKER, TOPIC, PARTITION, PRODUCER_LOAD, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
 WRITES = (BROKER_BALANCE, PARTITION_HEALTH, TOPIC_BALANCE, GROUP_LOAD)
@@ -41,14 +40,13 @@ def transform(
     disk_usage: DataFrame,
     group_member: DataFrame,
     observed_assignment: DataFrame,
-    *,
-    parameters: Mapping[str, str],
-) -> tuple[DataFrame, ...]:
+) -> Stages[tuple[DataFrame, ...]]:
+    groups = yield from group_load(broker, partition, producer_load, group_member, observed_assignment)
     return (
         _balance(broker, partition, producer_load, disk_usage),
         _health(broker, topic, partition),
         _topics(partition),
-        group_load(broker, partition, producer_load, group_member, observed_assignment),
+        groups,
     )
 
 

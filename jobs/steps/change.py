@@ -17,14 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, CHANGE, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, LOG_DIR, PARTITION, TOPIC
-from jobs.spark.session import kept
+from jobs.spark.session import of_arrow
+from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, CONSUMER_GROUP, GROUP_MEMBER)
 READS_PREVIOUS = READS
+READS_AS_ARROW = (CLUSTER,)
 WRITES = (CHANGE,)
 
 # The formats that tell what is set for topics: unless both nights had the same of them, a config that comes or goes is no change.
@@ -33,11 +36,13 @@ _ENTITY = ("broker_id", "topic", "partition", "group_id", "name")
 _REASSIGNED = "its replicas were reassigned"
 
 
-def transform(*frames: DataFrame, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
+def transform(*inputs: pa.Table | DataFrame) -> Stages[tuple[DataFrame, ...]]:
+    previous_clusters, spark = inputs[len(READS)], inputs[1].sparkSession
+    if not len(previous_clusters):  # the first night of every cluster: Spark has nothing to plan
+        return (spark.createDataFrame([], CHANGE.columns),)
+    frames = [of_arrow(spark, each, CLUSTER.columns) if isinstance(each, pa.Table) else each for each in inputs]
     now, was = ({table.name: df for table, df in zip(READS, part, strict=True)} for part in (frames[: len(READS)], frames[len(READS) :]))
-    if was["cluster"].isEmpty():  # a first night, of which Spark need plan nothing
-        return (was["cluster"].sparkSession.createDataFrame([], CHANGE.columns),)
-    nights = _nights(now, was)
+    nights = F.broadcast((yield Stage(_nights(now, was))))
     topics = _beside(nights, now, was, TOPIC, ["topic"], ["topic_id", "partitions", "replication_factor", "configs"])
     groups = _beside(nights, now, was, CONSUMER_GROUP, ["group_id"], ["protocol", "assignor", "state", "coordinator_id", "members"])
     members = _beside(nights, now, was, GROUP_MEMBER, ["group_id", "member_id"], ["group_instance_id", "client_id", "host"])
@@ -83,13 +88,12 @@ def _nights(now: Mapping[str, DataFrame], was: Mapping[str, DataFrame]) -> DataF
     tells = [F.array_sort(F.array_intersect(f"{night}.sources", config_sources)) for night in ("now", "was")]
     of_both = {f"{name}_told": F.coalesce(f"{name}_told", F.lit(False)) | same for name in ("topics", "groups", "members", "racks")}
     nobody = F.array().cast("array<int>")
-    known = kept(
+    return (
         both.join(moved, on="cluster_id", how="left")
         .join(failed, on="cluster_id", how="left")
         .withColumns({**of_both, "configs_told": tells[0] == tells[1]})
         .withColumns({name: F.coalesce(name, nobody) for name in ("lost", "returned", "failed")})
     )
-    return F.broadcast(known)
 
 
 def _pair(now: DataFrame, was: DataFrame, key: Sequence[str], columns: Sequence[str]) -> DataFrame:

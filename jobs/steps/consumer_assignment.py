@@ -5,7 +5,7 @@ Share groups are left out: several of their members read a partition, which no a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.schema import CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_ASSIGNMENT, GROUP_MEMBER, OBSERVED_ASSIGNMENT, TOPIC
-from jobs.spark.session import kept
+from jobs.steps.stage import Stage, Stages
 from kafka_model.assignor import range, round_robin
 from kafka_model.assignor.group import Member
 
@@ -32,8 +32,8 @@ _CASES = pa.schema([*((name, GROUP_ASSIGNMENT.schema.field(name).type) for name 
 
 
 def transform(
-    topic: DataFrame, consumer_group: DataFrame, group_member: DataFrame, observed_assignment: DataFrame, *, parameters: Mapping[str, str]
-) -> tuple[DataFrame, ...]:
+    topic: DataFrame, consumer_group: DataFrame, group_member: DataFrame, observed_assignment: DataFrame
+) -> Stages[tuple[DataFrame, ...]]:
     shared = consumer_group.where("protocol = 'share'").select(*_GROUP)
     group_member = group_member.join(shared, on=_GROUP, how="left_anti")
     counts = topic.select("snapshot_id", "cluster_id", "topic", "partitions")
@@ -52,7 +52,7 @@ def transform(
             how="inner",
         )
     )
-    case = kept(group.mapInArrow(_assign, from_arrow_schema(_CASES)))
+    case = yield Stage(group.mapInArrow(_assign, from_arrow_schema(_CASES)))
     assignment = case.select(*_CASE, F.explode("assigned").alias("assigned")).select(*_CASE, "assigned.*")
 
     in_force = consumer_group.where(F.col("assignor").isin(*ASSIGNORS)).select(*_GROUP, "assignor")

@@ -31,7 +31,8 @@ from jobs.schema import (
     Table,
 )
 from jobs.schema.harm import HARMS, OFFLINE
-from jobs.spark.session import by_cluster, kept, of_arrow
+from jobs.spark.session import by_cluster, of_arrow
+from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
@@ -48,7 +49,7 @@ _GAINED = {"gained_records": "records", "gained_size_bytes": "size_bytes", "gain
 _ASKED = [*SCENARIO.schema.names[:9], "log_dirs"]
 
 
-def transform(*tables: DataFrame, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
+def transform(*tables: DataFrame, parameters: Mapping[str, str]) -> Stages[tuple[DataFrame, ...]]:
     of = dict(zip(READS, tables, strict=True))
     return outcome(nightly(of[BROKER]), of)
 
@@ -73,7 +74,7 @@ def nightly(broker: DataFrame) -> DataFrame:
     ).select(*_ASKED)  # fmt: skip
 
 
-def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, replica: DataFrame | None = None) -> tuple[DataFrame, ...]:
+def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, replica: DataFrame | None = None) -> Stages[tuple[DataFrame, ...]]:
     """The scenarios with their counts, the partitions that they touch, and the survivors that take over; `replica`: if log dirs fail."""
     brokers = F.col("brokers")
     failures = (
@@ -91,13 +92,13 @@ def outcome(asked: DataFrame, of: Mapping[Table, DataFrame], *, replica: DataFra
     found = rules.join(growth, on=_PARTITION, how="left")
     if replica is not None:
         found = found.join(_log_dirs(replica), on=_PARTITION, how="left").withColumn("log_dirs", none_for_null("log_dirs"))
-    played = kept(found.mapInArrow(_playing(failures), FAILOVER.columns), FAILOVER)
+    played = yield Stage(found.mapInArrow(_playing(failures), FAILOVER.columns), FAILOVER)
     sample = (
         of[PRODUCER_LOAD]
         .where("records IS NOT NULL")
         .select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
     )
-    load = kept(_load(played, rules, of, sample))
+    load = yield Stage(_load(played, rules, of, sample))
     return _summary(asked, played, load, of, sample), played, by_cluster(load.select(*FAILOVER_LOAD.schema.names))
 
 

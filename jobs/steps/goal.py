@@ -30,8 +30,8 @@ from jobs.schema import (
     PARTITION_LOAD,
     Table,
 )
-from jobs.spark.session import kept
 from jobs.steps.cluster_array import cluster_of
+from jobs.steps.stage import Stage, Stages
 from kafka_model.cruise_control import columnar
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, net_imbalance
 from kafka_model.cruise_control.limits import DEFAULT_GOALS, GOALS, Thresholds, balancedness_cost_by_goal
@@ -64,9 +64,8 @@ def transform(
     partition: DataFrame,
     partition_load: DataFrame,
     *,
-    parameters: Mapping[str, str],
     thresholds: Thresholds,
-) -> tuple[DataFrame, ...]:
+) -> Stages[tuple[DataFrame, ...]]:
     loaded = (
         partition.select(*_PARTITION, "leader", "replicas", size_on(F.col("leader")).cast("double").alias("size_bytes"))
         .join(partition_load.drop("leader"), on=_PARTITION, how="left")
@@ -80,7 +79,7 @@ def transform(
         .join(dead_disks, on=_CLUSTER, how="left")
     )
     together = brokers.groupBy(*_CLUSTER).cogroup(loaded.groupBy(*_CLUSTER))
-    said = kept(together.applyInArrow(_judging(thresholds), from_arrow_schema(_SAID)))
+    said = yield Stage(together.applyInArrow(_judging(thresholds), from_arrow_schema(_SAID)))
     return tuple(said.where(F.col(of.name).isNotNull()).select(*_CLUSTER, f"{of.name}.*") for of in WRITES)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.spark.session import kept
+from jobs.steps.stage import Stage, Stages
 from jobs.steps.variation import variation
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
@@ -21,7 +21,7 @@ _SUMS = ("partitions", "records", *_BYTES, "racked", "cross_rack_partitions")
 
 def group_load(
     broker: DataFrame, partition: DataFrame, producer_load: DataFrame, group_member: DataFrame, observed_assignment: DataFrame
-) -> DataFrame:
+) -> Stages[DataFrame]:
     """A row for each group, and one for each cluster: the hosts of all its groups."""
     sent = producer_load.select(
         *_PARTITION,
@@ -57,7 +57,7 @@ def group_load(
             F.count_if(cross).alias("cross_rack_partitions"),
         )
     )
-    members = kept(
+    members = yield Stage(
         of_topics.groupBy(*_MEMBER, "host").agg(*(_all(F.col(name)).alias(name) for name in _SUMS), F.collect_list("topic").alias("topics"))
     )
     hosts = members.groupBy(*_CLUSTER, F.col("host").alias("reader")).agg(

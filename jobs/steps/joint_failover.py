@@ -22,7 +22,7 @@ from jobs.failure.patterns import HARM, Deaths, Partitions
 from jobs.failure.simulate import Failures
 from jobs.schema import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
 from jobs.schema.harm import ONE_BROKER_KILLED
-from jobs.spark.session import kept
+from jobs.steps.stage import Stage, Stages
 from kafka_model.failover.joint_failure import count_fatal_sets, fatal_to_writes
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO)
@@ -36,17 +36,18 @@ _COUNTS = ("shared_partitions", *HARM)
 
 def transform(
     cluster: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame, scenario: DataFrame, *, parameters: Mapping[str, str]
-) -> tuple[DataFrame, ...]:
+) -> Stages[tuple[DataFrame, ...]]:
     rules = ruled(partition, cluster, broker, topic)
     # Partitions alike to the broker fare alike: a fleet has far fewer such kinds than partitions.
-    kinds = kept(
+    kinds = yield Stage(
         rules.groupBy([name for name in rules.columns if name not in ("topic", "partition")]).agg(F.count("*").alias("partitions"))
     )
     clusters = rules_of(cluster, broker).withColumn("live_brokers", F.sort_array("live_brokers"))
-    return _pairs(kinds, clusters, scenario), _joint_loss(kinds, clusters)
+    pairs = yield from _pairs(kinds, clusters, scenario)
+    return pairs, _joint_loss(kinds, clusters)
 
 
-def _pairs(kinds: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFrame:
+def _pairs(kinds: DataFrame, clusters: DataFrame, scenario: DataFrame) -> Stages[DataFrame]:
     shared = _summed(kinds.mapInArrow(_sharing, BROKER_PAIR.columns))
     alone = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("id"), *HARM)
     for side in ("broker_id", "other_broker_id"):
@@ -57,7 +58,7 @@ def _pairs(kinds: DataFrame, clusters: DataFrame, scenario: DataFrame) -> DataFr
     silencing = _silencing(clusters)
     if not len(silencing):
         return shared
-    silenced = kept(_summed(kinds.mapInArrow(_silenced(silencing), BROKER_PAIR.columns)))
+    silenced = yield Stage(_summed(kinds.mapInArrow(_silenced(silencing), BROKER_PAIR.columns)))
     return shared.join(silenced, on=_PAIR, how="left_anti").unionByName(silenced)
 
 

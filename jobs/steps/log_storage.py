@@ -6,13 +6,11 @@ size alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, DISK_USAGE, LOG_DIR, LOG_STORAGE, REPLICA, TOPIC
-from jobs.spark.session import kept
+from jobs.steps.stage import Stage, Stages
 
 READS = (BROKER, LOG_DIR, TOPIC, REPLICA)
 WRITES = (LOG_STORAGE, DISK_USAGE)
@@ -23,9 +21,7 @@ SEGMENT_BYTES, INDEX_INTERVAL_BYTES, RETENTION_MS, RETENTION_BYTES = 1 << 30, 40
 OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES = 8, 12
 
 
-def transform(
-    broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: DataFrame, *, parameters: Mapping[str, str]
-) -> tuple[DataFrame, ...]:
+def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: DataFrame) -> Stages[tuple[DataFrame, ...]]:
     config = topic.select(
         "snapshot_id",
         "cluster_id",
@@ -39,7 +35,7 @@ def transform(
     entries = F.expr("greatest(size_bytes - 1, 0) div (index_interval_bytes + 1)")
     segments = F.expr("greatest((size_bytes + segment_bytes - 1) div segment_bytes, 1)")
     excess = F.expr("(size_bytes - retention_bytes) div segment_bytes")  # whole segments that lie over the limit
-    storage = kept(
+    storage = yield Stage(
         replica.where("size_bytes IS NOT NULL")
         .join(config, on=["snapshot_id", "cluster_id", "topic"], how="left")
         .fillna({"segment_bytes": SEGMENT_BYTES, "index_interval_bytes": INDEX_INTERVAL_BYTES})

@@ -16,9 +16,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.failure.partition_state import size_on
 from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
-from jobs.spark.session import by_cluster, in_order, kept
+from jobs.spark.session import by_cluster, in_order
 from jobs.steps import sampled_keys
 from jobs.steps.sampled_keys import HOT_KEYS, KEYED, SAID
+from jobs.steps.stage import Stage, Stages
 from jobs.steps.variation import variation
 from kafka_model.partitioner.key_attribution import KeyLocation, attribute
 
@@ -27,7 +28,6 @@ READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 _SHARING = 4  # keys that share a partition, up to which a floor is sought
-_SHORT = 4096  # bytes of a key: ten thousand, a batch, are no more than may be sent to Python at once
 LEAST_SECONDS = 600  # between two captures that tell a rate: files may have been copied since
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _NUMBERED = ["number", "partition"]  # a topic's number in place of its names: tens of millions of keys go by it
@@ -44,11 +44,11 @@ def transform(
     previous_partition: DataFrame,
     *,
     parameters: Mapping[str, str],
-) -> tuple[DataFrame, ...]:
-    topics = kept(_numbered(topic, partition, previous_topic))
+) -> Stages[tuple[DataFrame, ...]]:
+    topics = yield Stage(_numbered(topic, partition, previous_topic))
     names = F.broadcast(topics.select("number", *_TOPIC))
-    said = kept(_said(key_sample, topics), light=lambda: _longest(key_sample) <= _SHORT)
-    sample = kept(_sampled(said))
+    said = yield Stage(_said(key_sample, topics), longest_bytes=_longest(key_sample))
+    sample = yield Stage(_sampled(said))
     then = previous_cluster.select("cluster_id", F.col("captured_at").alias("captured_then"))
     seconds = (F.unix_micros("captured_at") - F.unix_micros("captured_then")) / 1e6
     between = cluster.join(then, on="cluster_id", how="inner").select(
@@ -61,7 +61,7 @@ def transform(
         sample.select("number", F.lit(True).alias("has_sample"), "n", "b"), on="number", how="left"
     )
     predicted = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
-    load = kept(
+    load = yield Stage(
         # Every partition, what keys bring it, and what it was, in one aggregate: joins would sort them.
         now.unionByName(was, allowMissingColumns=True)
         .unionByName(said.where("keys IS NOT NULL").select(*_NUMBERED, *KEYED), allowMissingColumns=True)
@@ -90,7 +90,7 @@ def transform(
             _grown("size", "size_then").alias("observed_size_bytes"),
         )
     )
-    of_topic = kept(_totals(load))
+    of_topic = yield Stage(_totals(load))
     producer_load = (
         load.where(_TOLD)
         .join(
@@ -149,9 +149,8 @@ def _said(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
     )
 
 
-def _longest(key_sample: DataFrame) -> int:
-    (row,) = key_sample.agg(F.coalesce(F.max(F.length("key")), F.lit(0))).collect()
-    return row[0]
+def _longest(key_sample: DataFrame) -> DataFrame:
+    return key_sample.agg(F.coalesce(F.max(F.length("key")), F.lit(0)))
 
 
 def _sampled(said: DataFrame) -> DataFrame:

@@ -22,7 +22,8 @@ from jobs.failure.partition_state import ruled, silencers
 from jobs.failure.patterns import PATTERNED, Deaths, Partitions
 from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 from jobs.schema.harm import HARMED, ONE_BROKER_KILLED
-from jobs.spark.session import by_cluster, kept
+from jobs.spark.session import by_cluster
+from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
 WRITES = (REMEDY,)
@@ -41,7 +42,7 @@ def transform(
     failover: DataFrame,
     *,
     parameters: Mapping[str, str],
-) -> tuple[DataFrame, ...]:
+) -> Stages[tuple[DataFrame, ...]]:
     deaths = scenario.where(ONE_BROKER_KILLED).select(*_SCENARIO)
     harmed = (
         failover.where(HARMED)
@@ -51,7 +52,7 @@ def transform(
     )
     rules = ruled(partition, cluster, broker, topic)
     kind = F.struct(*(name for name in rules.columns if name not in _PARTITION)).alias("kind")
-    sick = kept(rules.select(*_PARTITION, kind).join(harmed, on=_PARTITION, how="inner"))
+    sick = yield Stage(rules.select(*_PARTITION, kind).join(harmed, on=_PARTITION, how="inner"))
     # Partitions alike to the broker are mended alike: a fleet has far fewer such kinds than partitions.
     alike = sick.select(*_CLUSTER, "kind").distinct().join(F.broadcast(_loads(broker, partition)), on=_CLUSTER, how="inner")
     alike = alike.join(F.broadcast(silencers(cluster, broker)), on=_CLUSTER, how="inner")

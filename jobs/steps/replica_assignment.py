@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
-from jobs.spark.session import by_cluster, kept
+from jobs.spark.session import by_cluster
+from jobs.steps.stage import Stage, Stages
 from kafka_model.placement.zookeeper import alternate_racks, replicas_rack_aware, replicas_rack_unaware
 
 READS = (BROKER, TOPIC, PARTITION)
@@ -26,10 +27,10 @@ _TOPIC = [*_CLUSTER, "topic"]
 _PATTERN = "snapshot_id STRING, cluster_id STRING, replication_factor INT, first_index INT, shift INT, replicas ARRAY<INT>"
 
 
-def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, parameters: Mapping[str, str]) -> tuple[DataFrame, ...]:
+def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, parameters: Mapping[str, str]) -> Stages[tuple[DataFrame, ...]]:
     cluster = _clusters(broker)
     observed = partition.select(*_TOPIC, "partition", F.col("replicas").alias("observed"), F.size("replicas").alias("replication_factor"))
-    pattern = kept(patterns(broker, topic))
+    pattern = yield Stage(patterns(broker, topic))
     placeable = topic.join(F.broadcast(cluster.drop("brokers")), on=_CLUSTER, how="inner")
     if "start_index" in parameters:  # AdminUtils takes a fixed start index for the shift too
         start, shift = int(parameters["start_index"]), int(parameters.get("shift", parameters["start_index"]))
@@ -37,7 +38,7 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
     else:
         started = placeable.join(_best_start(observed, placeable, pattern), on=_TOPIC, how="left").fillna(0, ["start_index", "shift"])
     span = F.expr("if(replication_factor = 1, 1, greatest(n - 1, 1))")  # shifts that place differently
-    started = kept(started.withColumns({"start_index": F.col("start_index") % F.col("n"), "shift": F.col("shift") % span}))
+    started = yield Stage(started.withColumns({"start_index": F.col("start_index") % F.col("n"), "shift": F.col("shift") % span}))
 
     first = started.select(*_TOPIC, "n", "replication_factor", F.col("start_index").alias("start"), F.col("shift").alias("first_shift"))
     assignment = (

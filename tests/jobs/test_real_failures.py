@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from jobs import ingest
 from jobs.lake.lake import frame
 from jobs.steps import broker_restart, failover
+from tests.jobs.rows import materialized, run_step
 
 KILLED = Path(os.environ.get("TOPOLOGY_KILLED", Path(__file__).parents[1] / "snapshots" / "killed"))
 LINE = re.compile(
@@ -64,7 +65,7 @@ def predicted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     }
     asked = [("s", story, "test", dump, "what-if", gone, [], None, stopped, []) for story, dump, gone, stopped in CASES]
     of = {table: tables[table] if table in tables else spark.createDataFrame([], table.columns) for table in failover.READS}
-    _, failed, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), of)
+    _, failed, _ = materialized(failover.outcome(spark.createDataFrame(asked, failover.ASKED), of))
     found: dict[tuple[str, str], dict[tuple[str, int], State]] = {}
     for row in failed.collect():
         sets = (None if row.elr is None else frozenset(row.elr), None if row.last_known_elr is None else frozenset(row.last_known_elr))
@@ -124,7 +125,7 @@ def returned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
         table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
     }
     of = [tables[table] if table in tables else spark.createDataFrame([], table.columns) for table in broker_restart.READS]
-    (restart,) = broker_restart.transform(*of, parameters={})
+    (restart,) = run_step(broker_restart, *of, parameters={})
     return {(row.cluster_id, row.broker_id): row.revived_partitions for row in restart.collect()}
 
 

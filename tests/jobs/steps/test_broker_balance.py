@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import BROKER, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.steps import broker_balance
-from tests.jobs.rows import table, told
+from tests.jobs.rows import run_step, table, told
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 
@@ -25,7 +25,8 @@ def run(
     held: list[tuple[str, str, int]] | None = None,
     **topic: Any,
 ) -> tuple[DataFrame, ...]:
-    return broker_balance.transform(
+    return run_step(
+        broker_balance,
         table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in dead} for id, rack in racks.items())),
         table(spark, TOPIC, {"topic": "t", "replication_factor": 3, **topic}),
         table(spark, PARTITION, *({"topic": "t", "partition": number, **told} for number, told in enumerate(partitions))),
@@ -33,7 +34,6 @@ def run(
         table(spark, DISK_USAGE, {"broker_id": 1, "log_dir": "/a", "size_bytes": 30}, {"broker_id": 1, "log_dir": "/b", "size_bytes": 10}),
         table(spark, GROUP_MEMBER, *(members or [])),
         table(spark, OBSERVED_ASSIGNMENT, *({"group_id": g, "member_id": m, "topic": "t", "partition": p} for g, m, p in held or [])),
-        parameters={},
     )
 
 

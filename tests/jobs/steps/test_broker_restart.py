@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.steps import broker_restart
-from tests.jobs.rows import table, told
+from tests.jobs.rows import run_step, table, told
 
 
 def restarts(
@@ -33,7 +33,7 @@ def restarts(
     )
     of[PARTITION] = table(spark, PARTITION, *rows)
     of[PRODUCER_LOAD] = load or of[PRODUCER_LOAD]
-    (restart,) = broker_restart.transform(*(of[other] for other in broker_restart.READS), parameters={})
+    (restart,) = run_step(broker_restart, *(of[other] for other in broker_restart.READS), parameters={})
     return restart
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from jobs.schema import Table
 from jobs.steps import change
-from tests.jobs.rows import table, told
+from tests.jobs.rows import run_step, table, told
 
 Tables = dict[str, list[dict[str, Any]]]
 CLUSTER = {"controller": "kraft", "sources": ["kafka-topics"]}
@@ -43,7 +43,7 @@ def changes(spark: SparkSession, cases: dict[str, tuple[Tables, Tables]]) -> dic
         return [table(spark, it, *({**row, **keys[case]} for case, rows in nights.items() for row in rows.get(it.name, []))) for it in of]
 
     was, now = ({case: pair[which] for case, pair in cases.items()} for which in range(2))
-    (found,) = change.transform(*frames(now, "s", change.READS), *frames(was, "r", change.READS_PREVIOUS), parameters={})
+    (found,) = run_step(change, *frames(now, "s", change.READS), *frames(was, "r", change.READS_PREVIOUS))
     rows = told(found, "snapshot_id", "previous_snapshot_id", "cluster_id", *TOLD)
     assert {row[:2] for row in rows} <= {("s", "r")}
     return {case: [row[3:] for row in rows if row[2] == case] for case in cases}

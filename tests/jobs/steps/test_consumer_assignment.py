@@ -4,6 +4,7 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.schema import CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT, TOPIC
 from jobs.steps import consumer_assignment
+from tests.jobs.rows import run_step
 
 
 def run(
@@ -21,7 +22,7 @@ def run(
     observed = spark.createDataFrame(
         [("s", "c", "T1", partition, "g", id) for partition, id in (seen or {}).items()], OBSERVED_ASSIGNMENT.columns
     )
-    assignment, summary = consumer_assignment.transform(topic, group, member, observed, parameters={})
+    assignment, summary = run_step(consumer_assignment, topic, group, member, observed)
     held: dict[tuple[str, int], dict[str, list[int]]] = {}
     for row in assignment.orderBy("topic", "partition").collect():
         held.setdefault((row.assignor, row.members_change), {}).setdefault(row.member_id, []).append(row.partition)
@@ -67,7 +68,7 @@ def test_a_share_group_is_left_out(spark: SparkSession) -> None:
         [("s", "c", name, "C1", None, None, None, ["T1"], None, None) for name in ("g", "q")], GROUP_MEMBER.columns
     )
     observed = spark.createDataFrame([("s", "c", "T1", 0, "q", "C1")], OBSERVED_ASSIGNMENT.columns)
-    for df in consumer_assignment.transform(topic, group, member, observed, parameters={}):
+    for df in run_step(consumer_assignment, topic, group, member, observed):
         assert {row.group_id for row in df.collect()} == {"g"}
 
 

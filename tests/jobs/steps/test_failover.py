@@ -26,7 +26,7 @@ from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
 from kafka_model.failover.broker_failure import Outcome, fail_brokers
 from kafka_model.java.hash_map import string_hash
-from tests.jobs.rows import table, told
+from tests.jobs.rows import materialized, table, told
 
 NAMES = {PartitionState.ONLINE: "OnlinePartition", PartitionState.OFFLINE: "OfflinePartition"}
 
@@ -114,7 +114,7 @@ def test_columns_fail_as_values_do(spark: SparkSession) -> None:
         rows["scenario"].append((*of, "test", "one", "what-if", case.failing, [], case.unclean, case.controlled_shutdown, []))
     frames = {table: spark.createDataFrame(rows.get(table.name, []), table.columns) for table in failover.READS}
     asks = spark.createDataFrame(rows["scenario"], failover.ASKED)
-    _, failed, _ = failover.outcome(asks, frames)
+    _, failed, _ = materialized(failover.outcome(asks, frames))
     found = {row.cluster_id: row for row in failed.collect()}
 
     assert found.keys() == affected.keys()
@@ -169,7 +169,7 @@ def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: Spa
     of[BROKER] = table(spark, BROKER, *({"cluster_id": row[1], "broker_id": row[5][0], "live": True} for row in asked if not row[8]))
     of[TOPIC] = table(spark, TOPIC, *({"cluster_id": cluster, "topic": "t"} for cluster in clusters))
     of[PARTITION] = table(spark, PARTITION, *partitions)
-    scenario, _, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), of)
+    scenario, _, _ = materialized(failover.outcome(spark.createDataFrame(asked, failover.ASKED), of))
     requests = told(scenario, "cluster_id", "scenario_id", "leader_and_isr_requests", "update_metadata_requests", "stop_replica_requests")
     found = {(cluster, id): tuple(rest) for cluster, id, *rest in requests}
     assert found == expected
@@ -192,7 +192,7 @@ def three(spark: SparkSession, *partitions: dict[str, Any], **of: Any) -> dict[T
 
 def play(spark: SparkSession, of: dict[Table, DataFrame], *brokers: int, log_dirs: tuple[str, ...] = ()) -> tuple[DataFrame, ...]:
     asked = [("s", "c", "test", "one", "what-if", list(brokers), [], None, False, list(log_dirs))]
-    return failover.outcome(spark.createDataFrame(asked, failover.ASKED), of, replica=of.get(REPLICA))
+    return materialized(failover.outcome(spark.createDataFrame(asked, failover.ASKED), of, replica=of.get(REPLICA)))
 
 
 def test_nobody_is_elected_once_the_controllers_have_lost_their_quorum(spark: SparkSession) -> None:

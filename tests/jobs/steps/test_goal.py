@@ -26,7 +26,7 @@ from kafka_model.cruise_control.limits import (
 )
 from kafka_model.cruise_control.reassignment import net_imbalance
 from kafka_model.cruise_control.verdicts import balancedness_score_range
-from tests.jobs.rows import table, told
+from tests.jobs.rows import run_step, table, told
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
 STRICT = Thresholds(
@@ -59,13 +59,13 @@ def run(
     thresholds: Thresholds = Thresholds(),
 ) -> tuple[Any, ...]:
     clusters = sorted({row.get("cluster_id", "c") for row in brokers})
-    return job.transform(
+    return run_step(
+        job,
         table(spark, CLUSTER, *({"cluster_id": id} for id in clusters)),
         table(spark, BROKER, *brokers),
         table(spark, LOG_DIR, *log_dirs),
         table(spark, PARTITION, *partitions),
         table(spark, PARTITION_LOAD, *loads),
-        parameters={},
         thresholds=thresholds,
     )
 
@@ -220,10 +220,10 @@ def test_more_replicas_than_racks_ask_for_racks(spark: SparkSession) -> None:
 
 
 def test_a_cluster_of_which_nothing_is_told_has_its_verdicts_all_the_same(spark: SparkSession) -> None:
-    verdicts, _, balance, _ = job.transform(
+    verdicts, _, balance, _ = run_step(
+        job,
         table(spark, CLUSTER, {}),
         *(table(spark, of) for of in (BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)),
-        parameters={},
         thresholds=Thresholds(),
     )
     assert {verdict for (verdict,) in told(verdicts, "verdict")} == {"unknown"}

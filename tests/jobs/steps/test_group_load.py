@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 
 from jobs.schema import BROKER, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD
 from jobs.steps.group_load import group_load
-from tests.jobs.rows import table
+from tests.jobs.rows import materialized, table
 
 
 def test_members_and_hosts_share_what_they_hold(spark: SparkSession) -> None:
     isr = {0: (1, [1, 2]), 1: (1, [1]), 2: (2, [2]), 3: (1, [1, 2])}
-    found = group_load(
+    stages = group_load(
         table(spark, BROKER, {"broker_id": 1, "rack": "a", "live": True}, {"broker_id": 2, "rack": "b", "live": True}),
         table(spark, PARTITION, *({"topic": "t", "partition": id, "leader": leader, "isr": those} for id, (leader, those) in isr.items())),
         table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": id, "records": 10 * (id + 1), "size_bytes": 100 * (id + 1)} for id in isr)),
@@ -29,7 +29,7 @@ def test_members_and_hosts_share_what_they_hold(spark: SparkSession) -> None:
             *({"group_id": "g", "member_id": "m1" if id < 3 else "m2", "topic": "t", "partition": id} for id in isr),
         ),
     )  # fmt: skip
-    of = {row.group_id: row.asDict() for row in found.collect()}
+    of = {row.group_id: row.asDict() for row in materialized(stages).collect()}
     common = {"snapshot_id": "s", "cluster_id": "c", "topics": 1, "partitions": 4, "records": 100, "size_bytes": 1000,
               "cross_rack_partitions": 2, "cross_rack_size_bytes": 300, "local_replica_size_bytes": 100, "cross_rack_share": 0.5,
               "avoidable_share": pytest.approx(1 / 6)}  # fmt: skip

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.plan.failover import COUNTS, Failures, State
 from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC
 from jobs.steps import failover, joint_failover
-from tests.jobs.rows import table, told
+from tests.jobs.rows import materialized, run_step, table, told
 
 # Of six brokers: a partition on three racks, a thin one, one short of a replica, one on a pair, one whose last in-sync replica is alone.
 PARTITIONS: list[dict[str, Any]] = [
@@ -42,10 +42,12 @@ def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> Non
     for controller, voters in (("kraft", [1, 4, 6]), ("zookeeper", None)):
         of = frames(spark, controller, voters)
         none = [table(spark, other) for other in failover.READS[4:]]
-        scenario = failover.transform(*of, *none, parameters={})[0].localCheckpoint()  # as a job reads it: worked out
-        pair, _ = joint_failover.transform(*of, scenario, parameters={})
+        scenario = run_step(failover, *of, *none, parameters={})[0].localCheckpoint()  # as a job reads it: worked out
+        pair, _ = run_step(joint_failover, *of, scenario, parameters={})
         asked = [("s", "c", "pairs", f"{a} {b}", "what-if", [a, b], [], None, False, []) for a, b in combinations(LIVE, 2)]
-        played, _, _ = failover.outcome(spark.createDataFrame(asked, failover.ASKED), dict(zip(failover.READS, [*of, *none], strict=True)))
+        played, _, _ = materialized(
+            failover.outcome(spark.createDataFrame(asked, failover.ASKED), dict(zip(failover.READS, [*of, *none], strict=True)))
+        )
         harm = ("newly_offline", "newly_refusing_acks_all", "newly_lost")
         expected = {tuple(row["brokers"]): tuple(row[name] for name in harm) for row in played.collect()}
         found = {(a, b): tuple(rest) for a, b, *rest in told(pair, "broker_id", "other_broker_id", *harm)}
@@ -66,7 +68,7 @@ def test_every_pair_does_what_its_own_scenario_would(spark: SparkSession) -> Non
 
 
 def test_fatal_sets_are_counted_from_who_is_in_sync(spark: SparkSession) -> None:
-    _, loss = joint_failover.transform(*frames(spark, "kraft"), failover.transform(*frames(spark, "kraft"), *(table(spark, other) for other in failover.READS[4:]), parameters={})[0], parameters={})  # fmt: skip
+    _, loss = run_step(joint_failover, *frames(spark, "kraft"), run_step(failover, *frames(spark, "kraft"), *(table(spark, other) for other in failover.READS[4:]), parameters={})[0], parameters={})  # fmt: skip
     fatal = [set(p["isr"]) for p in PARTITIONS]
     halting = [
         set(some)

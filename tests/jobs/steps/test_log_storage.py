@@ -10,18 +10,18 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.schema import BROKER, LOG_DIR, REPLICA, TOPIC
 from jobs.steps import log_storage
 from kafka_model.log.segments import deletable_bytes, index_entries, segments
-from tests.jobs.rows import table, told
+from tests.jobs.rows import run_step, table, told
 
 
 def run(
     spark: SparkSession, replicas: list[dict[str, Any]], configs: dict[str, dict[str, str]], *, dirs: list[dict[str, Any]] | None = None
 ) -> tuple[DataFrame, ...]:
-    return log_storage.transform(
+    return run_step(
+        log_storage,
         table(spark, BROKER, {"broker_id": 1, "disk_capacity_bytes": 1000.0}, {"broker_id": 2, "disk_capacity_bytes": 1000.0}),
         table(spark, LOG_DIR, *(dirs or [])),
         table(spark, TOPIC, *({"topic": name, "configs": list(told.items())} for name, told in configs.items())),
         table(spark, REPLICA, *({"broker_id": 1, "log_dir": "/a", **replica} for replica in replicas)),
-        parameters={},
     )
 
 

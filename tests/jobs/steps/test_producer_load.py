@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import CLUSTER, KEY_SAMPLE, PARTITION, TOPIC
 from jobs.steps import producer_load
-from tests.jobs.rows import table, told
+from tests.jobs.rows import run_step, table, told
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2: keys with their hashes.
 KAFKA_HASHES = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}
@@ -42,8 +42,12 @@ def run(
 
     noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
     keys = table(spark, KEY_SAMPLE, *({"topic": "t", "size_bytes": 10 * row["records"], **row} for row in sample))
-    return producer_load.transform(
-        *topology(now or [{} for _ in leaders], "then", noon), keys, *topology(before or [], topic_id, noon - apart), parameters=parameters
+    return run_step(
+        producer_load,
+        *topology(now or [{} for _ in leaders], "then", noon),
+        keys,
+        *topology(before or [], topic_id, noon - apart),
+        parameters=parameters,
     )
 
 

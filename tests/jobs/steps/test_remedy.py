@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC, Table
 from jobs.steps import failover, remedy
-from tests.jobs.rows import table, told
+from tests.jobs.rows import run_step, table, told
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 9: "c"}
 LAGS, BACK, ONE, TWO = "bring its lagging replicas back in sync", "bring its dead brokers back", "add a replica", "add two replicas"
@@ -40,8 +40,8 @@ def offered(spark: SparkSession) -> dict[str, list[tuple[Any, ...]]]:
         rows[TOPIC].append({**of, "partitions": 1, "replication_factor": len(partition["replicas"]), "min_insync_replicas": min_isr})
         rows[PARTITION].append({**of, "partition": 0, **kept, **partition})
     frames = [table(spark, name, *these) for name, these in rows.items()]
-    _, failed, _ = failover.transform(*frames, *(table(spark, of) for of in failover.READS[4:]), parameters={})
-    (found,) = remedy.transform(*frames, failover.nightly(frames[1]), failed, parameters={})
+    _, failed, _ = run_step(failover, *frames, *(table(spark, of) for of in failover.READS[4:]), parameters={})
+    (found,) = run_step(remedy, *frames, failover.nightly(frames[1]), failed, parameters={})
     by_cluster: dict[str, list[tuple[Any, ...]]] = {id: [] for id in clusters}
     for id, *change in told(found, "cluster_id", "remedy", "added_replicas"):
         by_cluster[id].append(tuple(change))

@@ -4,7 +4,7 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.schema import BROKER, PARTITION, TOPIC
 from jobs.steps import replica_assignment
-from tests.jobs.rows import table
+from tests.jobs.rows import run_step, table
 
 SEED_000 = [[2, 1, 0], [0, 2, 1], [1, 0, 2], [2, 0, 1], [0, 1, 2], [1, 2, 0]]  # start index 2, shift 1
 RACK_AWARE = [
@@ -34,7 +34,7 @@ def run(
         PARTITION,
         *({"topic": name, "partition": p, "leader": replicas[0], "replicas": replicas, "isr": replicas} for name, p, replicas in placed),
     )
-    assignment, placement = replica_assignment.transform(broker, topic, partition, parameters=parameters)
+    assignment, placement = run_step(replica_assignment, broker, topic, partition, parameters=parameters)
     return assignment.orderBy("topic", "partition").collect(), {row.topic: row for row in placement.collect()}
 
 

@@ -25,7 +25,7 @@ from jobs.steps import failover, joint_failover
 from kafka_model.election.partition import Partition
 from kafka_model.failover.broker_failure import fail_brokers
 from tests.jobs.published import check_survival_and_verdict, published, rows_of
-from tests.jobs.rows import rows
+from tests.jobs.rows import rows, run_step
 
 PUBLISHED = {"published_at": datetime(2026, 1, 1, tzinfo=UTC)}
 READ = (CLUSTER, BROKER, TOPIC, PARTITION)
@@ -76,8 +76,8 @@ def computed(spark: SparkSession) -> duckdb.DuckDBPyConnection:
     found = {table: pa.Table.from_pylist([row for of in given for row in of[table]], table.schema) for table in READ}
     frames = [frame(spark, table, found[table]) for table in READ]
     none = [frame(spark, table, table.schema.empty_table()) for table in failover.READS[4:]]
-    scenario = failover.transform(*frames, *none, parameters={})[0].toArrow()
-    pair = joint_failover.transform(*frames, frame(spark, SCENARIO, scenario), parameters={})[0].toArrow()
+    scenario = run_step(failover, *frames, *none, parameters={})[0].toArrow()
+    pair = run_step(joint_failover, *frames, frame(spark, SCENARIO, scenario), parameters={})[0].toArrow()
     clusters = [{"cluster_id": row["cluster_id"]} for row in found[CLUSTER].to_pylist()]
     return published({**found, SCENARIO: scenario, BROKER_PAIR: pair, SNAPSHOT: rows(SNAPSHOT, *(PUBLISHED | row for row in clusters))})
 

@@ -1,0 +1,127 @@
+"""What a step and its runner agree on.
+
+A step is a module of this folder that declares
+
+    READS            the tables that `transform` takes, in this order
+    READS_PREVIOUS   tables of each cluster's previous published snapshot, which follow those of READS (optional)
+    READS_AS_ARROW   the tables among these that arrive as Arrow rows: small ones, with a few rows per broker (optional)
+    WRITES           the tables that `transform` returns, in this order
+    transform        a function from the tables to DataFrames; `parameters` and `thresholds` are passed by name if it has them
+
+`transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
+once, it yields them as a Stage, and the runner sends them back materialized.
+
+    def transform(topic, partition, *, parameters):
+        counts = yield Stage(partition.groupBy("topic").count())
+        return topic.join(counts, on="topic"), counts
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jobs.spark.session import of_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from jobs.schema import Table
+
+Result = TypeVar("Result")
+
+_SHORT_BYTES = 4096  # 10,000 rows of this size, Spark's largest batch, fit in the memory of a Python worker
+_MAX_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Rows that the rest of a step reads more than once.
+
+    `table` is the table that consists of exactly these rows, if there is one. `longest_bytes` is a DataFrame with one value: the bytes of
+    the longest value that Spark sends to Python to compute the rows.
+    """
+
+    rows: DataFrame
+    table: Table | None = None
+    longest_bytes: DataFrame | None = None
+
+
+# A generator that yields stages, receives the materialized rows of each, and returns its result.
+Stages = Generator[Stage, "DataFrame", Result]
+
+
+def transform(step: ModuleType, inputs: Sequence[DataFrame | pa.Table], **options: Any) -> Any:
+    """Call the `transform` of a step with its inputs, and with those options that it takes."""
+    taken = inspect.signature(step.transform).parameters
+    return step.transform(*inputs, **{name: value for name, value in options.items() if name in taken})
+
+
+def run_stages(step: Stages[Result] | Result, materialize: Callable[[Stage], DataFrame]) -> Result:
+    """Run what `transform` returned: the result itself, or a generator of stages."""
+    if not isinstance(step, Generator):
+        return step
+    try:
+        stage = next(step)
+        while True:
+            stage = step.send(materialize(stage))
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+@dataclass
+class Materializer:
+    """Materializes the stages of one step, and releases them on exit from its `with` block."""
+
+    small: bool  # the rows of every stage fit in this process
+    write_and_reread: Callable[[Table, DataFrame], DataFrame]
+    written: set[Table] = field(default_factory=set)
+    _cached: list[DataFrame] = field(default_factory=list)
+
+    def __enter__(self) -> Materializer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for rows in self._cached:
+            rows.unpersist()
+
+    def __call__(self, stage: Stage) -> DataFrame:
+        """Return the rows of a stage, computed once.
+
+        Rows of a small night come to this process: most of Spark's time is planning there, and what reads them is planned without the
+        query that computed them. Large results are written to their table, or cached on disk: in memory they would leave no room for joins.
+        """
+        if self.small:
+            return of_arrow(stage.rows.sparkSession, stage.rows.toArrow())
+        if stage.table is not None:
+            self.written.add(stage.table)
+            return self.write_and_reread(stage.table, stage.rows)
+        return self._cache_on_disk(stage)
+
+    def _cache_on_disk(self, stage: Stage) -> DataFrame:
+        from pyspark import StorageLevel
+
+        rows = stage.rows.persist(StorageLevel.DISK_ONLY)
+        self._cached.append(rows)
+        if stage.longest_bytes is not None and stage.longest_bytes.collect()[0][0] <= _SHORT_BYTES:
+            _compute_in_batches_of_any_size(rows)
+        return rows
+
+
+def _compute_in_batches_of_any_size(rows: DataFrame) -> None:
+    """Compute cached rows in batches that Spark limits by their number of rows alone.
+
+    Spark otherwise adds up the bytes of each row that it sends to Python, which costs as much as to send it. The setting belongs to the
+    whole session: a large night runs one step at a time.
+    """
+    conf = rows.sparkSession.conf
+    limit = conf.get(_MAX_BATCH_BYTES)
+    conf.set(_MAX_BATCH_BYTES, (1 << 31) - 1)
+    try:
+        rows.count()
+    finally:
+        conf.set(_MAX_BATCH_BYTES, limit)
