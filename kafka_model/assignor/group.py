@@ -78,11 +78,11 @@ def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
     if len(subscriptions := {member.topics for member in members}) == 1:
         all_members = list(members)
         return {topic: all_members for topic in subscriptions.pop()}
-    by_topic: dict[str, list[Member]] = {}
+    members_by_topic: dict[str, list[Member]] = {}
     for member in members:
         for topic in dict.fromkeys(member.topics):
-            by_topic.setdefault(topic, []).append(member)
-    return by_topic
+            members_by_topic.setdefault(topic, []).append(member)
+    return members_by_topic
 
 
 def metadata_order(partitions: Mapping[str, int], members: Iterable[Member]) -> list[str]:
@@ -102,6 +102,6 @@ def topics_by_member_order(members: Iterable[Member]) -> list[str]:
 
 
 def rack_aware(consumer_racks: Iterable[str], partition_racks: Sequence[frozenset[str]]) -> bool:
-    """Whether racks make a difference: some rack has both a consumer and a replica, and some partition is not on all racks."""
+    """Return whether racks make a difference: some rack has both a consumer and a replica, and some partition is not on all racks."""
     all_racks = frozenset[str]().union(*partition_racks)
     return not all_racks.isdisjoint(consumer_racks) and any(racks != all_racks for racks in partition_racks)

@@ -39,21 +39,21 @@ def assign(partitions: Mapping[str, int], members: Sequence[Member], *, racks: R
     Before 2.4 the client has no static members. Before 3.5 it has no racks and orders the topics of a member differently.
     """
     listed = in_hash_map_order(members)
-    by_topic = subscribers(in_order_of_ids(listed, version=version))
+    members_by_topic = subscribers(in_order_of_ids(listed, version=version))
     topics = metadata_order(partitions, listed)
     if release(version) < (3, 5):
         racks = None
         topics = [topic for topic in topics_by_member_order(listed) if partitions.get(topic)]
     assignment: Assignment = {member.member_id: [] for member in members}
     if racks is not None and any(member.rack for member in members):
-        shares = [_TopicShares(topic, partitions[topic], by_topic[topic], racks.get(topic, ())) for topic in topics]
+        shares = [_TopicShares(topic, partitions[topic], members_by_topic[topic], racks.get(topic, ())) for topic in topics]
         if any(share.rack_aware for share in shares):
             _assign_by_rack(shares, assignment)
             return assignment
     for topic in topics:
-        share, remainder = divmod(partitions[topic], len(by_topic[topic]))
+        share, remainder = divmod(partitions[topic], len(members_by_topic[topic]))
         start = 0
-        for position, member in enumerate(by_topic[topic] if share else by_topic[topic][:remainder]):
+        for position, member in enumerate(members_by_topic[topic] if share else members_by_topic[topic][:remainder]):
             end = start + share + (position < remainder)
             assignment[member.member_id] += [(topic, partition) for partition in range(start, end)]
             start = end
@@ -90,9 +90,9 @@ class _TopicShares:
 
     def assign_ranges(self, assignment: Assignment, may_take: Callable[[str, int], bool]) -> None:
         for consumer in self.consumers:
-            taken = [partition for partition in self.unassigned if may_take(consumer, partition)][: self.remaining_quota(consumer)]
-            if taken:
-                self.assign(consumer, taken, assignment)
+            chosen = [partition for partition in self.unassigned if may_take(consumer, partition)][: self.remaining_quota(consumer)]
+            if chosen:
+                self.assign(consumer, chosen, assignment)
 
 
 def _assign_by_rack(shares: list[_TopicShares], assignment: Assignment) -> None:

@@ -34,13 +34,13 @@ def assign(partitions: Mapping[str, int], members: Sequence[Member], *, version:
         for topic in dict.fromkeys(member.topics):
             seats.setdefault(topic, []).append(seat)
     assignment: Assignment = {member.member_id: [] for member in members}
-    by_seat = [assignment[member.member_id] for member in ring]
+    assignment_by_seat = [assignment[member.member_id] for member in ring]
     next_seat = 0
     for topic in sorted(seats, key=string_order):
         subscribed_seats = seats[topic]
         first = bisect_left(subscribed_seats, next_seat)
         for partition in range(partitions.get(topic, 0)):
             seat = subscribed_seats[(first + partition) % len(subscribed_seats)]
-            by_seat[seat].append((topic, partition))
+            assignment_by_seat[seat].append((topic, partition))
             next_seat = seat + 1
     return assignment

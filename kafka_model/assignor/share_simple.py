@@ -24,8 +24,8 @@ from operator import itemgetter
 
 from kafka_model.assignor.group import Assignment, Member, NobodyToShare, TopicPartition, in_hash_map_order, subscribers
 from kafka_model.assignor.uniform import (
-    by_topic,
     homogeneous,
+    numbers_by_topic,
     set_order,
     single_partition_order,
     subscribed_order,
@@ -51,28 +51,30 @@ def assign(
     if release(version) < (4, 2):
         raise UnknownVersion(f"the share assignor of Kafka {version} is not modelled: use 4.2 or later")
     listed = in_hash_map_order(members)
-    by_name = subscribers(listed)
-    targets = {topic: _assignable(topic, partitions[topic], assignable) for topic in by_name if topic in partitions}
+    members_by_topic = subscribers(listed)
+    targets = {topic: _assignable(topic, partitions[topic], assignable) for topic in members_by_topic if topic in partitions}
     if not targets:
         return {member.member_id: [] for member in members}
     spreads = {topic: spread(uuid_hash(topic_id)) for topic, topic_id in topic_ids.items()}
     current = [_in_target_order(member, topic_ids, spreads) for member in listed]
     number = {member.member_id: index for index, member in enumerate(listed)}
-    subscribed = {topic: [number[member.member_id] for member in by_name[topic]] for topic in targets}
+    subscribed = {topic: [number[member.member_id] for member in members_by_topic[topic]] for topic in targets}
     if homogeneous(listed):
-        in_order = [pair for topic in subscribed_order(listed[0], partitions) for pair in targets[topic]]
-        of_targets = {index: [pair for pair in pairs if pair[0] in targets] for index, pairs in enumerate(current)}
+        ordered_targets = [pair for topic in subscribed_order(listed[0], partitions) for pair in targets[topic]]
+        owned_targets = {index: [pair for pair in pairs if pair[0] in targets] for index, pairs in enumerate(current)}
         hashes = {topic: 31 * uuid_hash(topic_ids[topic]) for topic in topic_id_order(targets, topic_ids)}
-        shared = _share(in_order, of_targets, range(len(listed)), lambda pairs: [hashes[topic] + number for topic, number in pairs])
+        shared = _share(
+            ordered_targets, owned_targets, range(len(listed)), lambda pairs: [hashes[topic] + number for topic, number in pairs]
+        )
         return {member.member_id: list(shared[index]) for index, member in enumerate(listed)}
     assignment = [[pair for pair in pairs if pair[0] not in targets] for pairs in current]
     owned_by_topic: dict[str, dict[int, list[TopicPartition]]] = {topic: {} for topic in targets}
     for index, pairs in enumerate(current):
-        for topic, of_topic in groupby(pairs, key=itemgetter(0)):
+        for topic, topic_pairs in groupby(pairs, key=itemgetter(0)):
             if topic in targets:
-                owned_by_topic[topic][index] = list(of_topic)
-    for topic, in_order in targets.items():
-        shares = _share(in_order, owned_by_topic[topic], subscribed[topic], lambda pairs: [number for _, number in pairs])
+                owned_by_topic[topic][index] = list(topic_pairs)
+    for topic, topic_targets in targets.items():
+        shares = _share(topic_targets, owned_by_topic[topic], subscribed[topic], lambda pairs: [number for _, number in pairs])
         for index, owned in shares.items():
             assignment[index] += owned
     return {member.member_id: owned for member, owned in zip(listed, assignment, strict=True)}
@@ -86,7 +88,7 @@ def _in_target_order(member: Member, topic_ids: Mapping[str, str], spreads: Mapp
     """Order a member's partitions as Kafka iterates over the maps of its target assignment."""
     if spreads.keys() >= {topic for topic, _ in member.owned} and (ordered := single_partition_order(member.owned, spreads)) is not None:
         return ordered
-    numbers = by_topic(dict.fromkeys(member.owned))
+    numbers = numbers_by_topic(dict.fromkeys(member.owned))
     return [(topic, number) for topic in topic_id_order(numbers, topic_ids) for number in set_order(numbers[topic])]
 
 
@@ -136,7 +138,7 @@ def _share(
 def _quotas(precise: float, subscribers: Sequence[int]) -> dict[int, int]:
     """Compute the partitions per member so that they add up: Kafka rounds up the running total, in floating point."""
     totals = [math.ceil(precise * position) for position in range(len(subscribers) + 1)]
-    return {index: after - before for index, before, after in zip(subscribers, totals, totals[1:], strict=False)}
+    return {index: next_total - total for index, total, next_total in zip(subscribers, totals, totals[1:], strict=False)}
 
 
 def _fill_single_places(
@@ -148,8 +150,8 @@ def _fill_single_places(
     """Fill the free places where each partition has one: a faster form of `_fill_places` for one place per partition."""
     missing = {index: quota - len(shared[index]) for index, quota in quotas.items()}
     free = (pair for pair in order if not sharers.get(pair))
-    for taken in range(max(missing.values())):
-        for index, pair in zip([index for index, count in missing.items() if count > taken], free):
+    for assigned in range(max(missing.values())):
+        for index, pair in zip([index for index, count in missing.items() if count > assigned], free):
             shared[index][pair] = None
 
 

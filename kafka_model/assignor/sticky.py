@@ -75,9 +75,9 @@ def assign_and_transfer(
     listed = in_hash_map_order(members)
     known = {topic: partitions[topic] for topic in metadata_order(partitions, listed)}
     claims = _resolve_claims(known, listed, subscription_generations or {})
-    rack_info = _Racks.of(known, listed, racks)
+    rack_info = _Racks.create(known, listed, racks)
     if claims.equal_subscriptions:
-        return _assign_by_quota(known, claims, rack_info, by_number=release(version) >= (3, 7, 1))
+        return _assign_by_quota(known, claims, rack_info, keep_lowest=release(version) >= (3, 7, 1))
     return _GeneralAssignment(known, listed, claims, rack_info).build(), None
 
 
@@ -110,15 +110,15 @@ def _resolve_claims(known: Mapping[str, int], listed: Sequence[Member], subscrip
         for partition in member.owned:
             if partition[0] not in known:
                 continue
-            other = owner.get(partition)
-            if other is None:
+            claimant = owner.get(partition)
+            if claimant is None:
                 owned.append(partition)
-            elif generation == compared[other]:
+            elif generation == compared[claimant]:
                 claims.disputed.add(partition)
-                _remove(claims.owned[other], partition)
-            elif generation > compared[other]:
+                _remove(claims.owned[claimant], partition)
+            elif generation > compared[claimant]:
                 owned.append(partition)
-                _remove(claims.owned[other], partition)
+                _remove(claims.owned[claimant], partition)
             else:
                 continue
             owner[partition] = consumer
@@ -138,34 +138,36 @@ def _remove(partitions: list[TopicPartition], partition: TopicPartition) -> None
 class _Racks:
     """The racks of consumers and of partitions' replicas. All fields are empty if racks make no difference."""
 
-    of_consumer: dict[str, str]
-    of_partition: dict[TopicPartition, frozenset[str]]
+    consumer_racks: dict[str, str]
+    partition_racks: dict[TopicPartition, frozenset[str]]
     consumers_on_racks: dict[TopicPartition, int]  # number of consumers on one of the partition's racks
 
     @classmethod
-    def of(cls, known: Mapping[str, int], listed: Sequence[Member], racks: Racks | None) -> _Racks:
-        of_consumer = {member.member_id: member.rack for member in listed if member.rack}
-        if not of_consumer:
+    def create(cls, known: Mapping[str, int], listed: Sequence[Member], racks: Racks | None) -> _Racks:
+        consumer_racks = {member.member_id: member.rack for member in listed if member.rack}
+        if not consumer_racks:
             return cls({}, {}, {})
-        of_topic = racks or {}
-        of_partition = {
-            (topic, partition): frozenset(of_topic[topic][partition] if partition < len(of_topic.get(topic, ())) else ())
+        topic_racks = racks or {}
+        partition_racks = {
+            (topic, partition): frozenset(topic_racks[topic][partition] if partition < len(topic_racks.get(topic, ())) else ())
             for topic, count in known.items()
             for partition in range(count)
         }
-        if not rack_aware(of_consumer.values(), list(of_partition.values())):
+        if not rack_aware(consumer_racks.values(), list(partition_racks.values())):
             return cls({}, {}, {})
-        on_rack = Counter(of_consumer.values())
-        return cls(of_consumer, of_partition, {partition: sum(on_rack[rack] for rack in own) for partition, own in of_partition.items()})
+        on_rack = Counter(consumer_racks.values())
+        return cls(
+            consumer_racks, partition_racks, {partition: sum(on_rack[rack] for rack in own) for partition, own in partition_racks.items()}
+        )
 
     def mismatch(self, consumer: str, partition: TopicPartition) -> bool:
-        rack = self.of_consumer.get(consumer)
-        return rack is not None and rack not in self.of_partition.get(partition, ())
+        rack = self.consumer_racks.get(consumer)
+        return rack is not None and rack not in self.partition_racks.get(partition, ())
 
     def next_on_rack(self, partition: TopicPartition, consumers: Sequence[str], start: int) -> int | None:
-        racks = self.of_partition[partition]
+        racks = self.partition_racks[partition]
         for position in chain(range(start, len(consumers)), range(start)):
-            if self.of_consumer.get(consumers[position]) in racks:
+            if self.consumer_racks.get(consumers[position]) in racks:
                 return position
         return None
 
@@ -187,7 +189,7 @@ def _unassigned(
 
 # ---------------------------------------------------------------- equal subscriptions
 def _assign_by_quota(
-    known: Mapping[str, int], claims: _Claims, racks: _Racks, *, by_number: bool
+    known: Mapping[str, int], claims: _Claims, racks: _Racks, *, keep_lowest: bool
 ) -> tuple[Assignment, dict[TopicPartition, str]]:
     quota, extras = divmod(sum(known.values()), len(claims.owned))
     topics = sorted(known, key=string_order)
@@ -200,12 +202,12 @@ def _assign_by_quota(
     for consumer, claimed in claims.owned.items():
         owned = []
         for partition in claimed:
-            if racks.of_consumer and racks.mismatch(consumer, partition):
-                if by_number:
+            if racks.consumer_racks and racks.mismatch(consumer, partition):
+                if keep_lowest:
                     revoked[partition] = consumer
             elif partition not in claims.disputed:
                 owned.append(partition)
-        if by_number:
+        if keep_lowest:
             owned.sort(key=lambda partition: (partition[1], rank[partition[0]]))
         if len(owned) < quota:
             under.append(consumer)
@@ -221,12 +223,12 @@ def _assign_by_quota(
             if above < extras:
                 level.append(consumer)
         assignment[consumer] = owned
-    kept = sorted(chain.from_iterable(assignment.values()), key=lambda partition: (rank[partition[0]], partition[1]))
-    unassigned = _unassigned([(topic, partition) for topic in topics for partition in range(known[topic])], kept, known)
+    kept_partitions = sorted(chain.from_iterable(assignment.values()), key=lambda partition: (rank[partition[0]], partition[1]))
+    unassigned = _unassigned([(topic, partition) for topic in topics for partition in range(known[topic])], kept_partitions, known)
     under.sort(key=string_order)
     level = deque(sorted(level, key=string_order))
     added: list[tuple[TopicPartition, str]] = []
-    if racks.of_consumer:
+    if racks.consumer_racks:
         unassigned.sort(key=racks.consumers_on_racks.__getitem__)
         unassigned = _assign_on_racks(
             unassigned,
@@ -237,13 +239,13 @@ def _assign_by_quota(
             racks,
             quota=quota,
             uneven=extras > 0,
-            free_extras=extras - above if by_number else None,
+            free_extras=extras - above if keep_lowest else None,
         )
     _assign_rest(unassigned, assignment, added, under, level, quota=quota)
     transferred = {
         partition: consumer
         for partition, consumer in added
-        if partition in claims.disputed or (partition in revoked and not (by_number and revoked[partition] == consumer))
+        if partition in claims.disputed or (partition in revoked and not (keep_lowest and revoked[partition] == consumer))
     }
     return assignment, transferred
 
@@ -341,8 +343,8 @@ class _GeneralAssignment:
         for consumer, topics in self.topics_of.items():
             for topic in topics:
                 self.subscribers[topic].append(consumer)
-        by_name = sorted(self.owned, key=string_order)
-        self.rank = {consumer: position for position, consumer in enumerate(by_name)}
+        sorted_consumers = sorted(self.owned, key=string_order)
+        self.rank = {consumer: position for position, consumer in enumerate(sorted_consumers)}
         self.owner: dict[TopicPartition, str] = {}
         self.previous = _previous_owners(listed, claims.generation)
         self.movements = _Movements()
@@ -354,19 +356,19 @@ class _GeneralAssignment:
         self.imbalance: tuple[str, TopicPartition] | None = None  # a member and a partition that it lacks, found last
 
     def build(self) -> Assignment:
-        kept, revoked = self._keep_owned()
-        unassigned = _unassigned(self.partitions, kept, self.known)
-        self.consistent = len(kept) + len(unassigned) == len(self.partitions)
+        kept_partitions, revoked = self._keep_owned()
+        unassigned = _unassigned(self.partitions, kept_partitions, self.known)
+        self.consistent = len(kept_partitions) + len(unassigned) == len(self.partitions)
         is_new = not any(self.owned.values())
-        rest = self._assign_to_least_loaded(unassigned, by_rack=True) if self.racks.of_consumer else unassigned
-        self._assign_to_least_loaded(rest, by_rack=False)
+        rest = self._assign_to_least_loaded(unassigned, on_racks_only=True) if self.racks.consumer_racks else unassigned
+        self._assign_to_least_loaded(rest, on_racks_only=False)
         movable = [partition for partition in self.partitions if len(self.subscribers[partition[0]]) > 1]
         self.active = {consumer for consumer in self.owned if self._may_change(consumer)}
-        before = {consumer: list(self.owned[consumer]) for consumer in self.active}
+        owned_before = {consumer: list(self.owned[consumer]) for consumer in self.active}
         if not revoked:
             self._move([partition for partition in unassigned if len(self.subscribers[partition[0]]) > 1])
-        if self._move(movable) and not is_new and _balance_score(self._active_lists()) >= _balance_score(before.values()):
-            self.owned.update(before)
+        if self._move(movable) and not is_new and _balance_score(self._active_lists()) >= _balance_score(owned_before.values()):
+            self.owned.update(owned_before)
         return self.owned
 
     def load(self, consumer: str) -> int:
@@ -382,32 +384,32 @@ class _GeneralAssignment:
         """List the claimed partitions that members keep, in order, and report whether subscriptions or racks revoke any."""
         revoked = False
         for consumer, claimed in self.owned.items():
-            kept = []
+            kept_partitions = []
             for partition in claimed:
                 self.owner[partition] = consumer
                 if partition[0] in self.topics_of[consumer] and not self.racks.mismatch(consumer, partition):
-                    kept.append(partition)
+                    kept_partitions.append(partition)
                 else:
                     revoked = True
-            self.owned[consumer] = kept
+            self.owned[consumer] = kept_partitions
         all_kept = chain.from_iterable(self.owned.values())
         return sorted(all_kept, key=lambda partition: (self.topic_rank[partition[0]], partition[1])), revoked
 
-    def _assign_to_least_loaded(self, partitions: Sequence[TopicPartition], *, by_rack: bool) -> list[TopicPartition]:
+    def _assign_to_least_loaded(self, partitions: Sequence[TopicPartition], *, on_racks_only: bool) -> list[TopicPartition]:
         """Assign each partition to its least loaded subscriber, and return those without one.
 
-        With `by_rack`, only members on one of the partition's racks, or without a rack, qualify.
+        With `on_racks_only`, only members on one of the partition's racks, or without a rack, qualify.
         """
         left = []
-        for topic, of_topic in groupby(partitions, key=itemgetter(0)):
+        for topic, topic_partitions in groupby(partitions, key=itemgetter(0)):
             waiting: dict[str | None, list[tuple[int, int, str]]] = {}
             for consumer in self.subscribers[topic]:
-                rack = self.racks.of_consumer.get(consumer) if by_rack else None
+                rack = self.racks.consumer_racks.get(consumer) if on_racks_only else None
                 waiting.setdefault(rack, []).append((*self._order(consumer), consumer))
             for queue in waiting.values():
                 heapify(queue)
-            for partition in of_topic:
-                racks = (None, *self.racks.of_partition[partition]) if by_rack else (None,)
+            for partition in topic_partitions:
+                racks = (None, *self.racks.partition_racks[partition]) if on_racks_only else (None,)
                 queues = [waiting[rack] for rack in racks if rack in waiting]
                 if not queues:
                     left.append(partition)
@@ -460,7 +462,7 @@ class _GeneralAssignment:
         return self.load(consumer)
 
     def _is_balanced(self) -> bool:
-        """Whether no member lacks a partition whose owner has at least two partitions more."""
+        """Return whether no member lacks a partition whose owner has at least two partitions more."""
         loads = [len(owned) for owned in self._active_lists()]
         if min(loads) >= max(loads) - 1:
             return True
@@ -478,9 +480,9 @@ class _GeneralAssignment:
             least_loaded = min(with_room, key=self.load, default=None)
             if least_loaded is None:
                 continue
-            of_most_loaded = max(range(self.known[topic]), key=lambda number: self.load(self.owner[topic, number]))
-            if self.load(least_loaded) + 1 < self.load(self.owner[topic, of_most_loaded]):
-                self.imbalance = least_loaded, (topic, of_most_loaded)
+            most_loaded_partition = max(range(self.known[topic]), key=lambda number: self.load(self.owner[topic, number]))
+            if self.load(least_loaded) + 1 < self.load(self.owner[topic, most_loaded_partition]):
+                self.imbalance = least_loaded, (topic, most_loaded_partition)
                 return False
         return True
 

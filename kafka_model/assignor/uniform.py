@@ -55,7 +55,7 @@ def assign(partitions: Mapping[str, int], topic_ids: Mapping[str, str], members:
 
 
 def homogeneous(members: Sequence[Member]) -> bool:
-    """Whether all members subscribe to the same topics (ModernGroup.subscriptionType)."""
+    """Return whether all members subscribe to the same topics (ModernGroup.subscriptionType)."""
     subscriptions = {member.topics for member in members}
     common = set(members[0].topics) if members else set()
     return all(common == set(topics) for topics in subscriptions)
@@ -80,7 +80,7 @@ def topic_id_order(topics: Iterable[str], topic_ids: Mapping[str, str], *, initi
         raise UnknownTopic(f"no topic id of {unknown.args[0]}: give the id, because the order of topics depends on it") from None
 
 
-def by_topic(owned: Iterable[TopicPartition]) -> dict[str, list[int]]:
+def numbers_by_topic(owned: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """Group partition numbers by topic, in the given order."""
     numbers: dict[str, list[int]] = {}
     for topic, partition in owned:
@@ -105,7 +105,7 @@ def single_partition_order(owned: Sequence[TopicPartition], spreads: Mapping[str
     bins = [spreads[topic] & mask for topic, _ in owned]
     if len({topic for topic, _ in owned}) < len(owned) or may_have_tree(bins):
         return None
-    return [owned[at] for at in sorted(range(len(owned)), key=bins.__getitem__)]
+    return [owned[index] for index in sorted(range(len(owned)), key=bins.__getitem__)]
 
 
 # ---------------------------------------------------------------- equal subscriptions
@@ -117,7 +117,7 @@ def _assign_by_quota(
     topics = topic_id_order(names, topic_ids, initial=capacity)
     assigned = set(chain.from_iterable(member.owned for member in listed))
     unassigned = [pair for topic in topics for pair in zip(repeat(topic), range(partitions[topic])) if pair not in assigned]
-    least, extras = divmod(sum(partitions[topic] for topic in topics), len(listed))
+    min_quota, extras = divmod(sum(partitions[topic] for topic in topics), len(listed))
     subscribed = set(topics)
     # Usually no partition is owned twice, and all owned partitions are subscribed.
     usual = len(assigned) == sum(len(member.owned) for member in listed) and {topic for topic, _ in assigned} <= subscribed
@@ -126,21 +126,21 @@ def _assign_by_quota(
     unfilled: list[tuple[str, int]] = []
     for position, member in enumerate(listed):
         extra = extras > 0
-        quota = least + extra
-        kept = list(member.owned) if usual else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
-        if len(kept) > quota:
-            ordered = single_partition_order(kept, spreads) if usual else None
+        quota = min_quota + extra
+        kept_partitions = list(member.owned) if usual else [pair for pair in dict.fromkeys(member.owned) if pair[0] in subscribed]
+        if len(kept_partitions) > quota:
+            ordered = single_partition_order(kept_partitions, spreads) if usual else None
             if ordered is not None:
                 unassigned += ordered[quota:]
                 assignment[member.member_id] = ordered[:quota]
                 extras -= extra
                 continue
-            numbers = by_topic(kept)
+            numbers = numbers_by_topic(kept_partitions)
             owned_topics = numbers if usual else dict.fromkeys(topic for topic, _ in member.owned)
-            kept, revoked = _split_at_quota(numbers, owned_topics, quota, topic_ids, spreads)
+            kept_partitions, revoked = _split_at_quota(numbers, owned_topics, quota, topic_ids, spreads)
             unassigned += revoked
-        assignment[member.member_id] = kept
-        quota -= len(kept)
+        assignment[member.member_id] = kept_partitions
+        quota -= len(kept_partitions)
         if keep_extras and quota > 0 and extra and len(listed) - position > extras:
             quota -= 1
             extra = False
@@ -172,8 +172,8 @@ def _split_at_quota(
         topics = sorted(numbers, key=lambda topic: spreads[topic] & mask)
     ordered: list[TopicPartition] = []
     for topic in topics:
-        of_topic = numbers[topic]
-        ordered += zip(repeat(topic), set_order(of_topic) if len(of_topic) > 1 else of_topic)
+        topic_numbers = numbers[topic]
+        ordered += zip(repeat(topic), set_order(topic_numbers) if len(topic_numbers) > 1 else topic_numbers)
     return ordered[:quota], ordered[quota:]
 
 
@@ -185,13 +185,13 @@ class _HeterogeneousAssignment:
         self.partitions = partitions
         self.listed = listed
         known = set(partitions)
-        by_name: dict[str, list[int]] = {topic: [] for topic in partitions}
+        subscribers_by_topic: dict[str, list[int]] = {topic: [] for topic in partitions}
         for index, member in enumerate(listed):
             for topic in known.intersection(member.topics):
-                by_name[topic].append(index)
-        self.subscribers = {topic: indices for topic, indices in by_name.items() if indices}
-        by_id = sorted(topic_id_order(self.subscribers, topic_ids), key=lambda topic: uuid_order(topic_ids[topic]))
-        self.id_rank = {topic: position for position, topic in enumerate(by_id)}
+                subscribers_by_topic[topic].append(index)
+        self.subscribers = {topic: indices for topic, indices in subscribers_by_topic.items() if indices}
+        sorted_topics = sorted(topic_id_order(self.subscribers, topic_ids), key=lambda topic: uuid_order(topic_ids[topic]))
+        self.id_rank = {topic: position for position, topic in enumerate(sorted_topics)}
         self.owner: dict[str, list[int | None]] = {topic: [None] * partitions[topic] for topic in self.subscribers}
         self.loads = [0] * len(listed)
         self.owned: list[dict[TopicPartition, None]] = []
@@ -199,13 +199,13 @@ class _HeterogeneousAssignment:
     def build(self) -> Assignment:
         for index, member in enumerate(self.listed):
             topics = self.subscribers.keys() & member.topics if member.owned else ()
-            kept = dict.fromkeys(partition for partition in member.owned if partition[0] in topics)
-            for topic, number in kept:
+            kept_partitions = dict.fromkeys(partition for partition in member.owned if partition[0] in topics)
+            for topic, number in kept_partitions:
                 if not 0 <= number < self.partitions[topic]:
                     raise BrokenClaims(f"{member.member_id} claims partition {number} of {topic}, which has {self.partitions[topic]}")
                 self.owner[topic][number] = index
-            self.loads[index] = len(kept)
-            self.owned.append(kept)
+            self.loads[index] = len(kept_partitions)
+            self.owned.append(kept_partitions)
         self._assign_free_partitions()
         self._balance()
         return {member.member_id: list(owned) for member, owned in zip(self.listed, self.owned, strict=True)}
@@ -315,6 +315,6 @@ class _LoadRanges:
 
     def exclude_most_loaded(self) -> None:
         """Remove the member returned last from the high range: swap it with the last one, and end the range before it."""
-        here, last = self.high_next + 1, self.high_end - 1
-        self.members[here], self.members[last] = self.members[last], self.members[here]
+        current, last = self.high_next + 1, self.high_end - 1
+        self.members[current], self.members[last] = self.members[last], self.members[current]
         self.high_end -= 1

@@ -4,7 +4,7 @@ The search is our own. From each broker over a limit goes the smallest replica t
 
     >>> from kafka_model.cruise_control.plan_state import Cluster, DiskSpace, PlanRequest, Thresholds
     >>> partitions = [("t", number, (1,), 1, size) for number, size in enumerate([50.0, 30.0, 15.0])]
-    >>> cluster = Cluster.of({1: "a", 2: "b"}, partitions, disk_capacity={1: 100.0, 2: 100.0})
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b"}, partitions, disk_capacity={1: 100.0, 2: 100.0})
     >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))
     >>> relieve_replicas_and_disks(state)
     >>> state.replicas.tolist()

@@ -4,7 +4,7 @@
 cluster_load.follower_cpu, and `net_imbalance` of reassignment.net_imbalance. Loads are added up in 64 bits and each broker is a host of its
 own; `Verdict.near_limit` marks the verdicts that Cruise Control, which computes in 32 bits, may decide otherwise.
 
-    >>> cluster = Cluster.of({1: "a", 2: "b"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1,), 1, 10.0)])
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1,), 1, 10.0)])
     >>> evaluate(cluster, cluster.replicas, cluster.leader, Thresholds())["RackAwareGoal"].verdict
     'satisfied'
 """
@@ -63,7 +63,7 @@ class Cluster:
     rack_names: tuple[str, ...] = ()  # by rack
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         racks: Mapping[int, str],
         partitions: Sequence[tuple[str, int, Sequence[int], int | None, float]],

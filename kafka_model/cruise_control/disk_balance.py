@@ -5,7 +5,7 @@ the counts of replicas must stay, two replicas are exchanged.
 
     >>> from kafka_model.cruise_control.plan_state import Cluster, DiskSpace, PlanRequest, Thresholds
     >>> rows = [("t", number, (3, 1 if number < 2 else 2), 3, size) for number, size in enumerate([9.0, 9.0, 1.0, 1.0])]
-    >>> cluster = Cluster.of({1: "a", 2: "a", 3: "b"}, rows, disk_capacity={1: 100.0, 2: 100.0, 3: 200.0})
+    >>> cluster = Cluster.from_rows({1: "a", 2: "a", 3: "b"}, rows, disk_capacity={1: 100.0, 2: 100.0, 3: 200.0})
     >>> thresholds = Thresholds(replica_count_balance_threshold=1.0, disk_balance_threshold=1.5)
     >>> state = PlanState(cluster, PlanRequest(), thresholds, DiskSpace.from_share(cluster, 1.0))
     >>> balance_disks(state)

@@ -5,7 +5,7 @@ between gets one leadership and gives one, so that only the two ends of the chai
 
     >>> from kafka_model.cruise_control.plan_state import Cluster, DiskSpace, PlanRequest, Thresholds
     >>> rows = [("t", n, (1, 2), 1, 1.0) for n in range(5)] + [("t", 5, (2, 3), 2, 1.0), ("t", 6, (2, 3), 2, 1.0), ("t", 7, (3, 2), 3, 1.0)]
-    >>> cluster = Cluster.of({1: "a", 2: "b", 3: "c"}, rows)
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b", 3: "c"}, rows)
     >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))
     >>> balance_leaders(state)
     >>> np.bincount(state.replicas[:, 0]).tolist()

@@ -9,7 +9,7 @@ with a replica, or by an exchange of two replicas. The smallest change that is e
 
     >>> from dataclasses import replace
     >>> from kafka_model.cruise_control.plan_state import Cluster, DiskSpace, PlanRequest, Thresholds
-    >>> cluster = Cluster.of({1: "a", 2: "b"}, [("t", n, (1, 2), 1, 1.0) for n in range(2)])
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b"}, [("t", n, (1, 2), 1, 1.0) for n in range(2)])
     >>> loads = {"network_inbound": np.zeros(2), "network_outbound": np.array([60.0, 30.0]), "cpu": np.zeros(2)}
     >>> cluster = replace(cluster, loads=loads, capacities=dict.fromkeys(loads, np.full(2, 100.0)))
     >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))

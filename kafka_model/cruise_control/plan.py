@@ -1,6 +1,6 @@
 """A reassignment plan: its request, the replicas that partitions are to have, and what it cannot do. No class of Kafka or Cruise Control.
 
-    >>> cluster = Cluster.of({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1, 3), 1, 10.0)])
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1, 3), 1, 10.0)])
     >>> plan = Plan(cluster, np.array([[1, 0], [0, 1]]), np.array([REASON_LEADERS, REASON_REPLICAS], dtype=object))
     >>> plan.changed_partitions.tolist(), plan.added_replicas.tolist()
     ([0, 1], [0, 1])

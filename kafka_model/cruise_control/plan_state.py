@@ -4,7 +4,7 @@ No class of Kafka or Cruise Control. The load of a broker has a column for each 
 takes no broker beyond a limit, and no broker that is beyond a limit already still further. The upper limits start as those of the hard
 goals; each balancing step adds the limits that it has reached, so that later steps keep them.
 
-    >>> cluster = Cluster.of({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0)])
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0)])
     >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))
     >>> state.destinations(0, 1).tolist()
     [False, False, True]

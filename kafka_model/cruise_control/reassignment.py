@@ -1,7 +1,7 @@
 """The smallest reassignment that brings a cluster within the limits of Cruise Control's goals, hard goals before soft ones.
 
-No class of Kafka or Cruise Control: the goals and limits are Cruise Control's (2.5 of August 2026), the search is our own and deterministic.
-The steps run in this order, and each keeps what the earlier ones have reached:
+No class of Kafka or Cruise Control: the goals and limits are Cruise Control's (2.5 of August 2026), the search is our own. It draws no
+random numbers. The steps run in this order, and each keeps what the earlier ones have reached:
 
 1. required_moves: replicas are added and removed for the requested replication factors; replicas leave dead and drained brokers, and racks
    that hold another replica of the partition while some rack holds fewer
@@ -15,7 +15,9 @@ The steps run in this order, and each keeps what the earlier ones have reached:
 A replica goes to a live broker without a replica of its partition, on a rack with the fewest of them; among those to the broker with the
 fewest replicas, then the fewest of the topic, then the least bytes, then the lowest index.
 
-    >>> cluster = Cluster.of({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0), ("t", 1, (1, 3), 1, 10.0), ("t", 2, (1, 2), 1, 10.0)])
+    >>> replicas = [(1, 2), (1, 3), (1, 2)]
+    >>> rows = [("t", number, brokers, 1, 10.0) for number, brokers in enumerate(replicas)]
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b", 3: "c"}, rows)
     >>> plan_reassignment(cluster).replicas.tolist()
     [[0, 1], [0, 2], [1, 0]]
 

@@ -3,7 +3,8 @@
 The search is our own. The number of moves is the number of replicas that brokers have too many or too few, if racks and other limits allow.
 
     >>> from kafka_model.cruise_control.plan_state import Cluster, DiskSpace, PlanRequest, Thresholds
-    >>> cluster = Cluster.of(dict.fromkeys((1, 2, 3), "a"), [("t", n, (1,) if n < 9 else (2,), 1 if n < 9 else 2, 1.0) for n in range(12)])
+    >>> rows = [("t", number, (broker_id,), broker_id, 1.0) for number, broker_id in enumerate([1] * 9 + [2] * 3)]
+    >>> cluster = Cluster.from_rows(dict.fromkeys((1, 2, 3), "a"), rows)
     >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))
     >>> balance_replica_counts(state)
     >>> state.replica_counts.tolist()

@@ -3,7 +3,7 @@
 No class of Kafka or Cruise Control. Changes that no broker can take are recorded as blocked.
 
     >>> from kafka_model.cruise_control.plan_state import Cluster, DiskSpace, PlanRequest, Thresholds
-    >>> cluster = Cluster.of({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0)], dead=[2])
+    >>> cluster = Cluster.from_rows({1: "a", 2: "b", 3: "c"}, [("t", 0, (1, 2), 1, 10.0)], dead=[2])
     >>> state = PlanState(cluster, PlanRequest(), Thresholds(), DiskSpace.from_share(cluster, 1.0))
     >>> leave_dead_brokers(state)
     >>> state.replicas.tolist(), state.reasons.tolist()

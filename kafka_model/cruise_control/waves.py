@@ -4,7 +4,7 @@ No class of Kafka or Cruise Control. Changes of leadership alone are wave 0. In 
 disk limits, because Kafka deletes the old copies only at its end.
 
     >>> from kafka_model.cruise_control.plan import Cluster, REASON_REPLICAS
-    >>> cluster = Cluster.of({1: "a", 2: "a"}, [("t", number, (1,), 1, 4.0) for number in range(3)])
+    >>> cluster = Cluster.from_rows({1: "a", 2: "a"}, [("t", number, (1,), 1, 4.0) for number in range(3)])
     >>> plan = Plan(cluster, np.full((3, 1), 1), np.full(3, REASON_REPLICAS, dtype=object))
     >>> assign_waves(plan, WaveLimits(bytes_per_wave=10.0)).tolist()
     [1, 1, 2]

@@ -90,7 +90,7 @@ def change(
         isr = isr or partition.isr
     shrunk = bump_on_isr_shrink and not set(partition.isr) <= set(isr)
     new_epoch = leader_changed or shrunk or not set(partition.replicas) <= set(current.replicas)
-    after = replace(
+    changed = replace(
         partition,
         replicas=current.replicas,
         leader=leader,
@@ -103,13 +103,13 @@ def change(
         adding_replicas=current.adding,
         removing_replicas=current.removing,
     )
-    if after == partition:
+    if changed == partition:
         return partition
-    return replace(after, leader_epoch=partition.leader_epoch + new_epoch, partition_epoch=partition.partition_epoch + 1)
+    return replace(changed, leader_epoch=partition.leader_epoch + new_epoch, partition_epoch=partition.partition_epoch + 1)
 
 
 def _is_preview(version: str) -> bool:
-    """Whether the version has the preview of ELR (3.8 to 4.0)."""
+    """Return whether the version has the preview of ELR (3.8 to 4.0)."""
     return release(version) < (4, 1)
 
 

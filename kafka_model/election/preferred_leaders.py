@@ -35,9 +35,9 @@ def balance_leaders(
     for name, partition in partitions.items():
         if partition.leader == partition.replicas[0]:
             continue
-        after = change(partition, isr=partition.isr, acceptable=acceptable, elr=elr, election=Election.PREFERRED)
-        if after is not partition:
-            changed[name] = after
+        elected = change(partition, isr=partition.isr, acceptable=acceptable, elr=elr, election=Election.PREFERRED)
+        if elected is not partition:
+            changed[name] = elected
         if len(changed) >= max_elections:
             break
     return changed

@@ -66,7 +66,7 @@ Transition = tuple[PartitionState, PartitionState]
 
 
 def may_enter(state: PartitionState, target: PartitionState) -> bool:
-    """Whether a partition may change from `state` to `target`."""
+    """Return whether a partition may change from `state` to `target`."""
     return state in ENTERED_FROM[target]
 
 
@@ -78,7 +78,7 @@ def enter(state: PartitionState, target: PartitionState) -> PartitionState:
 
 
 def replica_may_enter(state: ReplicaState, target: ReplicaState, *, since_2_3: bool = True) -> bool:
-    """Whether a replica may change from `state` to `target`, by the table of Kafka 2.3 and later, or of 2.0 to 2.2."""
+    """Return whether a replica may change from `state` to `target`, by the table of Kafka 2.3 and later, or of 2.0 to 2.2."""
     return state in (REPLICA_ENTERED_FROM if since_2_3 else REPLICA_ENTERED_FROM_2_0)[target]
 
 

@@ -89,9 +89,9 @@ class Changed:
     requests: tuple[Requests, ...] = ()
     failed: frozenset[TopicPartition] = frozenset()
 
-    def then(self, after: Changed) -> Changed:
+    def followed_by(self, later: Changed) -> Changed:
         """Combine with the result of the next event."""
-        return Changed(after.context, self.requests + after.requests, self.failed | after.failed)
+        return Changed(later.context, self.requests + later.requests, self.failed | later.failed)
 
 
 # ---------------------------------------------------------------- events
@@ -105,13 +105,13 @@ def start_up(context: Context) -> Changed:
     changed = _send_metadata(replace(context, replica_states=states), context.live, ())
     online = [replica for replica in states if replica[1] in context.online]
     offline = [replica for replica in states if replica[1] not in context.online]
-    changed = changed.then(handle_replica_state_changes(changed.context, online, ReplicaState.ONLINE))
-    changed = changed.then(handle_replica_state_changes(changed.context, offline, ReplicaState.OFFLINE))
+    changed = changed.followed_by(handle_replica_state_changes(changed.context, online, ReplicaState.ONLINE))
+    changed = changed.followed_by(handle_replica_state_changes(changed.context, offline, ReplicaState.OFFLINE))
     partition_states = {}
     for partition, registered in changed.context.partitions.items():
         with_isr = PartitionState.ONLINE if registered.leader in context.online else PartitionState.OFFLINE
         partition_states[partition] = with_isr if registered.isr else PartitionState.NEW
-    return changed.then(trigger_online(replace(changed.context, partition_states=partition_states)))
+    return changed.followed_by(trigger_online(replace(changed.context, partition_states=partition_states)))
 
 
 def shut_down(context: Context) -> Context:
@@ -132,13 +132,13 @@ def on_broker_failure(context: Context, dead: Collection[int]) -> Changed:
         partition for partition in _new_or_offline(changed.context) if changed.context.partition_states[partition] is PartitionState.OFFLINE
     }
     elected = trigger_online(changed.context)
-    changed = changed.then(elected)
+    changed = changed.followed_by(elected)
     all_replicas = _replicas_on(changed.context, dead)
     replicas = [replica for replica in all_replicas if replica[0][0] not in context.deleting]
-    changed = changed.then(handle_replica_state_changes(changed.context, replicas, ReplicaState.OFFLINE))
-    changed = changed.then(_fail_deletion(changed.context, [replica for replica in all_replicas if replica not in replicas]))
+    changed = changed.followed_by(handle_replica_state_changes(changed.context, replicas, ReplicaState.OFFLINE))
+    changed = changed.followed_by(_fail_deletion(changed.context, [replica for replica in all_replicas if replica not in replicas]))
     if not replicas and offline <= elected.failed:  # no other request has reported the dead brokers
-        changed = changed.then(_send_metadata(changed.context, changed.context.live, ()))
+        changed = changed.followed_by(_send_metadata(changed.context, changed.context.live, ()))
     return changed
 
 
@@ -147,13 +147,13 @@ def on_broker_startup(context: Context, started: Collection[int]) -> Changed:
     context = replace(context, live=context.live.union(started))
     changed = _send_metadata(context, context.live.difference(started), ())
     with_isr = [partition for partition, known in context.partitions.items() if known.isr and partition[0] not in context.deleting]
-    changed = changed.then(_send_metadata(context, started, with_isr))
-    changed = changed.then(handle_replica_state_changes(changed.context, _replicas_on(context, started), ReplicaState.ONLINE))
-    changed = changed.then(trigger_online(changed.context))
+    changed = changed.followed_by(_send_metadata(context, started, with_isr))
+    changed = changed.followed_by(handle_replica_state_changes(changed.context, _replicas_on(context, started), ReplicaState.ONLINE))
+    changed = changed.followed_by(trigger_online(changed.context))
     for partition in changed.context.reassigning:
         if not set(_target(changed.context.partitions[partition])).isdisjoint(started):
-            changed = changed.then(_reassign(changed.context, partition))
-    return changed.then(_resume_deletion(changed.context, {partition[0] for partition, _ in _replicas_on(changed.context, started)}))
+            changed = changed.followed_by(_reassign(changed.context, partition))
+    return changed.followed_by(_resume_deletion(changed.context, {partition[0] for partition, _ in _replicas_on(changed.context, started)}))
 
 
 def on_controlled_shutdown(context: Context, broker: int) -> Changed:
@@ -173,9 +173,9 @@ def on_controlled_shutdown(context: Context, broker: int) -> Changed:
     batch = _RequestBatch(changed.context)
     for partition in followed:
         batch.add_stop_replica(broker, partition, delete=False)
-    changed = changed.then(Changed(changed.context, batch.requests()))
+    changed = changed.followed_by(Changed(changed.context, batch.requests()))
     replicas = [(partition, broker) for partition in followed]
-    return changed.then(handle_replica_state_changes(changed.context, replicas, ReplicaState.OFFLINE))
+    return changed.followed_by(handle_replica_state_changes(changed.context, replicas, ReplicaState.OFFLINE))
 
 
 def on_new_partitions(context: Context, created: Mapping[TopicPartition, tuple[int, ...]]) -> Changed:
@@ -183,10 +183,10 @@ def on_new_partitions(context: Context, created: Mapping[TopicPartition, tuple[i
     new = {partition: Partition(replicas=replicas, leader=None, isr=()) for partition, replicas in created.items()}
     changed = Changed(replace(context, partitions={**context.partitions, **new}))
     replicas = [(partition, broker) for partition, assigned in created.items() for broker in assigned]
-    changed = changed.then(handle_state_changes(changed.context, created, PartitionState.NEW))
-    changed = changed.then(handle_replica_state_changes(changed.context, replicas, ReplicaState.NEW))
-    changed = changed.then(handle_state_changes(changed.context, created, PartitionState.ONLINE, Strategy.OFFLINE))
-    return changed.then(handle_replica_state_changes(changed.context, replicas, ReplicaState.ONLINE))
+    changed = changed.followed_by(handle_state_changes(changed.context, created, PartitionState.NEW))
+    changed = changed.followed_by(handle_replica_state_changes(changed.context, replicas, ReplicaState.NEW))
+    changed = changed.followed_by(handle_state_changes(changed.context, created, PartitionState.ONLINE, Strategy.OFFLINE))
+    return changed.followed_by(handle_replica_state_changes(changed.context, replicas, ReplicaState.ONLINE))
 
 
 def balance_leaders(context: Context, *, imbalance_percentage: int = 10) -> Changed:
@@ -206,7 +206,7 @@ def balance_leaders(context: Context, *, imbalance_percentage: int = 10) -> Chan
         ]
         if len(elsewhere) / len(partitions) > imbalance_percentage / 100:
             electable = [partition for partition in elsewhere if preferred_election(context.partitions[partition], context.online)]
-            changed = changed.then(handle_state_changes(changed.context, electable, PartitionState.ONLINE, Strategy.PREFERRED))
+            changed = changed.followed_by(handle_state_changes(changed.context, electable, PartitionState.ONLINE, Strategy.PREFERRED))
     return changed
 
 
@@ -229,17 +229,17 @@ def on_reassignment(context: Context, partition: TopicPartition, target: Collect
 
     Added replicas start. Once all target replicas are in sync, the removed replicas are deleted.
     """
-    before = context.partitions[partition]
-    origin = [broker for broker in before.replicas if broker not in before.adding_replicas]
+    current = context.partitions[partition]
+    origin = [broker for broker in current.replicas if broker not in current.adding_replicas]
     replicas = tuple(dict.fromkeys([*target, *origin]))
     adding = tuple(broker for broker in replicas if broker not in origin)
     removing = tuple(broker for broker in replicas if broker not in target)
-    after = replace(before, replicas=replicas, adding_replicas=adding, removing_replicas=removing)
+    requested = replace(current, replicas=replicas, adding_replicas=adding, removing_replicas=removing)
     halted = context.deletion_halted | ({partition[0]} & context.deleting)
-    context = replace(context, partitions={**context.partitions, partition: after}, deletion_halted=halted)
-    unneeded = [broker for broker in before.replicas if broker not in replicas]
-    changed = _delete_replicas(context, partition, unneeded) if after != before else Changed(context)
-    return changed.then(_reassign(changed.context, partition))
+    context = replace(context, partitions={**context.partitions, partition: requested}, deletion_halted=halted)
+    unneeded = [broker for broker in current.replicas if broker not in replicas]
+    changed = _delete_replicas(context, partition, unneeded) if requested != current else Changed(context)
+    return changed.followed_by(_reassign(changed.context, partition))
 
 
 def on_isr_change(context: Context, partition: TopicPartition, isr: Collection[int]) -> Changed:
@@ -248,7 +248,7 @@ def on_isr_change(context: Context, partition: TopicPartition, isr: Collection[i
     known = replace(known, isr=tuple(isr), partition_epoch=known.partition_epoch + 1)
     changed = Changed(replace(context, partitions={**context.partitions, partition: known}))
     if partition in context.reassigning and set(_target(known)) <= set(isr):
-        changed = changed.then(_reassign(changed.context, partition))
+        changed = changed.followed_by(_reassign(changed.context, partition))
     return changed
 
 
@@ -264,7 +264,7 @@ def _reassign(context: Context, partition: TopicPartition) -> Changed:
     if in_progress and not set(_target(known)) <= set(known.isr):
         changed = _send_new_epoch(context, partition)
         for broker in known.adding_replicas:
-            changed = changed.then(handle_replica_state_changes(changed.context, [(partition, broker)], ReplicaState.NEW))
+            changed = changed.followed_by(handle_replica_state_changes(changed.context, [(partition, broker)], ReplicaState.NEW))
         return changed
     added = [(partition, broker) for broker in known.adding_replicas]
     changed = handle_replica_state_changes(context, added, ReplicaState.ONLINE)
@@ -274,11 +274,11 @@ def _reassign(context: Context, partition: TopicPartition) -> Changed:
         leader_confirmed = _send_new_epoch(context, partition)
     else:
         leader_confirmed = handle_state_changes(context, [partition], PartitionState.ONLINE, Strategy.REASSIGN)
-    changed = changed.then(leader_confirmed)
-    changed = changed.then(_delete_replicas(changed.context, partition, known.removing_replicas))
+    changed = changed.followed_by(leader_confirmed)
+    changed = changed.followed_by(_delete_replicas(changed.context, partition, known.removing_replicas))
     context = replace(changed.context, reassigning=changed.context.reassigning - {partition})
-    changed = changed.then(_send_metadata(context, context.live, [partition]))
-    return changed.then(_resume_deletion(changed.context, {partition[0]}))
+    changed = changed.followed_by(_send_metadata(context, context.live, [partition]))
+    return changed.followed_by(_resume_deletion(changed.context, {partition[0]}))
 
 
 def _send_new_epoch(context: Context, partition: TopicPartition) -> Changed:
@@ -302,7 +302,7 @@ def _delete_replicas(context: Context, partition: TopicPartition, brokers: Colle
         ReplicaState.NON_EXISTENT,
     ):
         replicas = [(partition, broker) for broker in brokers]
-        changed = changed.then(handle_replica_state_changes(changed.context, replicas, state))
+        changed = changed.followed_by(handle_replica_state_changes(changed.context, replicas, state))
     return changed
 
 
@@ -328,7 +328,7 @@ def on_replicas_deleted(context: Context, broker: int, *, failed: bool) -> Chang
     if failed or not replicas:
         return _fail_deletion(context, replicas)
     changed = handle_replica_state_changes(context, replicas, ReplicaState.DELETION_SUCCESSFUL)
-    return changed.then(_resume_deletions(changed.context))
+    return changed.followed_by(_resume_deletions(changed.context))
 
 
 def _fail_deletion(context: Context, replicas: Collection[Replica]) -> Changed:
@@ -336,7 +336,7 @@ def _fail_deletion(context: Context, replicas: Collection[Replica]) -> Changed:
         return Changed(context)
     changed = handle_replica_state_changes(context, replicas, ReplicaState.DELETION_INELIGIBLE)
     halted = changed.context.deletion_halted | {partition[0] for partition, _ in replicas}
-    return changed.then(_resume_deletions(replace(changed.context, deletion_halted=halted)))
+    return changed.followed_by(_resume_deletions(replace(changed.context, deletion_halted=halted)))
 
 
 def _resume_deletion(context: Context, topics: Collection[str]) -> Changed:
@@ -351,14 +351,14 @@ def _resume_deletions(context: Context) -> Changed:
     for topic in sorted(context.deleting):
         states = {replica: state for replica, state in changed.context.replica_states.items() if replica[0][0] == topic}
         if all(state is ReplicaState.DELETION_SUCCESSFUL for state in states.values()):
-            changed = changed.then(handle_replica_state_changes(changed.context, states, ReplicaState.NON_EXISTENT))
-            changed = changed.then(Changed(_without_topic(changed.context, topic)))
+            changed = changed.followed_by(handle_replica_state_changes(changed.context, states, ReplicaState.NON_EXISTENT))
+            changed = changed.followed_by(Changed(_without_topic(changed.context, topic)))
         elif ReplicaState.DELETION_STARTED not in states.values():
             retried += [replica for replica, state in states.items() if state is ReplicaState.DELETION_INELIGIBLE]
             ready += [topic] if topic not in changed.context.deletion_halted else []
     if retried:
-        changed = changed.then(handle_replica_state_changes(changed.context, retried, ReplicaState.OFFLINE))
-    return changed.then(_delete_topics(changed.context, ready)) if ready else changed
+        changed = changed.followed_by(handle_replica_state_changes(changed.context, retried, ReplicaState.OFFLINE))
+    return changed.followed_by(_delete_topics(changed.context, ready)) if ready else changed
 
 
 def _delete_topics(context: Context, topics: Collection[str]) -> Changed:
@@ -366,10 +366,10 @@ def _delete_topics(context: Context, topics: Collection[str]) -> Changed:
     not_started = [partition for partition in partitions if partition[0] not in context.deletion_started]
     changed = Changed(context)
     for state in (PartitionState.OFFLINE, PartitionState.NON_EXISTENT):
-        changed = changed.then(handle_state_changes(changed.context, not_started, state))
+        changed = changed.followed_by(handle_state_changes(changed.context, not_started, state))
     context = replace(changed.context, deletion_started=context.deletion_started | set(topics))
     with_isr = [partition for partition in partitions if context.partitions[partition].isr]
-    changed = changed.then(_send_metadata(context, context.live, with_isr))
+    changed = changed.followed_by(_send_metadata(context, context.live, with_isr))
     replicas = [(partition, broker) for partition in partitions for broker in context.partitions[partition].replicas]
     dead = [replica for replica in replicas if replica[1] not in context.online]
     rest = [
@@ -382,9 +382,9 @@ def _delete_topics(context: Context, topics: Collection[str]) -> Changed:
         (rest, ReplicaState.OFFLINE),
         (rest, ReplicaState.DELETION_STARTED),
     ):
-        changed = changed.then(handle_replica_state_changes(changed.context, affected, target))
+        changed = changed.followed_by(handle_replica_state_changes(changed.context, affected, target))
     halted = changed.context.deletion_halted | {partition[0] for partition, _ in dead}
-    return changed.then(Changed(replace(changed.context, deletion_halted=halted)))
+    return changed.followed_by(Changed(replace(changed.context, deletion_halted=halted)))
 
 
 def _without_topic(context: Context, topic: str) -> Context:
@@ -413,20 +413,20 @@ def handle_state_changes(
     failed: set[TopicPartition] = set()
     batch = _RequestBatch(context)
     for partition in partitions:
-        before = states.setdefault(partition, PartitionState.NON_EXISTENT)
-        if not may_enter(before, target):
+        state = states.setdefault(partition, PartitionState.NON_EXISTENT)
+        if not may_enter(state, target):
             continue
         if target is PartitionState.ONLINE and strategy is not None:
-            after = (
-                first_leader(known[partition], context.online) if before is PartitionState.NEW else _elected(context, partition, strategy)
+            elected = (
+                first_leader(known[partition], context.online) if state is PartitionState.NEW else _elected(context, partition, strategy)
             )
-            if after is None:
-                failed |= set() if before is PartitionState.NEW else {partition}
+            if elected is None:
+                failed |= set() if state is PartitionState.NEW else {partition}
                 continue
-            known[partition] = after
-            recipients = after.isr if before is PartitionState.NEW else _recipients(context, after, strategy)
-            batch.add_leader_and_isr(recipients, partition, after, new=before is PartitionState.NEW)
-        states[partition] = enter(before, target)
+            known[partition] = elected
+            recipients = elected.isr if state is PartitionState.NEW else _recipients(context, elected, strategy)
+            batch.add_leader_and_isr(recipients, partition, elected, new=state is PartitionState.NEW)
+        states[partition] = enter(state, target)
     return Changed(replace(context, partitions=known, partition_states=states), batch.requests(), frozenset(failed))
 
 
@@ -435,14 +435,14 @@ def handle_replica_state_changes(context: Context, replicas: Iterable[Replica], 
     states = dict(context.replica_states)
     known = dict(context.partitions)
     batch = _RequestBatch(context)
-    by_broker: dict[int, list[TopicPartition]] = {}
+    partitions_by_broker: dict[int, list[TopicPartition]] = {}
     for partition, broker in replicas:
-        by_broker.setdefault(broker, []).append(partition)
+        partitions_by_broker.setdefault(broker, []).append(partition)
     # The order matters if the whole ISR goes offline, because the last member stays. Kafka iterates over the map of groupBy.
-    for broker in scala_hash_map_order(list(by_broker)):
-        for partition in by_broker[broker]:
-            before = states.setdefault((partition, broker), ReplicaState.NON_EXISTENT)
-            if not replica_may_enter(before, target):
+    for broker in scala_hash_map_order(list(partitions_by_broker)):
+        for partition in partitions_by_broker[broker]:
+            state = states.setdefault((partition, broker), ReplicaState.NON_EXISTENT)
+            if not replica_may_enter(state, target):
                 continue
             current = known[partition]
             if target is ReplicaState.NEW and current.isr:
@@ -450,9 +450,9 @@ def handle_replica_state_changes(context: Context, replicas: Iterable[Replica], 
                     continue  # the leader cannot become a new replica
                 batch.add_leader_and_isr([broker], partition, current, new=True)
             elif target is ReplicaState.ONLINE:
-                if before is ReplicaState.NEW and broker not in current.replicas:
+                if state is ReplicaState.NEW and broker not in current.replicas:
                     known[partition] = replace(current, replicas=(*current.replicas, broker))
-                elif before is not ReplicaState.NEW and current.isr:
+                elif state is not ReplicaState.NEW and current.isr:
                     batch.add_leader_and_isr([broker], partition, current, new=False)
             elif target is ReplicaState.OFFLINE:
                 batch.add_stop_replica(broker, partition, delete=False)
@@ -465,7 +465,7 @@ def handle_replica_state_changes(context: Context, replicas: Iterable[Replica], 
                     batch.add_metadata(context.live, [])
             elif target is ReplicaState.DELETION_STARTED:
                 batch.add_stop_replica(broker, partition, delete=True)
-            states[partition, broker] = enter_replica(before, target)
+            states[partition, broker] = enter_replica(state, target)
             if target is ReplicaState.NON_EXISTENT:
                 del states[partition, broker]
                 known[partition] = _without_replica(current, broker)

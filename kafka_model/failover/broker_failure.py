@@ -105,24 +105,24 @@ def return_broker(
     if controller == "zookeeper":
         return Outcome(partition) if partition.leader in live_after else _offline_election(partition, live_after, unclean=unclean)
     election = partition_change.Election.UNCLEAN if unclean else partition_change.Election.ONLINE
-    after = partition
+    changed = partition
     has_all_committed = {*partition.isr, *partition.elr}
     if elr and not clean_stop and broker in has_all_committed:
         has_all_committed.remove(broker)
         isr = [replica for replica in partition.isr if replica != broker]
-        others = [replica for replica in live_after if replica != broker]
-        after = partition_change.change(after, isr=isr, acceptable=others, elr=elr, election=election, unclean_shutdown=[broker])
-    if after.leader is None:
-        after = partition_change.change(after, isr=after.isr, acceptable=live_after, elr=elr, election=election)
+        other_live = [replica for replica in live_after if replica != broker]
+        changed = partition_change.change(changed, isr=isr, acceptable=other_live, elr=elr, election=election, unclean_shutdown=[broker])
+    if changed.leader is None:
+        changed = partition_change.change(changed, isr=changed.isr, acceptable=live_after, elr=elr, election=election)
     if partition.leader is not None:
-        return Outcome(after)
-    if after.leader is None:
-        return Outcome(after, ElectionKind.OFFLINE, ((PartitionState.OFFLINE, PartitionState.OFFLINE),))
-    if after.leader in has_all_committed:
+        return Outcome(changed)
+    if changed.leader is None:
+        return Outcome(changed, ElectionKind.OFFLINE, ((PartitionState.OFFLINE, PartitionState.OFFLINE),))
+    if changed.leader in has_all_committed:
         kind = ElectionKind.OFFLINE
     else:
-        kind = ElectionKind.LAST_KNOWN_LEADER if (after.leader,) == partition.last_known_elr else ElectionKind.UNCLEAN
-    return Outcome(after, kind, ((PartitionState.OFFLINE, PartitionState.ONLINE),))
+        kind = ElectionKind.LAST_KNOWN_LEADER if (changed.leader,) == partition.last_known_elr else ElectionKind.UNCLEAN
+    return Outcome(changed, kind, ((PartitionState.OFFLINE, PartitionState.ONLINE),))
 
 
 def _kill(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
@@ -145,32 +145,32 @@ def _offline_election(partition: Partition, live: Collection[int], *, unclean: b
 def _shut_down(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
     if controller == "kraft":
         return _fence(partition, broker, live, elr=elr, unclean=unclean)
-    before = Outcome(partition)
+    stopped = Outcome(partition)
     if len(partition.replicas) > 1 and partition.leader == broker:
         elected = controlled_shutdown_election(partition, {*live, broker}, {broker})
         if elected is not None:
-            before = Outcome(elected, ElectionKind.CONTROLLED_SHUTDOWN, ((PartitionState.ONLINE, PartitionState.ONLINE),))
+            stopped = Outcome(elected, ElectionKind.CONTROLLED_SHUTDOWN, ((PartitionState.ONLINE, PartitionState.ONLINE),))
     elif len(partition.replicas) > 1:
-        before = Outcome(leave_isr(partition, broker))
-    after = _kill(before.partition, broker, live, controller=controller, elr=elr, unclean=unclean)
-    kind = before.election if after.election is ElectionKind.NONE else after.election
-    return Outcome(after.partition, kind, before.transitions + after.transitions)
+        stopped = Outcome(leave_isr(partition, broker))
+    killed = _kill(stopped.partition, broker, live, controller=controller, elr=elr, unclean=unclean)
+    kind = stopped.election if killed.election is ElectionKind.NONE else killed.election
+    return Outcome(killed.partition, kind, stopped.transitions + killed.transitions)
 
 
 def _fence(partition: Partition, broker: int, live: Collection[int], *, elr: bool, unclean: bool) -> Outcome:
     if broker not in partition.isr:
         return Outcome(partition)
-    after = partition_change.change(
+    changed = partition_change.change(
         partition,
         isr=[replica for replica in partition.isr if replica != broker],
         acceptable=live,
         elr=elr,
         election=partition_change.Election.UNCLEAN if unclean else partition_change.Election.ONLINE,
     )
-    if partition.leader is not None and after.leader == partition.leader:
-        return Outcome(after)
+    if partition.leader is not None and changed.leader == partition.leader:
+        return Outcome(changed)
     to_offline = (PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE, PartitionState.OFFLINE)
-    if after.leader is None:
-        return Outcome(after, ElectionKind.OFFLINE, (to_offline,))
-    kind = ElectionKind.OFFLINE if after.leader in {*partition.isr, *partition.elr} else ElectionKind.UNCLEAN
-    return Outcome(after, kind, (to_offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
+    if changed.leader is None:
+        return Outcome(changed, ElectionKind.OFFLINE, (to_offline,))
+    kind = ElectionKind.OFFLINE if changed.leader in {*partition.isr, *partition.elr} else ElectionKind.UNCLEAN
+    return Outcome(changed, kind, (to_offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))

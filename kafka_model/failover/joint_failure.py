@@ -24,10 +24,10 @@ MAX_PARTIAL_SETS = 1_000_000  # partial sets to enumerate; larger problems are n
 def minimal_sets(sets: Iterable[Collection[int]]) -> list[frozenset[int]]:
     """Keep the sets that contain no other of the sets."""
     minimal: set[frozenset[int]] = set()
-    for candidate in sorted({frozenset(each) for each in sets}, key=len):
+    for candidate in sorted({frozenset(brokers) for brokers in sets}, key=len):
         if not any(frozenset(part) in minimal for size in range(len(candidate)) for part in combinations(sorted(candidate), size)):
             minimal.add(candidate)
-    return sorted(minimal, key=lambda each: (len(each), sorted(each)))
+    return sorted(minimal, key=lambda brokers: (len(brokers), sorted(brokers)))
 
 
 def fatal_to_writes(isr: Collection[int], min_insync_replicas: int) -> Iterator[frozenset[int]]:
@@ -45,11 +45,11 @@ def count_fatal_sets(fatal: Iterable[Collection[int]], *, brokers: Sequence[int]
         return None if deaths > 0 else 0
     bit_of = {broker: 1 << index for index, broker in enumerate(sorted(brokers))}
     completing: dict[int, int] = defaultdict(int)  # by a fatal set less one broker: the brokers that complete it
-    for each in minimal_sets(fatal):
-        if not each:
+    for fatal_set in minimal_sets(fatal):
+        if not fatal_set:
             return comb(len(brokers), deaths)
-        if len(each) <= deaths:
-            bits = [bit_of[broker] for broker in each]
+        if len(fatal_set) <= deaths:
+            bits = [bit_of[broker] for broker in fatal_set]
             for bit in bits:
                 completing[sum(bits) - bit] |= bit
     return comb(len(brokers), deaths) - _count_harmless(completing, len(brokers), deaths)

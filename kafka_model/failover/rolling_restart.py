@@ -33,7 +33,7 @@ class RestartConstraint:
 
     @property
     def unavoidable(self) -> bool:
-        """Whether a stop leaves fewer than min.insync.replicas even if all live replicas are in sync."""
+        """Return whether a stop leaves fewer than min.insync.replicas even if all live replicas are in sync."""
         return len(self.replicas) <= self.min_insync_replicas
 
 

@@ -43,12 +43,12 @@ def string_hash(text: str) -> int:
 
 def string_hashes(texts: Sequence[str]) -> list[int]:
     """Compute `string_hash` of many texts at once."""
-    by_length: dict[int, list[int]] = {}
+    positions_by_length: dict[int, list[int]] = {}
     units = [text.encode("utf-16-le", "surrogatepass") for text in texts]
     for position, encoded in enumerate(units):
-        by_length.setdefault(len(encoded) // 2, []).append(position)
+        positions_by_length.setdefault(len(encoded) // 2, []).append(position)
     hashes = np.zeros(len(texts), np.uint32)
-    for length, positions in by_length.items():
+    for length, positions in positions_by_length.items():
         powers = np.cumprod(np.r_[np.uint32(1), np.full(max(length - 1, 0), 31, np.uint32)], dtype=np.uint32)[::-1]
         rows = np.frombuffer(b"".join(units[position] for position in positions), "<u2").reshape(len(positions), length)
         hashes[positions] = (rows * powers[:length]).sum(axis=1, dtype=np.uint32)
@@ -59,8 +59,8 @@ def string_hashes(texts: Sequence[str]) -> list[int]:
 @lru_cache(maxsize=1 << 16)
 def uuid_hash(topic_id: str) -> int:
     """Compute hashCode of org.apache.kafka.common.Uuid for a topic id as Kafka prints it (URL-safe base64)."""
-    most, least = uuid_order(topic_id)
-    xor = most ^ least
+    high, low = uuid_order(topic_id)
+    xor = high ^ low
     return _signed((xor >> 32 ^ xor) & 0xFFFFFFFF)
 
 
@@ -143,7 +143,7 @@ def spread(code: int) -> int:
 
 
 def may_have_tree(bins: Sequence[int]) -> bool:
-    """Whether some bin may have more than eight keys, and so may be a tree. `bins` are those of the keys."""
+    """Return whether some bin may have more than eight keys, and so may be a tree. `bins` are those of the keys."""
     return len(bins) - len(set(bins)) >= _TREEIFY_THRESHOLD
 
 

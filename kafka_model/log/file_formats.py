@@ -57,17 +57,17 @@ class RecordBatch:
 
     @property
     def log_append_time(self) -> bool:
-        """Whether the timestamp is the broker's, not the producer's."""
+        """Return whether the timestamp is the broker's, not the producer's."""
         return bool(self.attributes & 8)
 
     @property
     def transactional(self) -> bool:
-        """Whether the batch is part of a transaction."""
+        """Return whether the batch is part of a transaction."""
         return bool(self.attributes & 16)
 
     @property
     def control(self) -> bool:
-        """Whether the batch is a control record, such as a transaction marker, and not data."""
+        """Return whether the batch is a control record, such as a transaction marker, and not data."""
         return bool(self.attributes & 32)
 
 

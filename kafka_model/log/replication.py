@@ -4,7 +4,7 @@
 LEO of the ISR; consumers read below it. Broker 1 leads and has records 1 to 6, broker 2 has fetched up to record 5, broker 3 up to record
 3. The HW is after record 3. When broker 3 has left the ISR, the HW is after record 5:
 
-    >>> leader = Leader.of(1, {1: 4, 2: 4, 3: 4}).append(2, now_ms=0).fetch(2, 4, now_ms=20_000)
+    >>> leader = Leader.create(1, {1: 4, 2: 4, 3: 4}).append(2, now_ms=0).fetch(2, 4, now_ms=20_000)
     >>> leader = leader.append(1, now_ms=20_000).fetch(2, 6, now_ms=20_500)
     >>> leader.log_end_offset, leader.high_watermark
     (7, 4)
@@ -44,7 +44,7 @@ class Follower:
         return Follower(offset, caught_up_ms, seen, now_ms)
 
     def caught_up(self, leader_log_end_offset: int, *, now_ms: int, lag_time_max_ms: int) -> bool:
-        """Whether the follower is at the leader's LEO, or was caught up within replica.lag.time.max.ms."""
+        """Return whether the follower is at the leader's LEO, or was caught up within replica.lag.time.max.ms."""
         return self.log_end_offset == leader_log_end_offset or now_ms - self.last_caught_up_ms <= lag_time_max_ms
 
 
@@ -62,7 +62,7 @@ class Leader:
     min_insync_replicas: int = 0  # since Kafka 3.7 the HW does not rise while the ISR is smaller; 0 for older versions
 
     @classmethod
-    def of(cls, broker: int, log_end_offsets: Mapping[int, int], *, now_ms: int = 0) -> Leader:
+    def create(cls, broker: int, log_end_offsets: Mapping[int, int], *, now_ms: int = 0) -> Leader:
         """Create a leader whose ISR is all of these brokers, each with its LEO, all caught up at this time."""
         followers = {other: Follower(leo, now_ms) for other, leo in log_end_offsets.items() if other != broker}
         return cls(broker, log_end_offsets[broker], min(log_end_offsets.values()), frozenset(log_end_offsets), followers)
@@ -102,8 +102,8 @@ class Leader:
         known = self.followers[follower]
         fetched = known.fetched(offset, self.log_end_offset, now_ms=now_ms)
         joins = {follower} - self.isr if offset >= max(self.high_watermark, self.epoch_start_offset) else set()
-        after = replace(self, followers={**self.followers, follower: fetched}, isr=self.isr | joins)
-        return after._with_advanced_high_watermark(now_ms) if joins or offset != known.log_end_offset else after
+        updated = replace(self, followers={**self.followers, follower: fetched}, isr=self.isr | joins)
+        return updated._with_advanced_high_watermark(now_ms) if joins or offset != known.log_end_offset else updated
 
     def out_of_sync(self, *, now_ms: int) -> frozenset[int]:
         """List the members of the ISR that are not caught up."""
@@ -127,7 +127,7 @@ class Leader:
 
 
 def under_replicated(replicas: Sequence[int], isr: Sequence[int]) -> bool:
-    """Whether the ISR is smaller than the set of replicas."""
+    """Return whether the ISR is smaller than the set of replicas."""
     return len(isr) < len(replicas)
 
 

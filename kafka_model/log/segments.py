@@ -111,7 +111,7 @@ def append(log: Sequence[Segment], batch: Batch, config: LogConfig, *, now_ms: i
 
 
 def should_roll(segment: Segment, batch: Batch, config: LogConfig, *, now_ms: int) -> bool:
-    """Whether a batch needs a new segment: because of size, age of the first batch, a full index, or a too large relative offset.
+    """Return whether a batch needs a new segment: because of size, age of the first batch, a full index, or a too large relative offset.
 
     The age is that of the first batch's timestamp if it has one, otherwise that of the segment.
     """

@@ -111,21 +111,21 @@ def _murmur2_loop(data: Bytes, offsets: Offsets) -> Hashes:
     # Unsigned, because numba checks whether a signed index is negative.
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     for i in range(len(hashes)):
-        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
-        h = np.uint32(_SEED) ^ np.uint32(end - at)
-        while at + four <= end:
-            k = np.uint32(data[at]) | np.uint32(data[at + one]) << np.uint32(8)
-            k |= np.uint32(data[at + two]) << np.uint32(16) | np.uint32(data[at + three]) << np.uint32(24)
+        position, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        h = np.uint32(_SEED) ^ np.uint32(end - position)
+        while position + four <= end:
+            k = np.uint32(data[position]) | np.uint32(data[position + one]) << np.uint32(8)
+            k |= np.uint32(data[position + two]) << np.uint32(16) | np.uint32(data[position + three]) << np.uint32(24)
             k = np.uint32(k * m)
             k = np.uint32((k ^ k >> np.uint32(24)) * m)
             h = np.uint32(h * m) ^ k
-            at += four
-        if at < end:
+            position += four
+        if position < end:
             shift = np.uint32(0)
-            while at < end:
-                h ^= np.uint32(data[at]) << shift
+            while position < end:
+                h ^= np.uint32(data[position]) << shift
                 shift += np.uint32(8)
-                at += one
+                position += one
             h = np.uint32(h * m)
         h = np.uint32((h ^ h >> np.uint32(13)) * m)
         hashes[i] = np.int32(h ^ h >> np.uint32(15))

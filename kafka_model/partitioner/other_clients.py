@@ -24,10 +24,10 @@ Sarama = Literal["random", "hash", "reference_hash", "unsigned_hash", "consisten
 
 def librdkafka_partition(partitioner: Librdkafka, key: bytes | None, partitions: int) -> int | None:
     """Compute the partition by librdkafka's `partitioner` property (1.x to 2.x). None means a random one."""
-    at_random = (
+    is_random = (
         partitioner == "random" or (partitioner.endswith("_random") and key is None) or (partitioner == "consistent_random" and not key)
     )
-    if at_random:
+    if is_random:
         return None
     if partitioner.startswith("murmur2"):
         return to_positive(murmur2(key or b"")) % partitions

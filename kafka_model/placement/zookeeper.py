@@ -98,10 +98,10 @@ def replicas_rack_aware(
 
 def alternate_racks(racks: Mapping[int, str]) -> list[int]:
     """Order the brokers so that racks alternate: racks by name in Java's order, brokers by id within a rack."""
-    by_rack: dict[str, list[int]] = {}
+    brokers_by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
-        by_rack.setdefault(racks[broker], []).append(broker)
-    queues = [by_rack[rack] for rack in sorted(by_rack, key=string_order)]
+        brokers_by_rack.setdefault(racks[broker], []).append(broker)
+    queues = [brokers_by_rack[rack] for rack in sorted(brokers_by_rack, key=string_order)]
     longest = max(map(len, queues), default=0)
     return [queue[nth] for nth in range(longest) for queue in queues if nth < len(queue)]
 

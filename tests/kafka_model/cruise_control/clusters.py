@@ -51,7 +51,7 @@ def random_case(seed: str) -> dict[str, Any]:
 
 
 def cluster_without_loads(case: dict[str, Any]) -> Cluster:
-    return Cluster.of(
+    return Cluster.from_rows(
         {broker_id: rack for broker_id, rack, *_ in case["brokers"]},
         [(topic, number, replicas, leader, disk) for topic, number, replicas, leader, disk, *_ in case["partitions"]],
         dead=[broker_id for broker_id, _, _, alive, *_ in case["brokers"] if not alive],

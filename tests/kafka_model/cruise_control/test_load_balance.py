@@ -39,20 +39,20 @@ def leader_loads(plan: Plan, resource: str) -> dict[int, float]:
 @pytest.mark.parametrize("resource", [NETWORK_OUT, CPU])
 def test_load_of_leaders_leaves_a_full_broker_by_leadership_alone(resource: str) -> None:
     # The limit is 80 for network and 70 for cpu, and broker 1 has 95. The smallest sufficient load is 30.
-    cluster = with_loads(Cluster.of(THREE_RACKS, partitions((1, 2), (1, 3), (1, 2), (3, 2))), **{resource: [10.0, 30.0, 55.0, 5.0]})
+    cluster = with_loads(Cluster.from_rows(THREE_RACKS, partitions((1, 2), (1, 3), (1, 2), (3, 2))), **{resource: [10.0, 30.0, 55.0, 5.0]})
     plan = plan_reassignment(cluster, thresholds=LAX)
     assert (leader_loads(plan, resource), plan.added_replicas.sum()) == ({1: 65.0, 3: 35.0}, 0)
     assert plan.reasons.tolist() == ["", "capacity", "", ""]
 
 
 def test_load_of_every_replica_leaves_a_full_broker_with_a_replica() -> None:
-    cluster = Cluster.of(THREE_RACKS | {4: "a"}, partitions((1, 2), (1, 3), (1, 2), (1, 3)))
+    cluster = Cluster.from_rows(THREE_RACKS | {4: "a"}, partitions((1, 2), (1, 3), (1, 2), (1, 3)))
     plan = plan_reassignment(with_loads(cluster, network_inbound=[10.0, 20.0, 30.0, 35.0]), thresholds=LAX)
     assert (replicas_by_id(plan), plan.added_replicas.sum()) == ([[1, 2], [4, 3], [1, 2], [1, 3]], 1)
 
 
 def test_broker_over_the_limit_of_potential_network_out_gives_a_replica_away() -> None:
-    cluster = Cluster.of(THREE_RACKS | {4: "b"}, partitions((1, 2), (3, 2), (1, 2)))
+    cluster = Cluster.from_rows(THREE_RACKS | {4: "b"}, partitions((1, 2), (3, 2), (1, 2)))
     plan = plan_reassignment(with_loads(cluster, network_outbound=[30.0, 30.0, 25.0]), thresholds=LAX)  # 85 on broker 2, of 80
     assert replicas_by_id(plan) == [[1, 2], [3, 2], [1, 4]]
     assert plan.reasons.tolist() == ["", "", "potential network out"]
@@ -60,14 +60,14 @@ def test_broker_over_the_limit_of_potential_network_out_gives_a_replica_away() -
 
 def test_leaderships_are_exchanged_if_the_counts_of_leaders_must_stay() -> None:
     fixed_leaders = replace(LAX, leader_replica_count_balance_threshold=1.0, network_outbound_balance_threshold=1.3)
-    cluster = Cluster.of({1: "a", 2: "b"}, partitions((1, 2), (1, 2), (2, 1), (2, 1)))
+    cluster = Cluster.from_rows({1: "a", 2: "b"}, partitions((1, 2), (1, 2), (2, 1), (2, 1)))
     plan = plan_reassignment(with_loads(cluster, 1000.0, network_outbound=[50.0, 50.0, 10.0, 10.0]), thresholds=fixed_leaders)
     assert (leader_loads(plan, NETWORK_OUT), plan.added_replicas.sum()) == ({1: 60.0, 2: 60.0}, 0)
     assert Counter(row[0] for row in replicas_by_id(plan)) == {1: 2, 2: 2}
 
 
 def test_leader_bytes_in_are_balanced_by_leadership_and_not_by_replicas() -> None:
-    cluster = Cluster.of(THREE_RACKS, partitions((1, 2), (1, 2), (2, 1), (3, 1)))
+    cluster = Cluster.from_rows(THREE_RACKS, partitions((1, 2), (1, 2), (2, 1), (3, 1)))
     cluster = with_loads(cluster, 1000.0, network_inbound=[50.0, 40.0, 10.0, 50.0])
     plan = plan_reassignment(cluster, thresholds=replace(LAX, network_inbound_balance_threshold=1.6))
     # The limit of leaders is 80, at a mean of 50. The limits of all replicas are 46 and 154, at a mean of 100.
@@ -76,7 +76,7 @@ def test_leader_bytes_in_are_balanced_by_leadership_and_not_by_replicas() -> Non
 
 @pytest.mark.parametrize("incomplete", ["loads", "capacities"])
 def test_resource_with_an_unknown_load_or_capacity_is_not_balanced(incomplete: str) -> None:
-    cluster = Cluster.of(THREE_RACKS, partitions((1, 2), (1, 3), (1, 2), (3, 2)))
+    cluster = Cluster.from_rows(THREE_RACKS, partitions((1, 2), (1, 3), (1, 2), (3, 2)))
     complete = with_loads(cluster, network_outbound=[10.0, 30.0, 55.0, 5.0])
     values = {resource: numbers.copy() for resource, numbers in getattr(complete, incomplete).items()}
     values[NETWORK_OUT][1] = math.nan
@@ -86,7 +86,7 @@ def test_resource_with_an_unknown_load_or_capacity_is_not_balanced(incomplete: s
 
 def test_no_topic_loses_its_minimum_of_leaders() -> None:
     rows = [("t", 0, (1, 2), 1, 1.0), *(("u", number, row, row[0], 1.0) for number, row in enumerate([(1, 2), (2, 1), (3, 1)]))]
-    cluster = with_loads(Cluster.of(THREE_RACKS, rows), network_outbound=[50.0, 45.0, 1.0, 1.0])
+    cluster = with_loads(Cluster.from_rows(THREE_RACKS, rows), network_outbound=[50.0, 45.0, 1.0, 1.0])
     assert plan_reassignment(cluster, thresholds=LAX).changed_partitions.tolist() == [1]
     with_minimum = replace(LAX, topics_with_min_leaders_per_broker="u")
     assert plan_reassignment(cluster, thresholds=with_minimum).changed_partitions.tolist() == [0]

@@ -19,12 +19,12 @@ WITHOUT_BALANCING = PlanRequest(balance=False)
 
 
 def test_cluster_within_its_limits_is_unchanged() -> None:
-    plan = plan_reassignment(Cluster.of(THREE_RACKS, partitions((1, 2), (2, 3), (3, 1))))
+    plan = plan_reassignment(Cluster.from_rows(THREE_RACKS, partitions((1, 2), (2, 3), (3, 1))))
     assert (plan.changed_partitions.tolist(), plan.added_replicas.sum()) == ([], 0)
 
 
 def test_replicas_of_a_dead_broker_go_to_the_broker_with_the_fewest() -> None:
-    cluster = Cluster.of(THREE_RACKS | {4: "c"}, partitions((1, 2, 3), (2, 1, 3), (1, 2, 4)), dead=[3])
+    cluster = Cluster.from_rows(THREE_RACKS | {4: "c"}, partitions((1, 2, 3), (2, 1, 3), (1, 2, 4)), dead=[3])
     plan = plan_reassignment(cluster, WITHOUT_BALANCING)
     assert replicas_by_id(plan) == [[1, 2, 4], [2, 1, 4], [1, 2, 4]]
     assert set(plan.reasons[[0, 1]]) == {"dead or drained broker"}
@@ -32,23 +32,23 @@ def test_replicas_of_a_dead_broker_go_to_the_broker_with_the_fewest() -> None:
 
 def test_partition_without_a_live_leader_is_unchanged() -> None:
     leaderless = [("t", 0, (3, 4), None, 1.0), ("t", 1, (3, 1), 3, 1.0)]
-    plan = plan_reassignment(Cluster.of(THREE_RACKS | {4: "c"}, leaderless, dead=[3, 4]))
+    plan = plan_reassignment(Cluster.from_rows(THREE_RACKS | {4: "c"}, leaderless, dead=[3, 4]))
     assert replicas_by_id(plan) == [[3, 4], [3, 1]]
 
 
 def test_follower_leaves_a_shared_rack_and_the_leader_stays() -> None:
-    plan = plan_reassignment(Cluster.of({1: "a", 2: "a", 3: "b"}, partitions((1, 2))), WITHOUT_BALANCING)
+    plan = plan_reassignment(Cluster.from_rows({1: "a", 2: "a", 3: "b"}, partitions((1, 2))), WITHOUT_BALANCING)
     assert replicas_by_id(plan) == [[1, 3]]
 
 
 def test_partition_with_more_replicas_than_racks_is_unchanged_if_its_racks_are_even() -> None:
-    plan = plan_reassignment(Cluster.of({1: "a", 2: "a", 3: "b"}, partitions((1, 2, 3))), WITHOUT_BALANCING)
+    plan = plan_reassignment(Cluster.from_rows({1: "a", 2: "a", 3: "b"}, partitions((1, 2, 3))), WITHOUT_BALANCING)
     assert plan.changed_partitions.tolist() == []
 
 
 def test_balancing_replica_counts_moves_no_more_than_the_excess() -> None:
     # Twelve replicas on three brokers: 3 to 5 each. Broker 1 has 9 and broker 3 has none.
-    plan = plan_reassignment(Cluster.of(dict.fromkeys((1, 2, 3), "a"), partitions(*[(1,)] * 9, *[(2,)] * 3)))
+    plan = plan_reassignment(Cluster.from_rows(dict.fromkeys((1, 2, 3), "a"), partitions(*[(1,)] * 9, *[(2,)] * 3)))
     assert plan.added_replicas.sum() == 4
     assert Counter(broker_id for (broker_id,) in replicas_by_id(plan)) == {1: 5, 2: 4, 3: 3}
 
@@ -56,7 +56,7 @@ def test_balancing_replica_counts_moves_no_more_than_the_excess() -> None:
 def test_leaders_are_balanced_along_a_chain_without_copying_data() -> None:
     # Broker 1 leads five partitions and shares them with broker 2 only, which shares others with broker 3.
     before = partitions(*[(1, 2)] * 5, *[(2, 3)] * 2, (3, 2))
-    plan = plan_reassignment(Cluster.of(THREE_RACKS, before), thresholds=Thresholds(replica_count_balance_threshold=10))
+    plan = plan_reassignment(Cluster.from_rows(THREE_RACKS, before), thresholds=Thresholds(replica_count_balance_threshold=10))
     assert plan.added_replicas.sum() == 0
     lower, upper = count_limits(8, 3, 1.1)
     leaders = Counter(row[0] for row in replicas_by_id(plan))
@@ -67,7 +67,7 @@ def test_leaders_are_balanced_along_a_chain_without_copying_data() -> None:
 def test_disks_are_balanced_by_an_exchange_if_replica_counts_must_stay() -> None:
     sizes = [9.0, 9.0, 1.0, 1.0]
     before = [("t", number, (3, 1 if number < 2 else 2), 3, size) for number, size in enumerate(sizes)]
-    cluster = Cluster.of({1: "a", 2: "a", 3: "b"}, before, disk_capacity={1: 100.0, 2: 100.0, 3: 200.0})
+    cluster = Cluster.from_rows({1: "a", 2: "a", 3: "b"}, before, disk_capacity={1: 100.0, 2: 100.0, 3: 200.0})
     fixed_counts = Thresholds(replica_count_balance_threshold=1.0, disk_balance_threshold=1.5, leader_replica_count_balance_threshold=99)
     plan = plan_reassignment(cluster, thresholds=fixed_counts)
     stored: Counter[int] = Counter()
@@ -81,7 +81,7 @@ def test_disks_are_balanced_by_an_exchange_if_replica_counts_must_stay() -> None
 def topic_on_one_broker() -> Cluster:
     """Brokers 1 and 2 have the four replicas each of one of two topics; broker 3, alone on its rack, has one of every partition."""
     rows = [("t" if broker_id == 1 else "u", number, (3, broker_id), 3, 1.0) for broker_id in (1, 2) for number in range(4)]
-    return Cluster.of({1: "a", 2: "a", 3: "b"}, rows)
+    return Cluster.from_rows({1: "a", 2: "a", 3: "b"}, rows)
 
 
 FIXED_COUNTS = Thresholds(
@@ -110,38 +110,39 @@ def test_topic_within_its_gap_is_unchanged(topic_on_one_broker: Cluster) -> None
 
 def test_drained_broker_ends_with_no_replicas() -> None:
     plan = plan_reassignment(
-        Cluster.of(THREE_RACKS, partitions(*[(1 + number % 3,) for number in range(12)])), PlanRequest(drained_brokers=frozenset({3}))
+        Cluster.from_rows(THREE_RACKS, partitions(*[(1 + number % 3,) for number in range(12)])),
+        PlanRequest(drained_brokers=frozenset({3})),
     )
     assert Counter(broker_id for (broker_id,) in replicas_by_id(plan)) == {1: 6, 2: 6}
 
 
 def test_new_broker_gets_the_lower_limit_of_replicas() -> None:
-    plan = plan_reassignment(Cluster.of(THREE_RACKS | {4: "d"}, partitions(*[(1 + number % 3,) for number in range(12)])))
+    plan = plan_reassignment(Cluster.from_rows(THREE_RACKS | {4: "d"}, partitions(*[(1 + number % 3,) for number in range(12)])))
     assert Counter(broker_id for (broker_id,) in replicas_by_id(plan))[4] == 2  # the limits are 2 and 4
 
 
 def test_added_replicas_go_to_other_racks_and_the_leader_stays() -> None:
     request = PlanRequest(replication_factors={"t": 3}, balance=False)
-    plan = plan_reassignment(Cluster.of(THREE_RACKS, partitions((1,), (2,))), request)
+    plan = plan_reassignment(Cluster.from_rows(THREE_RACKS, partitions((1,), (2,))), request)
     assert [sorted(row) for row in replicas_by_id(plan)] == [[1, 2, 3], [1, 2, 3]]
     assert [row[0] for row in replicas_by_id(plan)] == [1, 2]
 
 
 def test_removed_replicas_are_those_on_dead_brokers() -> None:
     request = PlanRequest(replication_factors={"t": 2}, balance=False)
-    plan = plan_reassignment(Cluster.of(THREE_RACKS, partitions((1, 2, 3), (1, 3, 2)), dead=[2]), request)
+    plan = plan_reassignment(Cluster.from_rows(THREE_RACKS, partitions((1, 2, 3), (1, 3, 2)), dead=[2]), request)
     assert replicas_by_id(plan) == [[1, 3], [1, 3]]
 
 
 def test_request_for_a_topic_changes_no_other_topic() -> None:
     two_topics = [("t", 0, (1, 2), 1, 1.0), ("u", 0, (1, 2), 1, 1.0)]
-    plan = plan_reassignment(Cluster.of({1: "a", 2: "a", 3: "b"}, two_topics), PlanRequest(topics=frozenset({"u"})))
+    plan = plan_reassignment(Cluster.from_rows({1: "a", 2: "a", 3: "b"}, two_topics), PlanRequest(topics=frozenset({"u"})))
     assert replicas_by_id(plan) == [[1, 2], [1, 3]]
 
 
 def test_rack_awareness_is_not_given_up_for_balanced_counts() -> None:
     # Broker 3 is alone on its rack, so that each partition needs it. Brokers 1 and 2 share the rest, 6 to 8 each by the limits.
-    plan = plan_reassignment(Cluster.of({1: "a", 2: "a", 3: "b"}, partitions(*[(1, 3)] * 10)))
+    plan = plan_reassignment(Cluster.from_rows({1: "a", 2: "a", 3: "b"}, partitions(*[(1, 3)] * 10)))
     assert all(3 in row for row in replicas_by_id(plan))
     assert Counter(broker_id for row in replicas_by_id(plan) for broker_id in row) == {3: 10, 1: 6, 2: 4}
 
@@ -149,7 +150,7 @@ def test_rack_awareness_is_not_given_up_for_balanced_counts() -> None:
 def test_full_disk_is_relieved_by_the_smallest_sufficient_replica() -> None:
     rows = [("t", number, (1,), 1, size) for number, size in enumerate([50.0, 30.0, 15.0])] + [("t", 3, (2,), 2, 5.0)]
     lax = Thresholds(disk_balance_threshold=9, replica_count_balance_threshold=9, leader_replica_count_balance_threshold=9)
-    plan = plan_reassignment(Cluster.of({1: "a", 2: "b"}, rows, disk_capacity={1: 100.0, 2: 100.0}), thresholds=lax)
+    plan = plan_reassignment(Cluster.from_rows({1: "a", 2: "b"}, rows, disk_capacity={1: 100.0, 2: 100.0}), thresholds=lax)
     assert replicas_by_id(plan) == [[1], [1], [2], [2]]
 
 

@@ -29,7 +29,7 @@ GIB = 2.0**30
 
 @pytest.fixture(scope="module")
 def thirty_moves() -> Plan:
-    return plan_reassignment(Cluster.of(dict.fromkeys((1, 2, 3), "a"), partitions(*[(1,)] * 30, size=4.0)))
+    return plan_reassignment(Cluster.from_rows(dict.fromkeys((1, 2, 3), "a"), partitions(*[(1,)] * 30, size=4.0)))
 
 
 def test_no_wave_copies_more_than_its_bytes(thirty_moves: Plan) -> None:
@@ -44,7 +44,7 @@ def test_no_wave_moves_more_replicas_of_a_broker_than_allowed(thirty_moves: Plan
 
 
 def test_changes_of_leadership_alone_are_wave_0() -> None:
-    plan = plan_reassignment(Cluster.of(THREE_RACKS, partitions(*[(1, 2)] * 6)))
+    plan = plan_reassignment(Cluster.from_rows(THREE_RACKS, partitions(*[(1, 2)] * 6)))
     waves = assign_waves(plan, WaveLimits())
     copies_nothing = plan.added_replicas[plan.changed_partitions] == 0
     assert copies_nothing.any()
@@ -55,7 +55,7 @@ def test_changes_of_leadership_alone_are_wave_0() -> None:
 def on_wrong_racks(count: int, size: float) -> Cluster:
     """Build two racks of two brokers with disks of 100 GiB, and partitions with both replicas on one rack."""
     rows = [("t", number, (1, 2) if number % 2 else (3, 4), 1 if number % 2 else 3, size) for number in range(count)]
-    return Cluster.of({1: "a", 2: "a", 3: "b", 4: "b"}, rows, disk_capacity=dict.fromkeys(range(1, 5), 100 * GIB))
+    return Cluster.from_rows({1: "a", 2: "a", 3: "b", 4: "b"}, rows, disk_capacity=dict.fromkeys(range(1, 5), 100 * GIB))
 
 
 def full_destinations(plan: Plan, waves: Ints, share: float) -> list[tuple[int, int]]:
@@ -106,7 +106,7 @@ def test_moves_that_fit_into_no_wave_are_blocked_with_the_reason() -> None:
 @pytest.mark.parametrize("drained", [{2}, {2, 3}])
 def test_broker_over_its_disk_limit_gets_no_replica(drained: set[int]) -> None:
     rows = [("t", number, (1,), 1, 31.0) for number in range(3)] + [("u", 0, (2,), 2, 1.0)]
-    cluster = Cluster.of(dict.fromkeys((1, 2, 3), "a"), rows, disk_capacity=dict.fromkeys((1, 2, 3), 100.0))
+    cluster = Cluster.from_rows(dict.fromkeys((1, 2, 3), "a"), rows, disk_capacity=dict.fromkeys((1, 2, 3), 100.0))
     disk_space = DiskSpace.from_share(cluster, 0.9)
     plan, waves = schedule(plan_reassignment(cluster, PlanRequest(frozenset(drained)), disk_space=disk_space), WaveLimits(), disk_space)
     assert full_destinations(plan, waves, 0.9) == []

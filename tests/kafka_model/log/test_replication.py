@@ -12,7 +12,9 @@ from kafka_model.log.replication import (
 
 # The seed numbers records from 1, so the LEO (the next offset) is one more than the last record. Broker 1 has records 1 to 6, broker 2
 # fetched all records (up to 5) at 20 s, broker 3 has fetched none since record 3.
-SEED = Leader.of(1, {1: 4, 2: 4, 3: 4}).append(2, now_ms=0).fetch(2, 4, now_ms=20_000).append(1, now_ms=20_000).fetch(2, 6, now_ms=20_500)
+SEED = (
+    Leader.create(1, {1: 4, 2: 4, 3: 4}).append(2, now_ms=0).fetch(2, 4, now_ms=20_000).append(1, now_ms=20_000).fetch(2, 6, now_ms=20_500)
+)
 
 
 def test_seed_003_high_watermark_is_the_smallest_leo_of_the_isr() -> None:
@@ -48,7 +50,7 @@ def test_seed_003_under_replicated_is_an_isr_smaller_than_the_replicas() -> None
 
 
 def test_a_follower_at_the_leo_of_its_previous_fetch_was_caught_up_then() -> None:
-    leader = Leader.of(1, {1: 0, 2: 0}).append(5, now_ms=50).fetch(2, 0, now_ms=100).append(5, now_ms=150).fetch(2, 5, now_ms=200)
+    leader = Leader.create(1, {1: 0, 2: 0}).append(5, now_ms=50).fetch(2, 0, now_ms=100).append(5, now_ms=150).fetch(2, 5, now_ms=200)
     assert leader.followers[2].last_caught_up_ms == 100
 
 
@@ -81,7 +83,7 @@ def test_without_epochs_a_follower_truncates_to_its_high_watermark() -> None:
 
 
 def test_a_follower_about_to_join_the_isr_limits_the_high_watermark() -> None:
-    leader = Leader.of(1, {1: 5, 2: 5}).shrink_isr(now_ms=0)
+    leader = Leader.create(1, {1: 5, 2: 5}).shrink_isr(now_ms=0)
     out = Leader(1, 5, 5, frozenset({1}), leader.followers)
     assert out.append(3, now_ms=30_000).high_watermark == 5  # it was caught up at 0, within the lag time
     assert out.append(3, now_ms=30_001).high_watermark == 8
@@ -93,7 +95,7 @@ def test_since_3_7_the_high_watermark_does_not_rise_below_min_isr() -> None:
 
 
 def test_a_follower_joins_the_isr_only_at_the_start_of_the_leaders_epoch() -> None:
-    leader = Leader(1, 9, 4, frozenset({1}), {2: Leader.of(1, {1: 0, 2: 0}).followers[2]}, epoch_start_offset=7)
+    leader = Leader(1, 9, 4, frozenset({1}), {2: Leader.create(1, {1: 0, 2: 0}).followers[2]}, epoch_start_offset=7)
     assert leader.fetch(2, 6, now_ms=1).isr == {1}
     assert leader.fetch(2, 7, now_ms=1).isr == {1, 2}
 
