@@ -157,7 +157,7 @@ def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: Spa
         for broker in brokers:
             for in_order in (False, True):
                 shut = zookeeper_controller.on_controlled_shutdown(up, broker) if in_order else zookeeper_controller.Changed(up)
-                sent = shut.then(zookeeper_controller.on_broker_failure(shut.context, [broker])).requests
+                sent = shut.followed_by(zookeeper_controller.on_broker_failure(shut.context, [broker])).requests
                 id = f"{'stop' if in_order else 'broker'} {broker}"
                 expected[f"c{number}", id] = tuple(
                     sum(len(getattr(batch, kind)) for batch in sent) for kind in ("leader_and_isr", "update_metadata", "stop_replica")
