@@ -7,7 +7,7 @@ from great_expectations.expectations.expectation import Expectation
 from expectations.limits import Limits
 from expectations.rule import equal, hard
 from jobs.schema import FAILOVER, SCENARIO
-from jobs.schema.harm import HARMED, ONE_BROKER_KILLED
+from jobs.schema.failure import HARMED, ONE_BROKER_KILLED
 
 READS = (FAILOVER, SCENARIO)
 

@@ -7,7 +7,7 @@ from great_expectations.expectations.expectation import Expectation
 from expectations.limits import Limits
 from expectations.rule import equal, hard, soft
 from jobs.schema import BROKER, FAILOVER
-from jobs.schema.harm import LOST, MUST_BE_ZERO, OFFLINE, REFUSES_ACKS_ALL
+from jobs.schema.failure import LOST, MUST_BE_ZERO, OFFLINE, REFUSES_ACKS_ALL
 
 READS = (BROKER, FAILOVER)
 

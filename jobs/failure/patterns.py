@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from jobs.arrays import NO_BROKER, Ints, Matrix, list_positions, to_ints, to_matrix
 from jobs.schema import FAILOVER
-from jobs.schema.harm import HARMS
+from jobs.schema.failure import HARMS
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
 from kafka_model.failover.broker_failure import ElectionKind, fail_brokers, return_broker
@@ -229,7 +229,7 @@ def return_of(found: tuple[Places, ...], rules: Places, dying: Places) -> tuple[
 
 
 def harm_of(outcome: Mapping[str, Any]) -> tuple[bool, ...]:
-    """Whether a failure does each harm of HARM to a partition; jobs/schema/harm.py has the same definition in SQL."""
+    """Whether a failure does each harm of HARM to a partition; jobs/schema/failure.py has the same definition in SQL."""
     return (
         outcome["leader"] is None and outcome["leader_before"] is not None,
         outcome["leader"] is not None and outcome["under_min_isr"] and not outcome["under_min_isr_before"],

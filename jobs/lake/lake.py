@@ -98,13 +98,13 @@ class Lake:
                 self.path(table),
                 table.schema,
                 mode="ignore",
-                partition_by=list(table.slice),
+                partition_by=list(table.partition_by),
                 description=table.comment,
                 configuration=_PROPERTIES,
             )
         else:
             properties = ", ".join(f"'{name}' = '{value}'" for name, value in _PROPERTIES.items())
-            partitioned = f"PARTITIONED BY ({', '.join(table.slice)})" if table.slice else ""
+            partitioned = f"PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
             self.spark().sql(
                 f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta {partitioned} "
                 f"COMMENT {spark_literal(table.comment)} TBLPROPERTIES ({properties})"
@@ -126,14 +126,16 @@ class Lake:
 
     def _slice_anew(self, table: Table) -> None:
         if self.in_process:
-            if self._open(table).metadata().partition_columns != list(table.slice):
+            if self._open(table).metadata().partition_columns != list(table.partition_by):
                 rows = self.few(table, sys.maxsize)
-                write_deltalake(self.path(table), rows, mode="overwrite", schema_mode="overwrite", partition_by=list(table.slice))
+                write_deltalake(self.path(table), rows, mode="overwrite", schema_mode="overwrite", partition_by=list(table.partition_by))
             return
         df = self.spark().read.format("delta").load(self.path(table))
         detail = self.spark().sql(f"DESCRIBE DETAIL delta.`{self.path(table)}`").first()
-        if detail.partitionColumns != list(table.slice):
-            df.write.format("delta").mode("overwrite").option("overwriteSchema", "true").partitionBy(*table.slice).save(self.path(table))
+        if detail.partitionColumns != list(table.partition_by):
+            df.write.format("delta").mode("overwrite").option("overwriteSchema", "true").partitionBy(*table.partition_by).save(
+                self.path(table)
+            )
 
     def few(self, table: Table, most_bytes: int = FEW_BYTES, **slice: Slice) -> pa.Table | None:
         """The rows of a slice (of the whole table, if none is named) in this process; None: they are many, or elsewhere."""
@@ -183,7 +185,7 @@ class Lake:
         if most_bytes is not None and _size(files) > most_bytes:
             return None
         rows = _scan(delta, self.folder / table.name, files)
-        alike = {column: value for column, value in slice.items() if column not in table.slice}
+        alike = {column: value for column, value in slice.items() if column not in table.partition_by}
         return f"SELECT * FROM ({rows}) WHERE {_predicate(alike, standard_literal)}" if alike else rows
 
     def scan_each(self, table: Table, snapshots: Mapping[str, str], most_bytes: int | None = None) -> str | None:
@@ -247,7 +249,7 @@ class Lake:
         delta, now_ms = self._open(table), time.time_ns() // 1_000_000
         added = [AddAction(file.path, file.size_bytes, slice, now_ms, data_change=True, stats=file.stats) for file in files]
         replaced = [(column, "=", value) for column, value in slice.items()]
-        delta.create_write_transaction(added, "overwrite", delta.schema(), list(table.slice), replaced)
+        delta.create_write_transaction(added, "overwrite", delta.schema(), list(table.partition_by), replaced)
 
     def _replace_by_spark(self, table: Table, df: DataFrame, slice: Mapping[str, Slice]) -> None:
         writer, spark = df.write.format("delta"), self.spark()
@@ -255,12 +257,12 @@ class Lake:
             writer.mode("append").save(self.path(table))
             return
         # Of whole Delta partitions no file is rewritten, so the path that can rewrite is not taken.
-        spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not slice.keys() <= set(table.slice))
+        spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not slice.keys() <= set(table.partition_by))
         writer.mode("overwrite").option("replaceWhere", _predicate(slice, spark_literal)).save(self.path(table))
 
     def _is_new(self, table: Table, snapshot_id: Slice) -> bool:
         """No folder, no rows: to append costs a fifth of what it does to replace, for which Delta must work out its files first."""
-        if "snapshot_id" not in table.slice:
+        if "snapshot_id" not in table.partition_by:
             return False
         spark = self.spark()
         folders = [

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs.report.tables import HARM_WORDS, empty_table, query_table
-from jobs.schema.harm import MUST_BE_ZERO, SURVIVES
+from jobs.schema.failure import MUST_BE_ZERO, SURVIVES
 
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews

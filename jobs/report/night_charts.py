@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from jobs.report.tables import HARM_WORDS
-from jobs.schema.harm import MUST_BE_ZERO
+from jobs.schema.failure import MUST_BE_ZERO
 
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews

@@ -30,7 +30,7 @@ from jobs.schema import (
     TOPIC,
     Table,
 )
-from jobs.schema.harm import HARMS, OFFLINE
+from jobs.schema.failure import HARMS, OFFLINE
 from jobs.spark.session import by_cluster, of_arrow
 from jobs.steps.stage import Stage, Stages
 

@@ -21,7 +21,7 @@ from jobs.failure.partition_state import heard, quorum_lost, ruled, rules_of
 from jobs.failure.patterns import HARM, Deaths, Partitions
 from jobs.failure.simulate import Failures
 from jobs.schema import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
-from jobs.schema.harm import ONE_BROKER_KILLED
+from jobs.schema.failure import ONE_BROKER_KILLED
 from jobs.steps.stage import Stage, Stages
 from kafka_model.failover.joint_failure import count_fatal_sets, fatal_to_writes
 

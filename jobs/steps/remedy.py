@@ -21,7 +21,7 @@ from jobs.arrays import NO_BROKER, to_ints, to_matrix
 from jobs.failure.partition_state import ruled, silencers
 from jobs.failure.patterns import PATTERNED, Deaths, Partitions
 from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
-from jobs.schema.harm import HARMED, ONE_BROKER_KILLED
+from jobs.schema.failure import HARMED, ONE_BROKER_KILLED
 from jobs.spark.session import by_cluster
 from jobs.steps.stage import Stage, Stages
 

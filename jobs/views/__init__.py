@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from jobs.errors import AuditError
 from jobs.lake.sql_literal import standard_literal
 from jobs.schema import ABSENT_CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
-from jobs.schema.harm import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
+from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
 from jobs.views.read_only import check_duckdb, check_spark
 
 if TYPE_CHECKING:

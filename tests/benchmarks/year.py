@@ -64,7 +64,7 @@ def multiply(folder: Path, nights: int) -> None:
                         to, file["size"], file["partitionValues"] | {"snapshot_id": day}, file["modificationTime"], True, file["stats"]
                     )
                 )
-        delta.create_write_transaction(added, "append", delta.schema(), list(table.slice))
+        delta.create_write_transaction(added, "append", delta.schema(), list(table.partition_by))
 
 
 def _added(folder: Path, delta: DeltaTable) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ COLUMNS = """
     suite STRING NOT NULL,
     rows BIGINT
 """
-TABLE = Table("made", "a table", ("snapshot_id", "cluster_id", "suite"), COLUMNS, slice=("snapshot_id", "suite"))
+TABLE = Table("made", "a table", ("snapshot_id", "cluster_id", "suite"), COLUMNS, partition_by=("snapshot_id", "suite"))
 NIGHT = "2026-01-31T02:00:00+00:00"  # as Airflow names it: with characters that a path has otherwise
 
 
@@ -66,7 +66,7 @@ def test_a_table_without_slices_has_rows_of_a_night_replaced_and_lies_in_one_fil
     if storage == "uri":
         spark: SparkSession = request.getfixturevalue("spark")
         lake = Lake(f"file://{folder.uri}", lambda: spark)
-    whole = replace(TABLE, slice=())
+    whole = replace(TABLE, partition_by=())
     lake.create(whole)
     for number, night in enumerate([NIGHT, "2026-02-01", NIGHT, "2026-02-02", "2026-02-01"]):
         lake.replace(whole, rows(("a", "x", number), ("b's", "y", number))[: 2 - number // 4], few=True, snapshot_id=night)
@@ -124,11 +124,11 @@ def test_a_table_that_was_sliced_otherwise_is_sliced_anew_with_all_its_rows(
     if storage == "uri":
         spark: SparkSession = request.getfixturevalue("spark")
         lake = Lake(f"file://{lake.uri}", lambda: spark)
-    whole = replace(TABLE, slice=())
-    later = replace(TABLE, columns=COLUMNS.replace("suite STRING", "gate STRING,\n    suite STRING"), slice=("snapshot_id", "gate"))
+    whole = replace(TABLE, partition_by=())
+    later = replace(TABLE, columns=COLUMNS.replace("suite STRING", "gate STRING,\n    suite STRING"), partition_by=("snapshot_id", "gate"))
     for table in (whole, whole, later, later):
         lake.create(table)
-        assert DeltaTable(lake.folder / table.name).metadata().partition_columns == list(table.slice)
+        assert DeltaTable(lake.folder / table.name).metadata().partition_columns == list(table.partition_by)
     more = pa.table({"cluster_id": ["c"], "suite": ["x"], "rows": [6]})
     lake.replace(later, more, few=True, snapshot_id="2026-02-02", gate="g")
     found = sorted((row["snapshot_id"], row["gate"], row["suite"], row["rows"]) for row in lake.rows(later))
@@ -177,7 +177,7 @@ def all_rows(lake: Lake, table: Table) -> list[tuple]:
 def test_replacing_a_slice_changes_no_other_slice(
     tmp_path_factory: pytest.TempPathFactory, snapshots: list[str], clusters: list[str]
 ) -> None:
-    lake, table = Lake(str(tmp_path_factory.mktemp("lake")), pytest.fail), replace(TABLE, slice=("snapshot_id",))
+    lake, table = Lake(str(tmp_path_factory.mktemp("lake")), pytest.fail), replace(TABLE, partition_by=("snapshot_id",))
     lake.create(table)
     expected = {(snapshot, cluster): number for number, (snapshot, cluster) in enumerate((s, c) for s in snapshots for c in clusters)}
     for (snapshot, cluster), number in expected.items():
@@ -198,7 +198,7 @@ def test_replacing_a_slice_changes_no_other_slice(
 def test_spark_replaces_and_reads_the_rows_of_a_hostile_cluster_only(tmp_path: Path, spark: SparkSession) -> None:
     folder = Lake(str(tmp_path), pytest.fail)
     lake = Lake(f"file://{tmp_path}", lambda: spark)
-    table = replace(TABLE, slice=("snapshot_id",))
+    table = replace(TABLE, partition_by=("snapshot_id",))
     lake.create(table)
     lake.replace(table, rows(*((cluster, "x", 0) for cluster in HOSTILE)), few=False, snapshot_id="s")
     for number, cluster in enumerate(("x') OR true --", "\\'", "${env:HOME}", "a\nb\r\tc"), start=1):

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.failure.patterns import HARM, harm_of
-from jobs.schema.harm import HARMED, HARMS
+from jobs.schema.failure import HARMED, HARMS
 
 # Every combination of the columns that a harm depends on.
 COLUMNS = ("leader_before", "leader", "under_min_isr_before", "under_min_isr", "safe_replicas_before", "safe_replicas")

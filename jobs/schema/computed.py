@@ -1,0 +1,203 @@
+"""The computed tables on placement, producers, consumers, storage and what changed since the last night."""
+
+from __future__ import annotations
+
+from jobs.schema.table import CLUSTER_COLUMNS, PARTITION_COLUMNS, TOPIC_COLUMNS, Table
+
+CHANGE = Table(
+    "change",
+    "a difference to the cluster's previous published snapshot, and what explains it",
+    ("snapshot_id", "cluster_id", "kind", "broker_id", "topic", "partition", "group_id", "name"),
+    f"""
+    {CLUSTER_COLUMNS},
+    previous_snapshot_id STRING NOT NULL COMMENT 'snapshot that this one is compared with',
+    kind STRING NOT NULL COMMENT 'kind of change, such as broker lost, topic created, ISR shrank, leader moved, config changed or group gone',
+    broker_id INT COMMENT 'id of the broker that changed; null: not a change of a broker',
+    topic STRING COMMENT 'name of the topic that changed; null: not a change of a topic',
+    partition INT COMMENT 'number of the partition that changed; null: not a change of a partition',
+    group_id STRING COMMENT 'id of the consumer group that changed; null: not a change of a group',
+    name STRING COMMENT 'name of the config, log dir, source, member or column of consumer_group that changed; null: none of these',
+    value_before STRING COMMENT 'value in the previous snapshot as text, broker ids comma-separated; null: none',
+    value_after STRING COMMENT 'value in this snapshot as text, broker ids comma-separated; null: none',
+    cause STRING COMMENT 'another change that explains this one, such as broker 3 was lost; null: no change of this night does'
+""",
+)
+
+# ---------------------------------------------------------------- placement
+REPLICA_ASSIGNMENT = Table(
+    "replica_assignment",
+    "where Kafka would place the replicas of a partition, and where they are",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
+    {PARTITION_COLUMNS},
+    replicas ARRAY<INT> NOT NULL COMMENT 'broker ids as AdminUtils places the replicas from the start index and shift of topic_placement, the preferred leader first',
+    observed ARRAY<INT> NOT NULL COMMENT 'broker ids of the current replicas, the preferred leader first',
+    drifted BOOLEAN NOT NULL COMMENT 'the current replicas differ from the computed ones',
+    misplaced_replicas INT NOT NULL COMMENT 'number of brokers that have a replica which the computed placement does not give them'
+""",
+)
+TOPIC_PLACEMENT = Table(
+    "topic_placement",
+    "the start index and shift that explain the placement of a topic best",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
+    {TOPIC_COLUMNS},
+    algorithm STRING COMMENT 'rack-unaware or rack-aware placement of AdminUtils; null: the topic cannot be placed',
+    start_index INT COMMENT 'start index, requested or recovered from the current replicas; null: the topic cannot be placed',
+    shift INT COMMENT 'shift of the second replica modulo (brokers - 1), requested or recovered from the current replicas; null: the topic cannot be placed',
+    start_requested BOOLEAN NOT NULL COMMENT 'start index and shift are parameters of the run; false: recovered from the current replicas',
+    partitions INT NOT NULL COMMENT 'number of partitions',
+    matching_partitions INT NOT NULL COMMENT 'partitions whose replicas equal the computed placement, in the same order',
+    explained BOOLEAN NOT NULL COMMENT 'all partitions match',
+    refusal STRING COMMENT 'why Kafka would refuse to place the topic; null: it would not'
+""",
+)
+
+# ---------------------------------------------------------------- producers
+PRODUCER_LOAD = Table(
+    "producer_load",
+    "the records that producers send to a partition, for topics with a key sample or a known growth",
+    ("snapshot_id", "cluster_id", "topic", "partition"),
+    f"""
+    {PARTITION_COLUMNS},
+    records BIGINT COMMENT 'sampled records that go to the partition: sent to it by name, keyed (murmur2 over all partitions), or without a key (round robin over the available ones); null: the topic has no key sample',
+    size_bytes BIGINT COMMENT 'size in bytes of the sampled records that go to the partition; null: the topic has no key sample',
+    explicit_records BIGINT COMMENT 'sampled records whose producer named the partition; null: the topic has no key sample',
+    keyed_records BIGINT COMMENT 'sampled records whose key hashes to the partition; null: the topic has no key sample',
+    unkeyed_records BIGINT COMMENT 'sampled records without a key that go to the partition; null: the topic has no key sample',
+    keys BIGINT COMMENT 'distinct sampled keys that hash to the partition; null: the topic has no key sample',
+    record_share DOUBLE COMMENT 'fraction of the topic''s sampled records; sums to 1 over the partitions; null: the topic has no key sample',
+    byte_share DOUBLE COMMENT 'fraction of the topic''s sampled bytes; sums to 1 over the partitions, or 0 if no bytes were sampled; null: the topic has no key sample',
+    observed_records BIGINT COMMENT 'growth of the log end offset since the previous published snapshot; null: an end offset is unknown',
+    observed_size_bytes BIGINT COMMENT 'growth of the leader''s size in bytes since the previous published snapshot; null: a size is unknown',
+    observed_record_share DOUBLE COMMENT 'fraction of the growth of all partitions of the topic, in records; null: the growth of every partition is unknown, or nothing grew',
+    observed_size_bytes_per_s DOUBLE COMMENT 'growth of the leader''s size in bytes/s between the two captures; null: a size is unknown, or the captures are less than ten minutes apart'
+""",
+)
+TOPIC_LOAD = Table(
+    "topic_load",
+    "how unevenly producers write to the partitions of a topic",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
+    {TOPIC_COLUMNS},
+    partitions INT NOT NULL COMMENT 'number of partitions',
+    available_partitions INT NOT NULL COMMENT 'partitions with a leader',
+    records BIGINT COMMENT 'sampled records; null: the topic has no key sample',
+    size_bytes BIGINT COMMENT 'size of the sampled records in bytes; null: the topic has no key sample',
+    keys BIGINT COMMENT 'distinct sampled keys; null: the topic has no key sample',
+    hottest_partition INT COMMENT 'partition with the most sampled records, the lowest number if several have as many; null: the topic has no key sample',
+    skew DOUBLE COMMENT 'records of the hottest partition divided by the mean over all partitions; 1 is even; null: the topic has no key sample, or no record was sampled',
+    record_cv DOUBLE COMMENT 'coefficient of variation of the records over the partitions; 0 is even; null: the topic has no key sample, or no record was sampled',
+    hottest_key_share DOUBLE COMMENT 'fraction of the sampled records that have the most frequent key; null: the topic has no key sample, or no record has a key',
+    skew_floor DOUBLE COMMENT 'lower bound of skew for any partitioner that keeps each key in one partition and each record in the partition that its producer named: from the hottest key, and from two, three or four hot keys that must share a partition because there are more hot keys than partitions; null: the topic has no key sample, or no record was sampled',
+    observed_records BIGINT COMMENT 'growth of the log end offsets of all partitions since the previous published snapshot; null: unknown',
+    observed_skew DOUBLE COMMENT 'growth of the fastest growing partition divided by the mean over all partitions; null: unknown, or nothing grew',
+    librdkafka_moved_keys BIGINT COMMENT 'keys that librdkafka''s default partitioner (consistent_random, CRC-32) sends to another partition than the Java client does; null: the topic has no key sample',
+    librdkafka_moved_records BIGINT COMMENT 'sampled records with these keys: with both kinds of clients they lose their order; null: the topic has no key sample',
+    hottest_share DOUBLE COMMENT 'fraction of the sampled records in the hottest partition; null: the topic has no key sample, or no record was sampled',
+    record_gini DOUBLE COMMENT 'Gini coefficient of the records over the partitions: 0 is even, near 1 is all in one; null: the topic has no key sample, or no record was sampled'
+""",
+)
+TOPIC_PARTITIONER = Table(
+    "topic_partitioner",
+    "which client's partitioner explains the partitions of a topic's keys, for topics with several partitions",
+    ("snapshot_id", "cluster_id", "topic"),
+    f"""
+    {TOPIC_COLUMNS},
+    partitions INT NOT NULL COMMENT 'number of partitions',
+    keys BIGINT NOT NULL COMMENT 'non-empty keys whose partition is known',
+    records BIGINT NOT NULL COMMENT 'sampled records with these keys',
+    partitioner STRING COMMENT 'partitioner that explains the most records: murmur2 (Java), crc32 (librdkafka), fnv1a (Sarama), fnv1a_reference or fnv1a_unsigned; null: none explains more than chance',
+    explained_records BIGINT NOT NULL COMMENT 'records in the partition that this partitioner chooses',
+    unexplained_share DOUBLE NOT NULL COMMENT 'fraction of the records that are in another partition',
+    second_partitioner STRING COMMENT 'partitioner that explains the most of the remaining records; null: none explains more than chance',
+    second_records BIGINT NOT NULL COMMENT 'remaining records in the partition that the second partitioner chooses',
+    split_keys BIGINT NOT NULL COMMENT 'keys with records in several partitions, whose order is lost',
+    split_records BIGINT NOT NULL COMMENT 'sampled records with a split key'
+""",
+)
+HOT_KEY = Table(
+    "hot_key",
+    "one of the ten keys of a topic with the most records",
+    ("snapshot_id", "cluster_id", "topic", "rank"),
+    f"""
+    {TOPIC_COLUMNS},
+    rank INT NOT NULL COMMENT 'rank of the key by its records, from 1',
+    key BINARY NOT NULL COMMENT 'the key',
+    key_text STRING COMMENT 'the key as UTF-8 text; null: it is not UTF-8',
+    partition INT NOT NULL COMMENT 'partition that the Java client''s default partitioner chooses',
+    records BIGINT NOT NULL COMMENT 'sampled records with this key',
+    size_bytes BIGINT NOT NULL COMMENT 'size of these records in bytes',
+    record_share DOUBLE NOT NULL COMMENT 'fraction of the topic''s sampled records',
+    librdkafka_partition INT COMMENT 'partition that librdkafka''s default partitioner chooses; null: a random one, because the key is empty'
+""",
+)
+
+# ---------------------------------------------------------------- consumers
+_GROUP_CASE = f"""{CLUSTER_COLUMNS},
+    group_id STRING NOT NULL COMMENT 'id of the group',
+    assignor STRING NOT NULL COMMENT 'assignor that is computed: range or roundrobin',
+    members_change INT NOT NULL COMMENT '0: the group as it is; 1: with one member more; -1: with one member fewer; the member with the last id joins or leaves'"""
+CONSUMER_ASSIGNMENT = Table(
+    "consumer_assignment",
+    "the group member that an assignor gives a partition to",
+    ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change", "topic", "partition"),
+    f"""
+    {_GROUP_CASE},
+    topic STRING NOT NULL COMMENT 'name of the topic',
+    partition INT NOT NULL COMMENT 'number of the partition within its topic, from 0',
+    member_id STRING NOT NULL COMMENT 'id of the member that gets the partition'
+""",
+)
+GROUP_ASSIGNMENT = Table(
+    "group_assignment",
+    "how evenly an assignor distributes the partitions of a group, and what moves when a member joins or leaves",
+    ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change"),
+    f"""
+    {_GROUP_CASE},
+    members INT NOT NULL COMMENT 'number of members',
+    partitions INT NOT NULL COMMENT 'number of partitions that are assigned',
+    idle_members INT NOT NULL COMMENT 'members without a partition',
+    min_partitions INT NOT NULL COMMENT 'partitions of the member with the fewest',
+    max_partitions INT NOT NULL COMMENT 'partitions of the member with the most',
+    spread INT NOT NULL COMMENT 'max_partitions - min_partitions',
+    moved_partitions INT NOT NULL COMMENT 'partitions that another member has when members_change is 0',
+    observed_differences INT COMMENT 'partitions that the dump shows at another member, if the group uses this assignor; null: not comparable'
+""",
+)
+
+# ---------------------------------------------------------------- storage
+LOG_STORAGE = Table(
+    "log_storage",
+    "the segments and indexes of a replica",
+    ("snapshot_id", "cluster_id", "topic", "partition", "broker_id"),
+    f"""
+    {PARTITION_COLUMNS},
+    broker_id INT NOT NULL COMMENT 'id of the broker that has the replica',
+    log_dir STRING NOT NULL COMMENT 'path of the log dir that contains the replica',
+    size_bytes BIGINT NOT NULL COMMENT 'size of the log segments in bytes',
+    segment_bytes BIGINT NOT NULL COMMENT 'effective segment.bytes',
+    segments BIGINT NOT NULL COMMENT 'minimum number of segments for this size, the active one included',
+    offset_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the offset indexes in bytes: 8 for each batch that is more than index.interval.bytes after the last entry',
+    time_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the time indexes in bytes: 12 for each entry of the offset index, and 12 for the end of each segment',
+    retention_ms BIGINT COMMENT 'effective retention.ms; null: unlimited',
+    retention_bytes BIGINT COMMENT 'effective retention.bytes; null: unlimited',
+    deletable_bytes BIGINT NOT NULL COMMENT 'bytes of closed segments that retention.bytes allows Kafka to delete now'
+""",
+)
+DISK_USAGE = Table(
+    "disk_usage",
+    "the bytes in a log dir",
+    ("snapshot_id", "cluster_id", "broker_id", "log_dir"),
+    f"""
+    {CLUSTER_COLUMNS},
+    broker_id INT NOT NULL COMMENT 'id of the broker',
+    log_dir STRING NOT NULL COMMENT 'path of the log dir',
+    replicas BIGINT NOT NULL COMMENT 'number of replicas in the log dir',
+    size_bytes BIGINT NOT NULL COMMENT 'size of the log segments in bytes',
+    index_bytes BIGINT NOT NULL COMMENT 'maximum size of the indexes in bytes',
+    segments BIGINT NOT NULL COMMENT 'minimum number of segments',
+    capacity_bytes DOUBLE COMMENT 'capacity of the log dir in bytes, or of the broker if it has one log dir; null: unknown',
+    used_share DOUBLE COMMENT 'size_bytes divided by capacity_bytes; null: the capacity is unknown'
+""",
+)

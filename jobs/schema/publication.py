@@ -1,0 +1,47 @@
+"""The tables that decide what readers see: results of the rules, published snapshots and absent clusters."""
+
+from __future__ import annotations
+
+from jobs.schema.table import CLUSTER_COLUMNS, Table
+
+VALIDATION = Table(
+    "validation",
+    "the result of a rule on a cluster",
+    ("snapshot_id", "cluster_id", "suite", "rule"),
+    f"""
+    {CLUSTER_COLUMNS},
+    gate STRING COMMENT 'gate that evaluated the rule: ingest, computed, failover or balance',
+    suite STRING NOT NULL COMMENT 'table that the rule is about',
+    rule STRING NOT NULL COMMENT 'name of the rule within its suite',
+    severity STRING NOT NULL COMMENT 'hard: the dumps (gate ingest) or a computed table contradict themselves, and the cluster is withheld; soft: a finding about the cluster',
+    success BOOLEAN COMMENT 'no row breaks the rule; null: the input of the rule is missing, so it is neither passed nor failed',
+    broken_rows BIGINT NOT NULL COMMENT 'number of rows that break the rule',
+    example STRING COMMENT 'one row that breaks the rule, as JSON; null: none',
+    sentence STRING NOT NULL COMMENT 'the rule in a sentence'
+""",
+    partition_by=("snapshot_id", "gate"),
+)
+# Every query and every step reads all of `snapshot` and `absent_cluster`. Partitions would leave one file per night for ever.
+SNAPSHOT = Table(
+    "snapshot",
+    "a published cluster of a night; readers see only rows of these",
+    ("snapshot_id", "cluster_id"),
+    f"""
+    {CLUSTER_COLUMNS},
+    previous_snapshot_id STRING COMMENT 'the cluster''s previous published snapshot, which changes and growth are measured from; null: none',
+    published_at TIMESTAMP NOT NULL COMMENT 'when the snapshot was published'
+""",
+    partition_by=(),
+)
+ABSENT_CLUSTER = Table(
+    "absent_cluster",
+    "a cluster that a night does not publish, although it was read in that night or published shortly before",
+    ("snapshot_id", "cluster_id"),
+    f"""
+    {CLUSTER_COLUMNS},
+    last_snapshot_id STRING COMMENT 'newest published snapshot of the cluster before this night, which readers still see; null: it was never published',
+    reason STRING NOT NULL COMMENT 'no folder: the source has no folder of this name; nothing readable: no file in its folder can be read; withheld: it breaks a hard rule, or a check has not run',
+    detail STRING NOT NULL COMMENT 'first cause of the absence, in a sentence'
+""",
+    partition_by=(),
+)

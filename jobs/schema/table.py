@@ -1,0 +1,68 @@
+"""The declaration of a Delta table: its name, key, columns, their comments and units.
+
+The text of the columns is the DDL for CREATE TABLE and for Spark's schemas; `Table.schema` is the same as an Arrow schema. Column names are
+Kafka's words, ids end in `_id` and units are part of the name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import pyarrow as pa
+
+SNAPSHOT_COLUMNS = "snapshot_id STRING NOT NULL COMMENT 'name of the night that the row belongs to; later nights sort later'"
+CLUSTER_COLUMNS = f"""{SNAPSHOT_COLUMNS},
+    cluster_id STRING NOT NULL COMMENT 'name of the cluster: the folder that its dumps were read from'"""
+TOPIC_COLUMNS = f"""{CLUSTER_COLUMNS},
+    topic STRING NOT NULL COMMENT 'name of the topic'"""
+PARTITION_COLUMNS = f"""{TOPIC_COLUMNS},
+    partition INT NOT NULL COMMENT 'number of the partition within its topic, from 0'"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A Delta table. `key` is unique per row; a write replaces all rows with the same values of the Delta partition columns `partition_by`."""
+
+    name: str
+    comment: str
+    key: tuple[str, ...]
+    columns: str
+    partition_by: tuple[str, ...] = ("snapshot_id",)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as an Arrow schema, with comments as metadata. Spark's DDL parser would need a JVM."""
+        return _arrow_schema(self.columns)
+
+
+_COLUMN = re.compile(
+    r"(?P<name>\w+) (?P<type>ARRAY<\w+>|MAP<\w+, \w+>|\w+)(?P<required> NOT NULL)?(?: COMMENT '(?P<comment>(?:[^']|'')*)')?,?"
+)
+_ARROW_TYPES = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "BINARY": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+}
+
+
+@cache
+def _arrow_schema(columns: str) -> pa.Schema:
+    return pa.schema([_arrow_field(line.strip()) for line in columns.strip().splitlines()])
+
+
+def _arrow_field(declaration: str) -> pa.Field:
+    column = _COLUMN.fullmatch(declaration)
+    if column is None:
+        raise ValueError(f"not the declaration of one column: {declaration}")
+    outer, *inner = re.split("[<>, ]+", column["type"].rstrip(">"))
+    types = [_ARROW_TYPES[name] for name in inner or [outer]]
+    arrow_type = {"ARRAY": pa.list_, "MAP": pa.map_}[outer](*types) if inner else types[0]
+    comment = (column["comment"] or "").replace("''", "'")
+    metadata = {"comment": comment} if comment else None
+    return pa.field(column["name"], arrow_type, nullable=column["required"] is None, metadata=metadata)
