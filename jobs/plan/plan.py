@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from expectations.limits import Limits
 from jobs.errors import AuditError, NoSuchPlan
@@ -46,7 +45,7 @@ from jobs.schema import (
     TOPIC,
     Table,
 )
-from jobs.steps.cluster_array import cluster_of
+from jobs.steps.cluster_array import ClusterArrays, cluster_arrays
 from jobs.what_if import published
 from kafka_model.cruise_control import columnar, reassignment
 from kafka_model.cruise_control.limits import DISK, GOALS, Thresholds
@@ -220,12 +219,13 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
     """The plan of a cluster with these rows of READS."""
     thresholds = limits.cruise_control
     brokers = _brokers(rows, question)
-    cluster = _cluster(rows, brokers)
+    arrays = _cluster_arrays(rows, brokers)
+    cluster = arrays.cluster
     _refuse_impossible(rows, question, brokers, cluster)
     limit = limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
     failures, states = _failures(rows, brokers), _states(rows, cluster)
     today = _Today(
-        cluster, thresholds, disks(rows, brokers, cluster, limit), WaveLimits(question.wave_bytes, question.moves_per_broker), states, failures,
+        cluster, thresholds, disks(rows, brokers, arrays, limit), WaveLimits(question.wave_bytes, question.moves_per_broker), states, failures,
         _assessment(
             columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds), thresholds, failures.matrix(states), states, math.inf
         ),
@@ -280,7 +280,15 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
         for name, hard in GOALS.items()
     ]
     scenarios, blocked = _scenarios(before.failures, after.failures), list(_blocked(outcome.plan))
-    found = ([summary], moves, waves, goals, _carried(outcome, copied), scenarios, blocked)
+    found = (
+        [summary],
+        moves,
+        waves,
+        goals,
+        _carried(outcome, np.where(np.isnan(cluster.loads[DISK]), math.nan, cluster.size)),
+        scenarios,
+        blocked,
+    )
     done = sorted(
         zip(moves, (outcome.states[p] for p in changed), strict=True),
         key=lambda each: (each[0]["wave"], each[0]["topic"], each[0]["partition"]),
@@ -457,18 +465,16 @@ def _brokers(rows: Mapping[Table, pa.Table], question: Question) -> list[dict[st
     return known + [{"broker_id": id, "rack": rack, "live": True, **least} for id, rack in sorted(question.add.items())]
 
 
-def _cluster(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> columnar.Cluster:
-    """The cluster with what its partitions carry: as their size Cruise Control's, or the greatest replica's, which any copy comes to."""
-    key, partitions = ["topic", "partition"], rows[PARTITION].select(["topic", "partition", "leader", "replicas"])
-    largest = rows[REPLICA].group_by(key).aggregate([("size_bytes", "max")])
-    carried = rows[PARTITION_LOAD].drop_columns(["snapshot_id", "cluster_id"])
+def _cluster_arrays(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> ClusterArrays:
+    """Return the cluster with these brokers and with the partitions and loads of `rows`."""
+    partitions = rows[PARTITION].select(["topic", "partition", "leader", "replicas", "replica_size_bytes"])
+    key = ["topic", "partition"]
+    # Arrow joins no tables that contain lists: join the keys with their row numbers, then take the partitions by these.
     numbered = partitions.select(key).append_column("row", pa.array(range(len(partitions)), pa.int64()))
-    loads = numbered.join(largest, key, join_type="left outer").join(carried, key, join_type="left outer").sort_by("row")
-    size = pc.coalesce(loads["disk_bytes"], pc.cast(loads["size_bytes_max"], pa.float64()))
-    partitions = partitions.append_column("disk_bytes", size)
-    for name in ("network_in_bytes_per_s", "network_out_bytes_per_s", "cpu_percent"):
+    loads = numbered.join(rows[PARTITION_LOAD].drop_columns(["snapshot_id", "cluster_id"]), key, join_type="left outer").sort_by("row")
+    for name in ("disk_bytes", "network_in_bytes_per_s", "network_out_bytes_per_s", "cpu_percent"):
         partitions = partitions.append_column(name, loads[name])
-    return cluster_of(brokers, partitions)
+    return cluster_arrays(brokers, partitions)
 
 
 def _carried(outcome: _Outcome, sizes: np.ndarray) -> list[dict[str, Any]]:

@@ -105,7 +105,8 @@ def _copied(replicas: Rows, partitions: Rows, told: Mapping[Table, pa.Table], se
     for key, state in settled.items():
         here = held.get(key, {})
         sizes = [row["size_bytes"] for row in here.values() if row["size_bytes"] is not None]
-        size = here.get(leaders[key], {}).get("size_bytes") or max(sizes, default=None)
+        leader_size = here.get(leaders[key], {}).get("size_bytes")
+        size = max(sizes, default=None) if leader_size is None else leader_size
         one = {"snapshot_id": "", "cluster_id": told[PARTITION]["cluster_id"][0].as_py(), "topic": key[0], "partition": key[1]}
         for index, broker in enumerate(state.replicas):
             row = here.get(broker)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.schema import LOG_DIR, PARTITION, REPLICA, Table
+from jobs.steps.cluster_array import ClusterArrays
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints
 from kafka_model.cruise_control.limits import NETWORK_IN, NETWORK_OUT
 from kafka_model.cruise_control.plan_state import DiskSpace
@@ -35,7 +36,7 @@ class Throttle:
     unknown: tuple[int, ...] = ()  # brokers that copy and whose load is not wholly known
 
 
-def disks(rows: Mapping[Table, pa.Table], brokers: Sequence[Mapping[str, Any]], cluster: Cluster, limit: float) -> DiskSpace:
+def disks(rows: Mapping[Table, pa.Table], brokers: Sequence[Mapping[str, Any]], arrays: ClusterArrays, limit: float) -> DiskSpace:
     """Disk space by broker, replica and partition. What has no known size counts as 0, and a broker of unknown capacity has no limit."""
     volumes = _volumes(rows[LOG_DIR])
     capacity, other = np.full(len(brokers), math.nan), np.zeros(len(brokers))
@@ -43,7 +44,8 @@ def disks(rows: Mapping[Table, pa.Table], brokers: Sequence[Mapping[str, Any]], 
         total, used = volumes.get(row["broker_id"], (math.nan, 0.0))
         known = row["disk_capacity_bytes"]
         capacity[place], other[place] = (total, used) if known is None else (known, 0.0)
-    stored, copied = _sizes(rows, cluster)
+    cluster = arrays.cluster
+    stored, copied = _sizes(rows, arrays)
     # A broker may store replicas of no partition, and other files on the same volume.
     at = np.searchsorted(cluster.broker_ids, rows[REPLICA]["broker_id"].to_numpy())
     every = np.bincount(at, rows[REPLICA]["size_bytes"].fill_null(0).to_numpy(), len(brokers)) if len(at) else np.zeros(len(brokers))
@@ -75,27 +77,15 @@ def _volumes(log_dirs: pa.Table) -> dict[int, tuple[float, float]]:
     }
 
 
-def _sizes(rows: Mapping[Table, pa.Table], cluster: Cluster) -> tuple[Floats, Floats]:
-    """The bytes of each replica, in the shape of the cluster's, and of a new replica of each partition.
+def _sizes(rows: Mapping[Table, pa.Table], arrays: ClusterArrays) -> tuple[Floats, Floats]:
+    """Return the bytes of each replica, in the shape of the cluster's, and of a new copy of each partition; an unknown size is 0.
 
-    A replica out of sync counts with what it comes to once it has caught up.
+    A replica out of sync counts with its size after it has caught up.
     """
     partitions = rows[PARTITION].select([*_KEY, "leader", "isr"]).sort_by([(name, "ascending") for name in _KEY])
-    numbered = partitions.select(_KEY).append_column("row", pa.array(np.arange(len(partitions)), pa.int64()))
-    sizes = rows[REPLICA].select([*_KEY, "broker_id", "size_bytes"]).filter(pc.is_valid(rows[REPLICA]["size_bytes"]))
-    known = sizes.join(numbered, _KEY, join_type="inner")
-    row, size = known["row"].to_numpy(), known["size_bytes"].to_numpy().astype(np.float64)
-    at = np.searchsorted(cluster.broker_ids, known["broker_id"].to_numpy())
-    found = np.full(cluster.replicas.shape, math.nan)
-    for slot in range(cluster.replicas.shape[1]):
-        here = cluster.replicas[row, slot] == at
-        found[row[here], slot] = size[here]
-    largest = np.fmax(np.nan_to_num(np.nanmax(np.column_stack([found, np.zeros(len(found))]), axis=1)), 0.0)
-    leads = cluster.replicas == np.where(cluster.leader >= 0, cluster.leader, -2)[:, None]
-    of_leader = np.nanmax(np.column_stack([np.where(leads, found, math.nan), np.full(len(found), -1.0)]), axis=1)
-    copied = np.where(of_leader >= 0, of_leader, np.where(largest > 0, largest, cluster.size))
-    in_sync = _in_sync(partitions, cluster)
-    stored = np.where(np.isnan(found), copied[:, None], np.where(in_sync, found, np.fmax(found, copied[:, None])))
+    cluster, sizes, copied = arrays.cluster, arrays.replica_size_bytes, np.nan_to_num(arrays.copy_size_bytes)
+    caught_up = np.where(_in_sync(partitions, cluster), sizes, np.fmax(sizes, copied[:, None]))
+    stored = np.where(np.isnan(sizes), copied[:, None], caught_up)
     return np.where(cluster.replicas >= 0, stored, 0.0), copied
 
 

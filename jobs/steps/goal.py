@@ -1,14 +1,13 @@
-"""goal: the verdicts of Cruise Control's goals on each cluster, who is outside their limits, the score and the size.
+"""goal: the verdicts of Cruise Control's goals on each cluster, the brokers and topics that breach them, the score and the provisioning.
 
-The partitions and brokers of a cluster become arrays, and kafka_model.cruise_control.columnar computes all verdicts in one call of
-Python. Loads are Cruise Control's own (`partition_load`). If they have no disk load, each replica counts with its leader's size, as in
-Cruise Control. Each broker counts as a host of its own.
+The partitions and brokers of a cluster become arrays, and kafka_model.cruise_control.columnar computes all verdicts in one Python call.
+jobs.steps.cluster_array defines each partition's load. Each broker counts as a host of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.failure.partition_state import size_on
+from jobs.failure.partition_state import none_for_null
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -30,7 +29,7 @@ from jobs.schema import (
     PARTITION_LOAD,
     Table,
 )
-from jobs.steps.cluster_array import cluster_of
+from jobs.steps.cluster_array import cluster_arrays
 from jobs.steps.stage import Stage, Stages
 from kafka_model.cruise_control import columnar
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, net_imbalance
@@ -43,6 +42,7 @@ from kafka_model.cruise_control.verdicts import (
     UNFIXABLE,
     UNKNOWN,
     VIOLATED,
+    Breach,
     ProvisionRecommendation,
     Verdict,
     aggregate_provision,
@@ -66,92 +66,78 @@ def transform(
     *,
     thresholds: Thresholds,
 ) -> Stages[tuple[DataFrame, ...]]:
-    loaded = (
-        partition.select(*_PARTITION, "leader", "replicas", size_on(F.col("leader")).cast("double").alias("size_bytes"))
-        .join(partition_load.drop("leader"), on=_PARTITION, how="left")
-        .withColumn("disk_bytes", F.coalesce("disk_bytes", "size_bytes"))
-        .drop("size_bytes")
-    )
-    dead_disks = log_dir.where("error IS NOT NULL").select(*_CLUSTER).distinct().withColumn("dead_disk", F.lit(True))
+    """Return the tables of WRITES."""
+    sizes = none_for_null("replica_size_bytes").alias("replica_size_bytes")
+    partitions = partition.select(*_PARTITION, "leader", "replicas", sizes).join(partition_load, on=_PARTITION, how="left")
+    failed_log_dirs = log_dir.where("error IS NOT NULL").select(*_CLUSTER).distinct().withColumn("has_failed_log_dir", F.lit(True))
     brokers = (
         cluster.select(*_CLUSTER)
         .join(broker.select(*_CLUSTER, "broker_id", "rack", "live", *_CAPACITIES), on=_CLUSTER, how="left")
-        .join(dead_disks, on=_CLUSTER, how="left")
+        .join(failed_log_dirs, on=_CLUSTER, how="left")
     )
-    together = brokers.groupBy(*_CLUSTER).cogroup(loaded.groupBy(*_CLUSTER))
-    said = yield Stage(together.applyInArrow(_judging(thresholds), from_arrow_schema(_SAID)))
-    return tuple(said.where(F.col(of.name).isNotNull()).select(*_CLUSTER, f"{of.name}.*") for of in WRITES)
+    grouped = brokers.groupBy(*_CLUSTER).cogroup(partitions.groupBy(*_CLUSTER))
+    results = yield Stage(grouped.applyInArrow(_evaluate_cluster(thresholds), from_arrow_schema(_RESULT_SCHEMA)))
+    return tuple(results.where(F.col(table.name).isNotNull()).select(*_CLUSTER, f"{table.name}.*") for table in WRITES)
 
 
-def _nested(table: Table) -> list[pa.Field]:
-    """The columns of a table after the snapshot and the cluster; each may be null, where the row is of another table."""
+def _nullable_columns(table: Table) -> list[pa.Field]:
+    """Return the columns of a table after the snapshot and the cluster, all nullable."""
     return [field.remove_metadata().with_nullable(True) for field in list(table.schema)[len(_CLUSTER) :]]
 
 
-# A row of one of the tables, which its column names; the others are null.
-_SAID = pa.schema([*(pa.field(name, pa.string()) for name in _CLUSTER), *(pa.field(of.name, pa.struct(_nested(of))) for of in WRITES)])
+# A row contains a row of one table, in the column with the table's name; the other tables' columns are null.
+_RESULT_SCHEMA = pa.schema(
+    [*(pa.field(name, pa.string()) for name in _CLUSTER), *(pa.field(table.name, pa.struct(_nullable_columns(table))) for table in WRITES)]
+)
 
 
-def _judging(thresholds: Thresholds) -> Any:
-    def judge(key: tuple[pa.Scalar, ...], brokers: pa.Table, partitions: pa.Table) -> pa.Table:
-        rows = [row for row in brokers.to_pylist() if row["broker_id"] is not None]
-        found = _judged(rows, partitions, thresholds, dead_disk=any(brokers["dead_disk"].to_pylist()))
+def _evaluate_cluster(thresholds: Thresholds) -> Callable[[tuple[pa.Scalar, ...], pa.Table, pa.Table], pa.Table]:
+    """Return the function that computes all result rows of one cluster from its brokers and partitions."""
+
+    def evaluate(key: tuple[pa.Scalar, ...], brokers: pa.Table, partitions: pa.Table) -> pa.Table:
+        rows = _cluster_rows(brokers, partitions, thresholds)
         parts = []
-        for of in WRITES:
-            given = pa.array(found[of], pa.struct(_nested(of)))
-            columns = [pa.array([value.as_py()] * len(given), pa.string()) for value in key]
-            columns += [given if other is of else pa.nulls(len(given), pa.struct(_nested(other))) for other in WRITES]
-            parts.append(pa.Table.from_arrays(columns, schema=_SAID))
+        for table in WRITES:
+            structs = pa.array(rows[table], pa.struct(_nullable_columns(table)))
+            columns = [pa.array([value.as_py()] * len(structs), pa.string()) for value in key]
+            columns += [structs if other is table else pa.nulls(len(structs), pa.struct(_nullable_columns(other))) for other in WRITES]
+            parts.append(pa.Table.from_arrays(columns, schema=_RESULT_SCHEMA))
         return pa.concat_tables(parts)
 
-    return judge
+    return evaluate
 
 
-def _judged(
-    rows: list[dict[str, Any]], partitions: pa.Table, thresholds: Thresholds, *, dead_disk: bool
-) -> dict[Table, list[dict[str, Any]]]:
-    """What is said of a cluster."""
-    whole = cluster_of(rows, partitions)
-    # Cruise Control knows a dead broker by its replicas alone, and leaves out partitions without a leader.
-    dead = dead_disk or bool((~whole.live[whole.replicas[whole.replicas >= 0]]).any())
-    verdicts = columnar.evaluate(whole, whole.replicas, whole.leader, thresholds)
-    known = {name for name, verdict in verdicts.items() if verdict.verdict != UNKNOWN}
-    breaches = [(name, breach) for name, verdict in verdicts.items() for breach in verdict.breaches]
-    placement_breaches = columnar.placement_breaches(whole, whole.replicas, whole.leader, thresholds)
-    breaches += [(name, breach) for name, breach in placement_breaches if name in known]
-    led = whole.leader >= 0
-    factor = int((whole.replicas[led] >= 0).sum(axis=1).max(initial=1))
+def _cluster_rows(brokers: pa.Table, partitions: pa.Table, thresholds: Thresholds) -> dict[Table, list[dict[str, Any]]]:
+    """Return one cluster's rows of each table of WRITES."""
+    cluster, *_ = cluster_arrays([row for row in brokers.to_pylist() if row["broker_id"] is not None], partitions)
+    # Cruise Control knows a dead broker only by its replicas, and leaves out partitions without a leader.
+    has_dead_replicas = bool((~cluster.live[cluster.replicas[cluster.replicas >= 0]]).any())
+    has_dead_brokers = has_dead_replicas or any(brokers["has_failed_log_dir"].to_pylist())
+    verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
+    breaches = [(goal, breach) for goal, verdict in verdicts.items() for breach in verdict.breaches]
+    placement_breaches = columnar.placement_breaches(cluster, cluster.replicas, cluster.leader, thresholds)
+    breaches += [(goal, breach) for goal, breach in placement_breaches if verdicts[goal].verdict != UNKNOWN]
+    has_leader = cluster.leader >= 0
+    replication_factor = int((cluster.replicas[has_leader] >= 0).sum(axis=1).max(initial=1))
+    live_brokers = int(cluster.live.sum())
     return {
-        GOAL_VERDICT: list(_verdicts(verdicts, thresholds)),
-        GOAL_BREACH: [
-            {
-                "goal": name,
-                "broker_id": breach.broker_id,
-                "topic": breach.topic,
-                "partition": breach.partition,
-                "measured": float(breach.measured),
-                "limit_value": float(breach.limit),
-                "formula": breach.formula,
-                "smallest_change": breach.smallest_change,
-                "near_limit": breach.near_limit,
-            }
-            for name, breach in breaches
-        ],
-        CLUSTER_BALANCE: [_balance(verdicts, int(whole.live.sum()), factor, thresholds, dead=dead)],
-        NET_IMBALANCE: list(_net_imbalance(whole, led)),
+        GOAL_VERDICT: list(_verdict_rows(verdicts, thresholds)),
+        GOAL_BREACH: [_breach_row(goal, breach) for goal, breach in breaches],
+        CLUSTER_BALANCE: [_balance_row(verdicts, live_brokers, replication_factor, thresholds, has_dead_brokers=has_dead_brokers)],
+        NET_IMBALANCE: list(_net_imbalance_rows(cluster, has_leader)),
     }
 
 
-def _verdicts(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> Iterator[dict[str, Any]]:
-    costs = balancedness_cost_by_goal(thresholds)
-    order = {name: place for place, name in enumerate(DEFAULT_GOALS, 1)}
-    for name, hard in GOALS.items():
-        verdict = verdicts[name]
+def _verdict_rows(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> Iterator[dict[str, Any]]:
+    weights = balancedness_cost_by_goal(thresholds)
+    priorities = {goal: priority for priority, goal in enumerate(DEFAULT_GOALS, 1)}
+    for goal, hard in GOALS.items():
+        verdict = verdicts[goal]
         yield {
-            "goal": name,
-            "priority": order.get(name),
+            "goal": goal,
+            "priority": priorities.get(goal),
             "hard": hard,
-            "weight": costs.get(name),
+            "weight": weights.get(goal),
             "verdict": verdict.verdict,
             "breaches": verdict.breach_count,
             "lower_limit": _finite(verdict.lower),
@@ -165,60 +151,84 @@ def _verdicts(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> Iterat
         }
 
 
-def _balance(verdicts: Mapping[str, Verdict], live_brokers: int, factor: int, thresholds: Thresholds, *, dead: bool) -> dict[str, Any]:
-    least, most = balancedness_score_range(verdicts, thresholds, has_dead_brokers=dead)
-    size = aggregate_provision(verdicts, live_brokers, factor, thresholds) if not dead else ProvisionRecommendation(UNDECIDED)
-    said = [verdicts[name].verdict for name in DEFAULT_GOALS]
+def _breach_row(goal: str, breach: Breach) -> dict[str, Any]:
     return {
-        "balancedness_score": most if math.isclose(least, most) else None,
-        "lowest_score": least,
-        "highest_score": most,
-        "goals_violated": sum(verdict in (VIOLATED, UNFIXABLE) for verdict in said),
-        "goals_unknown": sum(verdict in (UNKNOWN, REFUSED) for verdict in said),
-        "provision": size.status,
-        "brokers_to_add": size.brokers if size.status == UNDER_PROVISIONED else None,
-        "brokers_to_drop": size.brokers if size.status == OVER_PROVISIONED else None,
-        "racks_to_add": size.racks if size.status == UNDER_PROVISIONED else None,
-        "racks_to_drop": size.racks if size.status == OVER_PROVISIONED else None,
-        "partitions_needed": size.partitions,
+        "goal": goal,
+        "broker_id": breach.broker_id,
+        "topic": breach.topic,
+        "partition": breach.partition,
+        "measured": float(breach.measured),
+        "limit_value": float(breach.limit),
+        "formula": breach.formula,
+        "smallest_change": breach.smallest_change,
+        "near_limit": breach.near_limit,
     }
 
 
-def _net_imbalance(cluster: Cluster, led: Ints) -> Iterator[dict[str, Any]]:
-    """At Yelp's four levels: of live brokers, and of the racks that these have."""
+def _balance_row(
+    verdicts: Mapping[str, Verdict], live_brokers: int, replication_factor: int, thresholds: Thresholds, *, has_dead_brokers: bool
+) -> dict[str, Any]:
+    lowest, highest = balancedness_score_range(verdicts, thresholds, has_dead_brokers=has_dead_brokers)
+    provision = (
+        ProvisionRecommendation(UNDECIDED)
+        if has_dead_brokers
+        else aggregate_provision(verdicts, live_brokers, replication_factor, thresholds)
+    )
+    default_verdicts = [verdicts[goal].verdict for goal in DEFAULT_GOALS]
+    return {
+        "balancedness_score": highest if math.isclose(lowest, highest) else None,
+        "lowest_score": lowest,
+        "highest_score": highest,
+        "goals_violated": sum(verdict in (VIOLATED, UNFIXABLE) for verdict in default_verdicts),
+        "goals_unknown": sum(verdict in (UNKNOWN, REFUSED) for verdict in default_verdicts),
+        "provision": provision.status,
+        "brokers_to_add": provision.brokers if provision.status == UNDER_PROVISIONED else None,
+        "brokers_to_drop": provision.brokers if provision.status == OVER_PROVISIONED else None,
+        "racks_to_add": provision.racks if provision.status == UNDER_PROVISIONED else None,
+        "racks_to_drop": provision.racks if provision.status == OVER_PROVISIONED else None,
+        "partitions_needed": provision.partitions,
+    }
+
+
+def _net_imbalance_rows(cluster: Cluster, has_leader: columnar.Bools) -> Iterator[dict[str, Any]]:
+    """Yield Yelp's net imbalance of replicas, leaders, each topic's replicas and each rack's replicas, on live brokers only."""
     live = np.flatnonzero(cluster.live)
     if not len(live):
         return
-    rows = np.where(cluster.live[cluster.replicas], cluster.replicas, -1)[led]
-    leader = cluster.leader[led]
-    brokers = len(cluster.broker_ids)
-    for level, of in (("replicas", rows[rows >= 0]), ("leaders", leader)):
-        counts = np.bincount(of, minlength=brokers)[live][None, :]
+    replicas = np.where(cluster.live[cluster.replicas], cluster.replicas, -1)[has_leader]
+    for level, brokers in (("replicas", replicas[replicas >= 0]), ("leaders", cluster.leader[has_leader])):
+        counts = np.bincount(brokers, minlength=len(cluster.broker_ids))[live][None, :]
         fullest = int(counts.argmax())
-        yield _level(level, counts, len(live)) | {
-            "coefficient_of_variation": _variation(counts[0]),
+        yield _net_imbalance_row(level, counts, len(live)) | {
+            "coefficient_of_variation": _coefficient_of_variation(counts[0]),
             "fullest_broker_items": int(counts.max()),
             "fullest_broker_id": int(cluster.broker_ids[live[fullest]]),
         }
-    topics = columnar.topic_replica_counts(cluster, rows, cluster.topic[led])[:, live]
-    if len(topics := topics[topics.any(axis=1)]):
-        yield _level("topic replicas", topics, len(live))
-    # Each rack once: by the first of a partition's replicas that is on it.
-    racks, on_rack = np.where(rows >= 0, cluster.racks[rows], -1), columnar.replicas_on_same_rack(cluster, rows)
-    earlier = np.tril(np.ones((rows.shape[1], rows.shape[1]), dtype=np.bool_), -1)
-    again = ((racks[:, :, None] == racks[:, None, :]) & earlier).any(axis=2)
-    counts = np.where(again, 0, on_rack)
-    if len(counts := counts[counts.any(axis=1)]):
-        yield _level("rack replicas", counts, len(np.unique(cluster.racks[live])))
+    topic_counts = columnar.topic_replica_counts(cluster, replicas, cluster.topic[has_leader])[:, live]
+    if len(topic_counts := topic_counts[topic_counts.any(axis=1)]):
+        yield _net_imbalance_row("topic replicas", topic_counts, len(live))
+    rack_counts = _replicas_by_rack(cluster, replicas)
+    if len(rack_counts := rack_counts[rack_counts.any(axis=1)]):
+        yield _net_imbalance_row("rack replicas", rack_counts, len(np.unique(cluster.racks[live])))
 
 
-def _level(level: str, counts: Ints, places: int) -> dict[str, Any]:
-    moves = int(net_imbalance(counts, places).sum())
-    return {"level": level, "items": int(counts.sum()), "net_imbalance": moves}
+def _replicas_by_rack(cluster: Cluster, replicas: Ints) -> Ints:
+    """Return for each partition the number of replicas on each of its racks; 0 pads the rows.
+
+    The count of a rack is in the column of the partition's first replica on that rack.
+    """
+    racks = np.where(replicas >= 0, cluster.racks[replicas], -1)
+    earlier = np.tril(np.ones((replicas.shape[1], replicas.shape[1]), dtype=np.bool_), -1)
+    is_repeated = ((racks[:, :, None] == racks[:, None, :]) & earlier).any(axis=2)
+    return np.where(is_repeated, 0, columnar.replicas_on_same_rack(cluster, replicas))
 
 
-def _variation(counts: Floats) -> float | None:
-    """The standard deviation of the counts over their mean."""
+def _net_imbalance_row(level: str, counts: Ints, groups: int) -> dict[str, Any]:
+    return {"level": level, "items": int(counts.sum()), "net_imbalance": int(net_imbalance(counts, groups).sum())}
+
+
+def _coefficient_of_variation(counts: Floats) -> float | None:
+    """Return the standard deviation of the counts over their mean; None if all counts are 0."""
     return float(counts.std() / counts.mean()) if counts.sum() else None
 
 

@@ -87,6 +87,7 @@ def tables(cluster: Cluster) -> dict[Table, pa.Table]:
         np.arange(0, count * replicas + 1, replicas, dtype=np.int32), pa.array(cluster.replicas.ravel(), pa.int32())
     )
     in_order = pa.ListArray.from_arrays(lists.offsets, pa.array(np.sort(cluster.replicas).ravel(), pa.int32()))
+    sizes = pa.ListArray.from_arrays(lists.offsets, pa.array(np.repeat(cluster.size, replicas).astype(np.int64)))
     key = {"topic": topics[cluster.topic], "partition": cluster.partition}
     each = {name: np.repeat(values, replicas) for name, values in key.items()}
     loads = {"cpu_percent": cluster.loads[CPU], "disk_bytes": cluster.size, "network_in_bytes_per_s": cluster.loads[NETWORK_IN] * 1024, "network_out_bytes_per_s": cluster.loads[NETWORK_OUT] * 1024}  # fmt: skip
@@ -95,7 +96,7 @@ def tables(cluster: Cluster) -> dict[Table, pa.Table]:
         BROKER: rows(BROKER, len(cluster.broker_ids), broker_id=cluster.broker_ids, rack=[f"rack-{rack}" for rack in cluster.racks], live=cluster.live, **capacities),
         LOG_DIR: rows(LOG_DIR, 0),
         TOPIC: rows(TOPIC, len(topics), topic=topics, partitions=np.bincount(cluster.topic), replication_factor=[replicas] * len(topics), min_insync_replicas=[2] * len(topics), configs=[[]] * len(topics)),
-        PARTITION: rows(PARTITION, count, **key, leader=cluster.leader, replicas=lists, isr=in_order),
+        PARTITION: rows(PARTITION, count, **key, leader=cluster.leader, replicas=lists, isr=in_order, replica_size_bytes=sizes),
         REPLICA: rows(REPLICA, count * replicas, **each, broker_id=cluster.replicas.ravel(), in_sync=np.ones(count * replicas, bool), size_bytes=np.repeat(cluster.size, replicas).astype(np.int64)),
         PARTITION_LOAD: rows(PARTITION_LOAD, count, **key, **loads),
     }  # fmt: skip

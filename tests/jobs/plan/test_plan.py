@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -35,8 +34,8 @@ from jobs.schema import (
     Table,
 )
 from kafka_model.cruise_control.limits import balancedness_cost_by_goal
+from tests.jobs.plan.clusters import generated_cluster, with_replica_sizes
 from tests.jobs.rows import rows
-from tests.oracle.algorithms import cruise_control_goals as oracle
 
 NETWORK = {"network_in_capacity_bytes_per_s": 2e6, "network_out_capacity_bytes_per_s": 1e6}
 RACKS = {1: "a", 2: "a", 3: "b", 4: "c"}
@@ -69,7 +68,7 @@ def cluster(
 
 
 def made(told: dict[Table, pa.Table], **asked: Any) -> tuple[list[dict[str, Any]], ...]:
-    return tuple(table.to_pylist() for table in planned(told, Question("p", "c", **asked), limits(None)).tables)
+    return tuple(table.to_pylist() for table in planned(with_replica_sizes(told), Question("p", "c", **asked), limits(None)).tables)
 
 
 def test_a_dead_broker_and_a_shared_rack_are_left_and_nobody_is_harmed_more_on_the_way() -> None:
@@ -322,43 +321,6 @@ def test_a_broker_to_come_that_gets_nothing_is_stated() -> None:
     assert too_small.startswith("broker 2 gets no replica (")
 
 
-def skewed(seed: int) -> dict[Table, pa.Table]:
-    """The tables of a made-up cluster: brokers, loads and partitions as the oracle of the goals makes them up, ISRs of any length."""
-    rng = random.Random(f"plan/{seed}")
-    case = oracle.case(rng)
-    dead = {id for id, _, _, alive, *_ in case["brokers"] if not alive}
-    told = {table: rows(table) for table in READS}
-    told[CLUSTER] = rows(CLUSTER, {"controller": rng.choice(["kraft", "zookeeper"]), "elr": False})
-    capacities = ("disk_capacity_bytes", "cpu_capacity_percent", "network_in_capacity_bytes_per_s", "network_out_capacity_bytes_per_s")
-    units = (2.0**20, 1.0, 1024.0, 1024.0)
-    told[BROKER] = rows(
-        BROKER,
-        *(
-            {"broker_id": id, "rack": rack, "live": alive}
-            | {name: of * unit for name, of, unit in zip(capacities, capacity, units, strict=True)}
-            for id, rack, _, alive, *capacity in case["brokers"]
-        ),
-    )
-    replicas_of = {topic: len(replicas) for topic, _, replicas, *_ in case["partitions"]}
-    told[TOPIC] = rows(
-        TOPIC, *({"topic": topic, "min_insync_replicas": max(1, count - rng.choice([0, 1, 1, 2]))} for topic, count in replicas_of.items())
-    )
-    partitions, replicas, loads = [], [], []
-    for topic, number, assigned, leader, disk, cpu, into, out in case["partitions"]:
-        key, live = {"topic": topic, "partition": number}, [id for id in assigned if id not in dead]
-        leads = leader if leader in live else next(iter(live), None)
-        in_sync = [id for id in live if id == leads or rng.random() > 0.05]
-        partitions.append(key | {"replicas": assigned, "leader": leads, "isr": sorted(in_sync)})
-        replicas += [key | {"broker_id": id, "size_bytes": int(disk * 2**20)} for id in assigned]
-        rates = {"cpu_percent": cpu, "network_in_bytes_per_s": into * 1024, "network_out_bytes_per_s": out * 1024}
-        loads.append(key | rates | {"disk_bytes": disk * 2**20})
-    return told | {
-        PARTITION: rows(PARTITION, *partitions),
-        REPLICA: rows(REPLICA, *replicas),
-        PARTITION_LOAD: rows(PARTITION_LOAD, *loads),
-    }
-
-
 def score(goals: list[dict[str, Any]], verdict: str) -> float:
     costs = balancedness_cost_by_goal(limits(None).cruise_control)
     return 100 - sum(costs[row["goal"]] for row in goals if row["goal"] in costs and row[verdict] in ("violated", "unfixable"))
@@ -367,7 +329,7 @@ def score(goals: list[dict[str, Any]], verdict: str) -> float:
 def test_no_plan_that_is_offered_makes_its_cluster_worse() -> None:
     refused, planned_for, less = [], 0, 0
     for seed in range(60):
-        told = skewed(seed)
+        told = generated_cluster(seed)
         try:
             (summary,), moves, _, goals, _, scenarios, _ = made(told)
         except NoSuchPlan as error:
@@ -392,7 +354,7 @@ def test_no_plan_that_is_offered_makes_its_cluster_worse() -> None:
 
 
 def test_a_plan_that_would_lower_the_score_is_tried_without_its_last_steps() -> None:
-    (summary,), moves, _, goals, *_ = made(skewed(13))
+    (summary,), moves, _, goals, *_ = made(generated_cluster(13))
     assert moves
     assert summary["left_out"] == "balancing of network and cpu: the balancedness score falls from 86.9 to 84.8"
     assert score(goals, "verdict") >= score(goals, "verdict_before")
@@ -402,13 +364,13 @@ def test_a_plan_that_can_only_make_things_worse_is_refused_in_one_line() -> None
     with pytest.raises(
         NoSuchPlan, match=r"cluster c has no plan that makes nothing worse: the balancedness score falls from 84\.4 to 82\.2"
     ):
-        made(skewed(39))
+        made(generated_cluster(39))
 
 
 def test_balancing_never_makes_a_drain_worse_than_the_drain_alone() -> None:
     balanced, left_out = 0, 0
     for seed in range(40):
-        told = skewed(seed)
+        told = generated_cluster(seed)
         live = [row["broker_id"] for row in told[BROKER].to_pylist() if row["live"]]
         if len(live) < 4:
             continue
@@ -460,7 +422,7 @@ def published(told: dict[Table, pa.Table], folder: Path) -> Lake:
     lake = Lake(str(folder), lambda: pytest.fail("a plan of a few rows needs no Spark"))
     for table in TABLES:
         lake.create(table)
-    for table, found in told.items():
+    for table, found in with_replica_sizes(told).items():
         lake.replace(table, found, few=True, snapshot_id="s")
     lake.replace(SNAPSHOT, rows(SNAPSHOT, {"published_at": 0}), few=True, snapshot_id="s")
     return lake
@@ -515,7 +477,7 @@ def test_a_part_of_what_was_asked_that_makes_something_worse_gets_no_files(tmp_p
 
 
 def test_a_plan_that_is_refused_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    lake = published(skewed(39), tmp_path)
+    lake = published(generated_cluster(39), tmp_path)
     done = asked_for(tmp_path)
     assert done.returncode == 4
     (error,) = done.stderr.strip().splitlines()

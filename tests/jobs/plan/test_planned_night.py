@@ -95,6 +95,17 @@ def test_replicas_come_where_the_fewest_lie_catch_up_and_leave() -> None:
     assert found["t", 1, 2]["offset_lag"] == 0
 
 
+def test_replica_that_catches_up_with_an_empty_leader_is_empty() -> None:
+    tables = told()
+    sizes = {1: 0, 2: 5}  # by broker; broker 1 leads t-1, and broker 2 is out of sync
+    replicas = [
+        row | ({"size_bytes": sizes[row["broker_id"]]} if (row["topic"], row["partition"]) == ("t", 1) else {})
+        for row in tables[REPLICA].to_pylist()
+    ]
+    after = done(tables | {REPLICA: rows(REPLICA, *replicas)}, [], SETTLED)[REPLICA].to_pylist()
+    assert {row["broker_id"]: row["size_bytes"] for row in after if (row["topic"], row["partition"]) == ("t", 1)} == {1: 0, 2: 0}
+
+
 def test_rules_read_no_table_of_the_night_before_that_no_job_reads() -> None:
     suites = [importlib.import_module(f"expectations.{module.name}") for module in pkgutil.iter_modules(expectations.__path__)]
     read = {table for suite in suites for table in getattr(suite, "READS_PREVIOUS", ())}
