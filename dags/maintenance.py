@@ -1,14 +1,14 @@
 """
-### Delete old nights and their reports, and keep the others quick to read
+### Delete expired nights and their reports, and compact the others
 
-Weekly: the nights that are older than the newest `keep_nights` published ones are deleted from every table (each cluster's newest stays,
-however old), and so are their reports, unless a file of a report changed in the last `vacuum_hours`. The small files of a table's nights
-become one each, and files that no version of the last `vacuum_hours` has are removed. Readers may go on reading meanwhile, and a night may be
-written.
+Every week: keep the newest `keep_nights` published nights and delete older ones from every table. The newest night of each cluster stays,
+however old it is. The reports of deleted nights are deleted too, unless a file of the report changed in the last `vacuum_hours`. The small
+files of each night are merged into one per table. Files that no table version of the last `vacuum_hours` uses are removed. Readers can read
+and a night can be written at the same time.
 
 #### When the task is red
-The lake is as whole as before: each table's change is one commit of Delta. The last line of the log says what is wrong. Clear the task; what
-was done already is not done twice.
+The lake is intact: each change of a table is one Delta commit. The last line of the log states the error. Clear the task; work that was
+finished is not repeated.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from datetime import datetime, timedelta
 
 from airflow.sdk import DAG, Param
 
-from dags.tasks import maintain, says
+from dags.tasks import maintain, on_failure
 
 with DAG(
     dag_id="maintenance",
     dag_display_name="Lake maintenance",
-    description="Delete old nights and their reports; compact the others",
+    description="Delete expired nights and their reports; compact the others",
     doc_md=__doc__,
     schedule="0 12 * * 0",
     start_date=datetime(2026, 1, 1),
@@ -31,12 +31,16 @@ with DAG(
     tags=["topology"],
     params={
         "keep_nights": Param(
-            400, type="integer", minimum=1, title="Nights to keep", description="The newest so many published nights stay."
+            400, type="integer", minimum=1, title="Nights to keep", description="Number of the newest published nights to keep."
         ),
         "vacuum_hours": Param(
-            168, type="integer", minimum=24, title="Hours of versions", description="What began so long ago still finds its files."
+            168,
+            type="integer",
+            minimum=24,
+            title="Hours of versions",
+            description="Runs that began this many hours ago still find their files.",
         ),
     },
-    default_args={"retries": 0, "execution_timeout": timedelta(hours=6), "on_failure_callback": says("the lake is as whole as it was")},
+    default_args={"retries": 0, "execution_timeout": timedelta(hours=6), "on_failure_callback": on_failure("the lake is intact")},
 ) as dag:
     maintain()

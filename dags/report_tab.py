@@ -1,7 +1,7 @@
-"""The report of a run, as a tab of the run's own page.
+"""A tab on the page of each DAG run that shows the run's report.
 
-A DAG writes its answer to <Variable topology_reports>/<dag id>/<run id>/index.html (tasks.REPORT); this plugin of the API server shows that
-folder to whoever may see the run. A report that is older than the run's newest start is of an earlier try, and is not shown as its answer.
+A DAG writes its report to <Variable topology_reports>/<dag id>/<run id>/index.html (tasks.REPORT). This plugin of the API server serves that
+folder to users who may see the run. A report older than the run's newest start is from an earlier attempt and is not shown as its result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 4rem aut
 pre {{ white-space: pre-wrap }}
 </style></head><body><h1>{title}</h1>{text}</body></html>
 """
-# Dumps contain names of groups, clients and keys that anyone may have chosen. No page needs a script, so none runs.
+# Dumps contain names of groups, clients and keys from untrusted users. No page needs a script, so all scripts are blocked.
 _NO_SCRIPT = "script-src 'none'; object-src 'none'"
 
 app = FastAPI(title="Topology report", docs_url=None, redoc_url=None, openapi_url=None)
@@ -40,49 +40,49 @@ app = FastAPI(title="Topology report", docs_url=None, redoc_url=None, openapi_ur
 
 @app.get("/{dag_id}/{run_id}/{file:path}", dependencies=[Depends(requires_access_dag("GET", DagAccessEntity.RUN))])
 def show(dag_id: str, run_id: str, file: str, session: SessionDep) -> Response:
-    """A file of the run's report; without a file's name, the report's first page, or where the run stands."""
+    """Serve a file of the run's report; without a file name, the report's first page or the state of the run."""
     run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
     reports = Variable.get("topology_reports", None)
     if run is None or reports is None:
         raise HTTPException(404, f"no run {run_id} of {dag_id}" if run is None else "the Airflow Variable topology_reports is not set")
-    # Both are names of existing things, yet a run may be named "..".
+    # The DAG and the run exist, but a run may be named "..".
     folder = (Path(reports) / dag_id / run_id).resolve()
     page = (folder / (file or "index.html")).resolve()
     if folder.parent != (Path(reports) / dag_id).resolve() or not page.is_relative_to(folder):
         raise HTTPException(404, "no such page")
-    if not file and not _is_answer(page, run):
+    if not file and not _is_result(page, run):
         return HTMLResponse(_status(run, session, folder), headers={"Cache-Control": "no-store"})
     if not page.is_file():
         raise HTTPException(404, f"no page {file} in this report")
     return FileResponse(page, headers={"Cache-Control": "no-cache", "Content-Security-Policy": _NO_SCRIPT})
 
 
-def _is_answer(page: Path, run: DagRun) -> bool:
-    """The run has ended, and the page was written since it started; clearing a run's tasks starts it anew."""
+def _is_result(page: Path, run: DagRun) -> bool:
+    """Return whether the run has ended and wrote the page after its newest start; clearing tasks starts a run again."""
     if run.state not in State.finished_dr_states or run.start_date is None:
         return False
     return page.is_file() and page.stat().st_mtime >= run.start_date.timestamp()
 
 
 def _status(run: DagRun, session: Session, folder: Path) -> str:
-    """What to say while there is no answer."""
+    """Return a page with the state of a run that has no report."""
     ended = run.state in State.finished_dr_states
-    of_run = select(TaskInstance.task_id).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
-    failed = session.scalars(of_run.where(TaskInstance.state == "failed").order_by(TaskInstance.task_id)).all()
-    text = "".join(f"<p><b>{escape(task)}</b> failed.</p><pre>{escape(_why(folder, task))}</pre>" for task in failed)
+    task_ids = select(TaskInstance.task_id).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
+    failed = session.scalars(task_ids.where(TaskInstance.state == "failed").order_by(TaskInstance.task_id)).all()
+    text = "".join(f"<p><b>{escape(task)}</b> failed.</p><pre>{escape(_failure_text(folder, task))}</pre>" for task in failed)
     if not failed and ended:
         text = "<p>The run has ended and left no report.</p>"
     elif not failed:
-        text = "<p>The report comes with the last task. This page turns into it by itself.</p>"
+        text = "<p>The last task writes the report. This page then shows it without a reload.</p>"
     if (folder / "index.html").exists():
-        text += '<p>An earlier try of this run left <a href="index.html">its report</a>.</p>'
+        text += '<p>An earlier attempt of this run wrote <a href="index.html">a report</a>.</p>'
     title = "No report" if ended else "No report yet"
     return _PAGE.format(title=title, text=text, refresh="" if ended else '<meta http-equiv="refresh" content="5">')
 
 
-def _why(folder: Path, task: str) -> str:
+def _failure_text(folder: Path, task: str) -> str:
     text = folder / FAILURES / f"{task}.txt"
-    return text.read_text(encoding="utf-8") if text.exists() else "Its log says why."
+    return text.read_text(encoding="utf-8") if text.exists() else "The task's log has the reason."
 
 
 class ReportTab(AirflowPlugin):
@@ -91,7 +91,7 @@ class ReportTab(AirflowPlugin):
     external_views: ClassVar = [
         {
             "name": "Topology report",
-            "href": "topology-report/{DAG_ID}/{RUN_ID}/",  # relative to where the UI is served
+            "href": "topology-report/{DAG_ID}/{RUN_ID}/",  # relative to the URL of the UI
             "destination": "dag_run",
             "url_route": "topology-report",
         }

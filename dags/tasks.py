@@ -1,4 +1,4 @@
-"""What the DAGs are made of: a spark-submit for each verb of `topology-audit`, a capture of live clusters, and what a failure says last."""
+"""Operators of the DAGs: a spark-submit for each command of `topology-audit`, the capture of live clusters, and the failure callback."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from jobs.views import ANSWERS
 
 LAKE = "{{ var.value.topology_lake }}"
 REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
-FAILURES = "failures"  # in it, a text for each task that failed
-PUBLISHED_FILE = "published.json"  # in it, what `publish` published
+FAILURES = "failures"  # in that folder: a text for each failed task
+PUBLISHED_FILE = "published.json"  # in that folder: the outcome of `publish`
 # Not `ds`: a run that a person triggered may have no logical date.
 SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
 # An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster.
@@ -35,44 +35,44 @@ _NIGHT = ("--lake", LAKE, "--snapshot", SNAPSHOT)
 
 
 def capture() -> PythonOperator:
-    """Ask the live clusters of Airflow's connections, and save what they say among the dumps: no command line has what they connect with."""
-    asked = {"connections": "{{ var.value.get('topology_kafka_connections', '') }}", "source": "{{ var.value.topology_source }}"}
-    return PythonOperator(task_id="capture", python_callable=capture_connections, op_kwargs=asked, do_xcom_push=False)
+    """Capture the live clusters of Airflow's connections into the source. It runs in the worker, so no command line contains a password."""
+    arguments = {"connections": "{{ var.value.get('topology_kafka_connections', '') }}", "source": "{{ var.value.topology_source }}"}
+    return PythonOperator(task_id="capture", python_callable=capture_connections, op_kwargs=arguments, do_xcom_push=False)
 
 
 def capture_connections(connections: str, source: str) -> None:
-    """Capture the cluster of each connection id, parted by commas, into the source's folder of that name."""
-    from jobs.capture import capture_clusters  # and with it the way to Java, which parsing a DAG does without
+    """Capture the cluster of each connection id (comma-separated) into the source's folder of the same name."""
+    from jobs.capture import capture_clusters  # imported here because parsing a DAG needs no Java client
     from jobs.capture.connection import from_airflow
     from jobs.errors import AuditError
 
     def properties(id: str) -> dict[str, str]:
         try:
-            told = Connection.get(id)
+            connection = Connection.get(id)
         except AirflowNotFoundException as e:
             raise AuditError(f"Airflow has no connection {id}") from e
-        return from_airflow(told.host, told.port, told.login, told.password, told.extra_dejson)
+        return from_airflow(connection.host, connection.port, connection.login, connection.password, connection.extra_dejson)
 
     log = logging.getLogger("airflow.task")
     ids = [id.strip() for id in connections.split(",") if id.strip()]
     if not ids:
-        log.info("No live cluster is asked: the Variable topology_kafka_connections names no connection.")
+        log.info("No live cluster is captured: the Variable topology_kafka_connections names no connection.")
         return
     unread = capture_clusters(source, {id: lambda client, id=id: properties(id) for id in ids})
-    for id, why in unread.items():
-        log.error("%s cannot be read, and its capture says so: %s", id, why)
+    for id, reason in unread.items():
+        log.error("cluster %s cannot be read, as its capture records: %s", id, reason)
     if len(unread) == len(ids):
-        raise AuditError(f"none of the live clusters can be read, such as {ids[0]}: {unread[ids[0]]}")
+        raise AuditError(f"no live cluster can be read, for example {ids[0]}: {unread[ids[0]]}")
 
 
 class Ingest(SparkSubmitOperator):
-    """A spark-submit of `step ingest`, which is not tried again if no cluster of the source has a readable file."""
+    """A spark-submit of `step ingest`, which is not retried if no cluster of the source has a readable file."""
 
     def execute(self, context: Context) -> None:
         try:
             super().execute(context)
         except AirflowException as error:
-            # spark-submit ends with the command's own exit code, which the provider states in its message alone.
+            # spark-submit exits with the command's own code. The provider has it only in its message.
             codes = re.findall(r"(?:Error|Kubernetes spark exit) code is: (\d+)", str(error))
             if str(NothingReadable.exit_code) in codes:
                 raise AirflowFailException(str(error)) from None
@@ -80,9 +80,9 @@ class Ingest(SparkSubmitOperator):
 
 
 class Publish(SparkSubmitOperator):
-    """A spark-submit of `publish`; it is skipped if no cluster is published, and otherwise names them in the extra of each asset's event.
+    """A spark-submit of `publish`. It is skipped if no cluster is published; otherwise the extra of each asset's event names the clusters.
 
-    The command writes what it published to a file beside the report, which the driver and this worker see alike.
+    The command writes its outcome to a file beside the report, in a folder that the driver and this worker share.
     """
 
     template_fields = (*SparkSubmitOperator.template_fields, "published_file")
@@ -93,7 +93,7 @@ class Publish(SparkSubmitOperator):
 
     def execute(self, context: Context) -> None:
         file = Path(self.published_file)
-        file.unlink(missing_ok=True)  # of an earlier try
+        file.unlink(missing_ok=True)  # from an earlier attempt
         super().execute(context)
         try:
             outcome = json.loads(file.read_text(encoding="utf-8"))
@@ -113,73 +113,73 @@ def ingest() -> SparkSubmitOperator:
 
 
 def step(name: str) -> SparkSubmitOperator:
-    """Compute and write the tables of jobs/<name>.py."""
+    """Compute and write the tables of jobs/steps/<name>.py."""
     return submit(name, ["step", name, *_NIGHT])
 
 
 def check(gate: str) -> SparkSubmitOperator:
-    """Judge the tables that the steps before it wrote."""
+    """Validate the tables of a gate."""
     return submit(f"check_{gate}", ["check", gate, *_NIGHT, "--report", REPORT])
 
 
 def publish() -> SparkSubmitOperator:
-    """Show the night's sound clusters to readers, and start the DAGs that wait for the tables."""
+    """Make the night's sound clusters visible to readers, and start the DAGs that are scheduled on the tables."""
     retired = "{{ var.value.get('topology_retired_clusters', '') }}"
     arguments = ["publish", *_NIGHT, "--report", REPORT, "--retired", retired]
     return submit("publish", arguments, Publish, outlets=PUBLISHED, published_file=f"{REPORT}/{PUBLISHED_FILE}")
 
 
 def report() -> SparkSubmitOperator:
-    """Write the run's page, also if nothing is published; fail if a cluster is absent, which another try would not change."""
-    consequence = "readers keep the last published night of each absent cluster, and have this night of the others"
-    options = {"retries": 0, "trigger_rule": "none_failed", "on_failure_callback": says(consequence)}
+    """Write the run's page, even if nothing is published. Fail without a retry if a cluster is absent."""
+    consequence = "readers see the last published night of each absent cluster, and this night of the others"
+    options = {"retries": 0, "trigger_rule": "none_failed", "on_failure_callback": on_failure(consequence)}
     return submit("report", ["report", *_NIGHT, "--report", REPORT], **options)
 
 
 def maintain() -> SparkSubmitOperator:
-    """Delete old nights and their reports, and compact the others."""
-    kept = ["--keep-nights", "{{ params.keep_nights }}", "--vacuum-hours", "{{ params.vacuum_hours }}"]
-    return submit("maintain", ["maintain", "--lake", LAKE, "--reports", "{{ var.value.topology_reports }}", *kept])
+    """Delete expired nights and their reports, and compact the files of the others."""
+    limits = ["--keep-nights", "{{ params.keep_nights }}", "--vacuum-hours", "{{ params.vacuum_hours }}"]
+    return submit("maintain", ["maintain", "--lake", LAKE, "--reports", "{{ var.value.topology_reports }}", *limits])
 
 
-def form(consequence: str) -> dict[str, Any]:
-    """What a DAG is that runs when someone asks; `consequence` of a failure is said in the log and the report's tab."""
+def form_dag_args(consequence: str) -> dict[str, Any]:
+    """Return the arguments of a DAG that is triggered by a form; the log and the report's tab state `consequence` after a failure."""
     return {
         "start_date": datetime(2026, 1, 1),
-        "is_paused_upon_creation": False,  # it runs only when someone asks
+        "is_paused_upon_creation": False,  # it has no schedule
         "tags": ["topology"],
         "default_args": {
-            "retries": 0,  # someone is waiting, and another try would know no more brokers
+            "retries": 0,  # a retry would read the same snapshot and fail again
             "execution_timeout": timedelta(hours=1),
-            "on_failure_callback": says(consequence),
+            "on_failure_callback": on_failure(consequence),
         },
     }
 
 
-def fields(**more: Param) -> dict[str, Param]:
-    """The fields of a form: the cluster, these, and the night."""
-    cluster = Param(type="string", minLength=1, title="Cluster", description="Its name, as the nightly report lists it.")
-    about = {"title": "Snapshot", "description": "A published night. Empty: the cluster's newest."}
-    return {"cluster": cluster, **more, "snapshot": Param(None, type=["null", "string"], pattern=SNAPSHOT_PATTERN, **about)}
+def form_params(**params: Param) -> dict[str, Param]:
+    """Return the fields of a form: the cluster, the given params, and the snapshot."""
+    cluster = Param(type="string", minLength=1, title="Cluster", description="The cluster's id, as in the nightly report.")
+    labels = {"title": "Snapshot", "description": "A published snapshot. Empty: the cluster's newest."}
+    return {"cluster": cluster, **params, "snapshot": Param(None, type=["null", "string"], pattern=SNAPSHOT_PATTERN, **labels)}
 
 
-def lines(title: str, description: str, pattern: str) -> Param:
-    """A field of lines, each of the pattern."""
+def multiline_param(title: str, description: str, pattern: str) -> Param:
+    """Return a field with one value per line, each matching the pattern."""
     return Param([], type=["array", "null"], items={"type": "string", "pattern": pattern}, title=title, description=description)
 
 
-def options(form: Mapping[str, Any], lines: Mapping[str, str]) -> list[str]:
-    """The cluster, the night and the fields of lines as options of the command; what was left empty is left out, as are empty lines."""
-    named = [("--cluster", form["cluster"]), ("--snapshot", form["snapshot"] or "")]
-    named += [(option, line.strip()) for field, option in lines.items() for line in form[field] or []]
-    return [word for option, value in named if value for word in (option, value)]
+def command_options(form: Mapping[str, Any], multiline_options: Mapping[str, str]) -> list[str]:
+    """Return the cluster, the snapshot and the multiline fields as options of the command, without empty values."""
+    options = [("--cluster", form["cluster"]), ("--snapshot", form["snapshot"] or "")]
+    options += [(option, line.strip()) for field, option in multiline_options.items() for line in form[field] or []]
+    return [word for option, value in options if value for word in (option, value)]
 
 
-def answer(command: str) -> SparkSubmitOperator:
-    """Answer a form: the command with the options that the DAG's macro `question` makes of it, under the run's id."""
+def command_task(command: str) -> SparkSubmitOperator:
+    """Return a spark-submit of a form's command, with the options of the DAG's macro `question` and the run's id."""
     return submit(
         command.replace("-", "_"),
-        # One expression, rendered to the list that it is: a list of templates could leave no option out.
+        # One expression that renders to a list, because a list of templates cannot leave out an option.
         f"{{{{ ['{command}', '--lake', var.value.topology_lake] + question(params)"
         " + ['--id', run_id, '--report', [var.value.topology_reports, dag.dag_id, run_id] | join('/')] }}",
         render_template_as_native_obj=True,
@@ -189,7 +189,7 @@ def answer(command: str) -> SparkSubmitOperator:
 def submit(
     task_id: str, arguments: list[str] | str, operator: type[SparkSubmitOperator] = SparkSubmitOperator, **options: Any
 ) -> SparkSubmitOperator:
-    """Run the command through spark-submit, where the connection `spark_default` says."""
+    """Run a command of `topology-audit` through the connection `spark_default`."""
     return operator(
         task_id=task_id,
         name=f"topology {task_id}",
@@ -202,23 +202,23 @@ def submit(
     )
 
 
-def says(consequence: str) -> Callable[[dict[str, Any]], None]:
-    """On failure: say in the log and in the report's tab what went wrong, in the job's own words, and what that means to readers."""
+def on_failure(consequence: str) -> Callable[[dict[str, Any]], None]:
+    """Return a failure callback that writes the command's own error and its consequence for readers to the log and the report's folder."""
 
-    def explain(context: dict[str, Any]) -> None:
+    def report_failure(context: dict[str, Any]) -> None:
         run, task = context["dag_run"], context["task"]
-        said = [line.strip() for line in str(context.get("exception") or "").splitlines() if line.strip()]
-        why = said[-1] if said else "it ended without a word"
+        lines = [line.strip() for line in str(context.get("exception") or "").splitlines() if line.strip()]
+        error = lines[-1] if lines else "the task ended without an error message"
         log = logging.getLogger("airflow.task")
-        log.info("::endgroup::")  # of Airflow's own "Post Execute", which the UI shows folded up
-        log.error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, why, consequence)
-        if not re.fullmatch(ID_PATTERN, run.run_id):  # such as "..": its report would be another folder
+        log.info("::endgroup::")  # ends Airflow's group "Post Execute", which the UI collapses
+        log.error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, error, consequence)
+        if not re.fullmatch(ID_PATTERN, run.run_id):  # a run id like ".." would write to another folder
             return
         folder = Path(task.render_template(REPORT, context))
-        if not (folder / SNAPSHOT_FILE).exists():  # a what-if or plan may have found another one
+        if not (folder / SNAPSHOT_FILE).exists():  # the command may have written the snapshot that it chose
             name_snapshot(folder, task.render_template(SNAPSHOT, context))
         failures = folder / FAILURES
         failures.mkdir(exist_ok=True)
-        (failures / f"{task.task_id}.txt").write_text(f"{why}\n({consequence})\n", encoding="utf-8")
+        (failures / f"{task.task_id}.txt").write_text(f"{error}\n({consequence})\n", encoding="utf-8")
 
-    return explain
+    return report_failure

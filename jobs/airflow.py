@@ -1,7 +1,7 @@
-"""The environment that wires Airflow to this project on one machine: the DAGs, the lake, and Spark in local mode.
+"""The environment variables of Airflow on one machine: the DAGs, the lake, and Spark in local mode.
 
-`topology-audit airflow` runs `airflow standalone` with it. A deployment sets the same variables to its own values: docker/compose.yaml
-does, with a Spark master in `spark_default`.
+`topology-audit airflow` runs `airflow standalone` with them. A deployment sets the same variables to its own values, as
+docker/compose.yaml does with a Spark master in `spark_default`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 def environment(
     *, lake: Path | str, source: Path | str, home: Path, spark_properties: Path, master: str = "local[2]", port: int = 8080
 ) -> dict[str, str]:
-    """What to set beside the variables of this process; `port` is the UI's, and the two after it serve logs."""
+    """Return the variables to add to this process's environment. `port` serves the UI; the next two ports serve logs."""
     pyspark = find_spec("pyspark")
     assert pyspark is not None
     assert pyspark.origin is not None
@@ -24,7 +24,7 @@ def environment(
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(Path(__file__).resolve().parents[1] / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__PARALLELISM": "2",  # each task is a Spark of its own
+        "AIRFLOW__CORE__PARALLELISM": "2",  # each task starts its own Spark
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}/",
         "AIRFLOW__API__HOST": "127.0.0.1",
@@ -37,7 +37,7 @@ def environment(
         "AIRFLOW_VAR_TOPOLOGY_SOURCE": str(source),
         "AIRFLOW_VAR_TOPOLOGY_REPORTS": str(home / "reports"),
         "AIRFLOW_VAR_TOPOLOGY_SPARK_PROPERTIES": str(spark_properties),
-        # The provider takes `spark-submit` from the PATH, where this Python need not be.
+        # The provider looks for `spark-submit` on the PATH, which may not contain this Python's folder.
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "SPARK_HOME": str(Path(pyspark.origin).parent),
         "PYSPARK_PYTHON": sys.executable,

@@ -1,4 +1,4 @@
-"""A made-up fleet as the dumps of its clusters, in the words of Kafka's own tools."""
+"""Dumps of a generated fleet, in the output formats of Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ class _Topic:
 
 
 def write(folder: Path, fleet: Fleet) -> None:
-    """Write a folder per cluster; refuses a folder that holds something, so that no dump is lost."""
+    """Write a folder for each cluster. A folder that is not empty is refused, so that no dump is lost."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise AuditError(f"{folder} holds something already: name an empty or new folder")
+        raise AuditError(f"{folder} is not empty: name an empty or new folder")
     try:
         for number in range(fleet.clusters):
             chance = random.Random(f"{fleet.seed} {number}")
-            place = folder / f"cluster-{number:03}"
-            place.mkdir(parents=True)
-            _write_cluster(place, fleet, number, chance)
+            folder_of_cluster = folder / f"cluster-{number:03}"
+            folder_of_cluster.mkdir(parents=True)
+            _write_cluster(folder_of_cluster, fleet, number, chance)
     except OSError as error:
         raise AuditError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def _write_cluster(place: Path, fleet: Fleet, number: int, chance: random.Random) -> None:
+def _write_cluster(folder: Path, fleet: Fleet, number: int, chance: random.Random) -> None:
     racks = racks_of(fleet)
     lost = chance.randrange(fleet.brokers) if number % 3 == 2 and fleet.brokers > 1 else None
     live = [id for id in range(fleet.brokers) if id != lost]
     topics = [_topic(f"topic-{index:04}", fleet, racks, chance) for index in range(fleet.topics)]
 
-    (place / "kafka-topics.txt").write_text("".join(_described(topic, lost) for topic in topics))
-    (place / "kafka-log-dirs.txt").write_text(_log_dirs(topics, live))
-    with (place / "brokers.csv").open("w", newline="") as file:
+    (folder / "kafka-topics.txt").write_text("".join(_topic_lines(topic, lost) for topic in topics))
+    (folder / "kafka-log-dirs.txt").write_text(_log_dirs(topics, live))
+    with (folder / "brokers.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("broker_id", "rack"), *((id, racks.get(id, "")) for id in live)])
     capacity = {"DISK": str(1 << 20), "CPU": "400", "NW_IN": "100000", "NW_OUT": "100000"}
-    (place / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": capacity}]}))
-    with (place / "key-sample.csv").open("w", newline="") as file:
+    (folder / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": capacity}]}))
+    with (folder / "key-sample.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
             [("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, fleet, chance))]
         )
     described, members = (
         zip(*(_group(f"group-{index:04}", topics, chance) for index in range(fleet.groups)), strict=True) if fleet.groups else ((), ())
     )
-    (place / "kafka-consumer-groups.txt").write_text("".join(described))
-    (place / "kafka-consumer-groups-members.txt").write_text("".join(members))
+    (folder / "kafka-consumer-groups.txt").write_text("".join(described))
+    (folder / "kafka-consumer-groups-members.txt").write_text("".join(members))
 
 
 def _topic(name: str, fleet: Fleet, racks: dict[int, str], chance: random.Random) -> _Topic:
@@ -73,7 +73,7 @@ def _topic(name: str, fleet: Fleet, racks: dict[int, str], chance: random.Random
     return _Topic(name, placed, min(min_isr, factor), [chance.randrange(100_000) for _ in placed])
 
 
-def _described(topic: _Topic, lost: int | None) -> str:
+def _topic_lines(topic: _Topic, lost: int | None) -> str:
     factor = len(topic.replicas[0])
     lines = [
         f"Topic: {topic.name}\tPartitionCount: {len(topic.replicas)}\tReplicationFactor: {factor}\tConfigs: min.insync.replicas={topic.min_insync_replicas}"
@@ -81,8 +81,8 @@ def _described(topic: _Topic, lost: int | None) -> str:
     for partition, replicas in enumerate(topic.replicas):
         isr = [id for id in replicas if id != lost]
         elr = [lost] if lost in replicas and len(isr) < topic.min_insync_replicas else []
-        told = {"Replicas": replicas, "Isr": isr, "Elr": elr, "LastKnownElr": [lost] if not isr else []}
-        sets = "\t".join(f"{name}: {','.join(map(str, ids))}" for name, ids in told.items())
+        broker_lists = {"Replicas": replicas, "Isr": isr, "Elr": elr, "LastKnownElr": [lost] if not isr else []}
+        sets = "\t".join(f"{name}: {','.join(map(str, ids))}" for name, ids in broker_lists.items())
         lines.append(f"\tTopic: {topic.name}\tPartition: {partition}\tLeader: {isr[0] if isr else 'none'}\t{sets}")
     return "\n".join(lines) + "\n"
 
@@ -90,20 +90,20 @@ def _described(topic: _Topic, lost: int | None) -> str:
 def _log_dirs(topics: list[_Topic], live: list[int]) -> str:
     brokers = []
     for id in live:
-        held = [
+        partitions = [
             {"partition": f"{topic.name}-{partition}", "size": topic.records[partition] * 100, "offsetLag": 0, "isFuture": False}
             for topic in topics
             for partition, replicas in enumerate(topic.replicas)
             if id in replicas
         ]
-        brokers.append({"broker": id, "logDirs": [{"logDir": "/var/lib/kafka/data", "error": None, "partitions": held}]})
+        brokers.append({"broker": id, "logDirs": [{"logDir": "/var/lib/kafka/data", "error": None, "partitions": partitions}]})
     ids = ",".join(map(str, live))
-    said = json.dumps({"version": 1, "brokers": brokers}, separators=(",", ":"))
-    return f"Querying brokers for log directories information\nReceived log directory information from brokers {ids}\n{said}\n"
+    document = json.dumps({"version": 1, "brokers": brokers}, separators=(",", ":"))
+    return f"Querying brokers for log directories information\nReceived log directory information from brokers {ids}\n{document}\n"
 
 
 def _keys(topic: _Topic, fleet: Fleet, chance: random.Random) -> list[tuple[str, str, str, int, int]]:
-    """Keys by Zipf's law, and some records without one."""
+    """Rows of key-sample.csv: keys by Zipf's law, and one row of records without a key."""
     total = sum(topic.records) // 10
     keys = [
         (topic.name, f"user-{chance.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank))
@@ -113,22 +113,22 @@ def _keys(topic: _Topic, fleet: Fleet, chance: random.Random) -> list[tuple[str,
 
 
 def _group(name: str, topics: list[_Topic], chance: random.Random) -> tuple[str, str]:
-    """What kafka-consumer-groups shows of a group: its offsets, and its members with what they hold."""
-    read = chance.sample(topics, k=min(len(topics), chance.randint(1, 3)))
-    members = [Member(f"consumer-{name}-{number}", tuple(topic.name for topic in read)) for number in range(chance.randint(1, 8))]
+    """Return the output of kafka-consumer-groups for a group: its offsets, and its members with their partitions."""
+    topics_read = chance.sample(topics, k=min(len(topics), chance.randint(1, 3)))
+    members = [Member(f"consumer-{name}-{number}", tuple(topic.name for topic in topics_read)) for number in range(chance.randint(1, 8))]
     assign = chance.choice((range_assignor.assign, round_robin.assign))
-    assigned = assign({topic.name: len(topic.replicas) for topic in read}, members)
-    end = {(topic.name, partition): records for topic in read for partition, records in enumerate(topic.records)}
-    offsets, shown = [], []
-    for member, held in assigned.items():
-        by_topic: dict[str, list[int]] = {}
-        for topic, partition in held:
-            by_topic.setdefault(topic, []).append(partition)
+    assigned = assign({topic.name: len(topic.replicas) for topic in topics_read}, members)
+    end = {(topic.name, partition): records for topic in topics_read for partition, records in enumerate(topic.records)}
+    offset_rows, member_rows = [], []
+    for member, partitions in assigned.items():
+        partitions_by_topic: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            partitions_by_topic.setdefault(topic, []).append(partition)
             last = end[topic, partition]
-            at = chance.randint(0, last)
-            offsets.append((name, topic, partition, at, last, last - at, member, "/127.0.0.1", "consumer"))
-        holding = ";".join(f"{topic}:{','.join(map(str, sorted(ids)))}" for topic, ids in sorted(by_topic.items()))
-        shown.append((name, member, "/127.0.0.1", "consumer", len(held), "-", holding or "-", "-", "-"))
+            committed = chance.randint(0, last)
+            offset_rows.append((name, topic, partition, committed, last, last - committed, member, "/127.0.0.1", "consumer"))
+        assignment = ";".join(f"{topic}:{','.join(map(str, sorted(ids)))}" for topic, ids in sorted(partitions_by_topic.items()))
+        member_rows.append((name, member, "/127.0.0.1", "consumer", len(partitions), "-", assignment or "-", "-", "-"))
     head = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
     members_head = (
         "GROUP",
@@ -141,7 +141,7 @@ def _group(name: str, topics: list[_Topic], chance: random.Random) -> tuple[str,
         "TARGET-EPOCH",
         "TARGET-ASSIGNMENT",
     )
-    return _columns([head, *offsets]), _columns([members_head, *shown])
+    return _columns([head, *offset_rows]), _columns([members_head, *member_rows])
 
 
 def _columns(rows: list[tuple[object, ...]]) -> str:

@@ -1,5 +1,6 @@
-"""A made-up fleet as the tables that ingest writes. What chance decides is a hash of the seed and of what it decides about, so that a fleet
-is the same however many tasks make it.
+"""The tables of ingest for a generated fleet, computed by Spark.
+
+A random choice is a hash of the seed and of the ids that it is about, so a fleet does not depend on the number of tasks.
 """
 
 from __future__ import annotations
@@ -35,40 +36,86 @@ _TOPIC = [*_CLUSTER, "topic"]
 _CAPTURED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 _LOG_DIR = "/var/lib/kafka/data"
 _RECORD_BYTES = 100
-_LINE_BYTES = 120  # of kafka-topics, for a partition
-_MOST_MEMBERS = 1000
-_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")  # the last is of the protocol consumer, the others classic
+_LINE_BYTES = 120  # of a partition's line in kafka-topics
+_MAX_MEMBERS = 1000
+_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")  # uniform uses the protocol consumer, the others classic
+
+
+class _Chance:
+    """Random choices as Spark columns: pure functions of the seed, a name and the ids in the given columns."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def uniform(self, name: str, *ids: str) -> Column:
+        """A number in [0, 1)."""
+        return F.pmod(F.xxhash64(F.lit(self._seed), F.lit(name), *ids), F.lit(1 << 32)) / (1 << 32)
+
+    def integer(self, below: int | Column, name: str, *ids: str) -> Column:
+        """A whole number from 0 to `below` - 1."""
+        return F.floor(self.uniform(name, *ids) * below).cast("int")
+
+    def power_law(self, name: str, *ids: str) -> Column:
+        """A number from 1 on: 3 % are above 20, and the mean is about 4 if capped at 60 (Pareto, 1.2)."""
+        return F.pow(1 - self.uniform(name, *ids), F.lit(-1 / 1.2))
 
 
 def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table, DataFrame]:
-    """The tables of ingest.WRITES, of a night on which all that can be told is told."""
+    """Return the tables of ingest.WRITES for a night without missing input."""
+    chance = _Chance(fleet.seed)
+    cluster = _clusters(spark, fleet, snapshot_id, chance)
+    broker = _brokers(cluster, fleet)
+    topic = _topics(cluster, fleet, chance)
+    partition = _partitions(topic, broker, fleet, chance)
+    group = _groups(cluster, fleet, chance)
+    assignment = _assignments(group, topic, partition, fleet, chance)
+    input_file = (
+        topic.groupBy(_CLUSTER)
+        .agg((F.sum("partitions") * _LINE_BYTES).alias("size_bytes"))
+        .withColumns(
+            {"file": F.lit("generated"), "format": F.lit("generated"), "entries": F.lit(0), "accepted": F.lit(0), "rejected": F.lit(0)}
+        )
+    )
+    generated = {
+        CLUSTER: cluster,
+        INPUT_FILE: input_file,
+        BROKER: broker,
+        LOG_DIR: broker.where("live").withColumns({"log_dir": F.lit(_LOG_DIR), "capacity_bytes": F.col("disk_capacity_bytes")}),
+        TOPIC: topic,
+        PARTITION: partition,
+        REPLICA: _replicas(partition),
+        CONSUMER_GROUP: group,
+        GROUP_MEMBER: _members(group, fleet),
+        OBSERVED_ASSIGNMENT: assignment,
+        COMMITTED_OFFSET: assignment,
+        KEY_SAMPLE: _key_samples(topic, fleet, chance),
+    }
+    return {
+        table: _conform(generated[table], table) if table in generated else spark.createDataFrame([], table.columns)
+        for table in ingest.WRITES
+    }
 
-    def chance(what: str, *of: str) -> Column:
-        """A number from 0 to 1 for each of these."""
-        return F.pmod(F.xxhash64(F.lit(fleet.seed), F.lit(what), *of), F.lit(1 << 32)) / (1 << 32)
 
-    def draw(below: int | Column, what: str, *of: str) -> Column:
-        return F.floor(chance(what, *of) * below).cast("int")
-
-    def power_law(what: str, *of: str) -> Column:
-        """From 1 on, three in a hundred above 20, and a mean of about 4 if none may be above 60 (Pareto, 1.2)."""
-        return F.pow(1 - chance(what, *of), F.lit(-1 / 1.2))
-
-    cluster = spark.range(fleet.clusters).select(
+def _clusters(spark: SparkSession, fleet: Fleet, snapshot_id: str, chance: _Chance) -> DataFrame:
+    """Rows of `cluster`, and `dead`: the dead broker of every third cluster, null in the others."""
+    return spark.range(fleet.clusters).select(
         F.lit(snapshot_id).alias("snapshot_id"),
         F.format_string("cluster-%03d", "id").alias("cluster_id"),
         F.when(F.col("id") % 4 == 0, "zookeeper").otherwise("kraft").alias("controller"),
         (F.col("id") % 4 > 1).alias("elr"),
         F.array(F.lit("generated")).alias("sources"),
         F.lit(_CAPTURED_AT).alias("captured_at"),
-        F.when(F.col("id") % 3 == 2, F.floor(chance("lost", "id") * fleet.brokers).cast("int")).alias("lost"),
+        F.when(F.col("id") % 3 == 2, F.floor(chance.uniform("lost", "id") * fleet.brokers).cast("int")).alias("dead"),
     )
+
+
+def _brokers(cluster: DataFrame, fleet: Fleet) -> DataFrame:
     racks = F.create_map(*(F.lit(each) for pair in racks_of(fleet).items() for each in pair)) if fleet.racks else None
-    id = F.col("broker_id")
-    broker = cluster.withColumn("broker_id", F.explode(F.sequence(F.lit(0), F.lit(fleet.brokers - 1)))).withColumns(
+    broker_id = F.col("broker_id")
+    return cluster.withColumn("broker_id", F.explode(F.sequence(F.lit(0), F.lit(fleet.brokers - 1)))).withColumns(
         {
-            "rack": F.lit(None) if racks is None else racks[id],
-            "live": ~id.eqNullSafe(F.col("lost")),
+            "rack": F.lit(None) if racks is None else racks[broker_id],
+            "live": ~broker_id.eqNullSafe(F.col("dead")),
             "disk_capacity_bytes": F.lit(float(1 << 42)),
             "network_in_capacity_bytes_per_s": F.lit(1e9),
             "network_out_capacity_bytes_per_s": F.lit(1e9),
@@ -76,35 +123,30 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
         }
     )
 
-    factors = F.array(*(F.struct(F.lit(factor).alias("factor"), F.lit(least).alias("least")) for factor, least in FACTORS))
-    topic = (
+
+def _topics(cluster: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+    """Rows of `topic`, and how its replicas are placed: `start`, `first_shift`, and `target`, the broker that a skewed topic leads on."""
+    ids = ("cluster_id", "number")
+    factors = F.array(*(F.struct(F.lit(factor).alias("factor"), F.lit(minimum).alias("minimum")) for factor, minimum in FACTORS))
+    count = (chance.power_law("count", *ids) * fleet.partitions / 4).cast("int")
+    unclean = F.create_map(F.lit("unclean.leader.election.enable"), F.lit("true"))
+    return (
         cluster.withColumn("number", F.explode(F.sequence(F.lit(0), F.lit(fleet.topics - 1))))
         .withColumn("topic", F.format_string("topic-%05d", "number"))
-        .withColumn("factors", F.get(factors, draw(len(FACTORS), "factor", "cluster_id", "number")))
+        .withColumn("factors", F.get(factors, chance.integer(len(FACTORS), "factor", *ids)))
         .withColumn("replication_factor", F.least("factors.factor", F.lit(fleet.brokers)))
-        .withColumn("min_insync_replicas", F.least("factors.least", "replication_factor"))
-        .withColumn(
-            "partitions",
-            F.least(
-                F.greatest(F.lit(1), (power_law("count", "cluster_id", "number") * fleet.partitions / 4).cast("int")),
-                F.lit(20 * fleet.partitions),
-            ),
-        )
+        .withColumn("min_insync_replicas", F.least("factors.minimum", "replication_factor"))
+        .withColumn("partitions", F.least(F.greatest(F.lit(1), count), F.lit(20 * fleet.partitions)))
         .withColumn("configs", F.create_map(F.lit("min.insync.replicas"), F.col("min_insync_replicas").cast("string")))
-        .withColumn("unclean", chance("unclean", "cluster_id", "number") < 0.05)
-        .withColumn(
-            "configs",
-            F.when(
-                F.col("unclean"), F.map_concat("configs", F.create_map(F.lit("unclean.leader.election.enable"), F.lit("true")))
-            ).otherwise(F.col("configs")),
-        )
-        .withColumn("start", draw(fleet.brokers, "start", "cluster_id", "number"))
-        .withColumn("first_shift", draw(fleet.brokers, "shift", "cluster_id", "number"))
-        .withColumn(
-            "target", F.when(chance("skewed", "cluster_id", "number") < 0.15, draw(fleet.brokers, "target", "cluster_id", "number"))
-        )
+        .withColumn("configs", F.when(chance.uniform("unclean", *ids) < 0.05, F.map_concat("configs", unclean)).otherwise(F.col("configs")))
+        .withColumn("start", chance.integer(fleet.brokers, "start", *ids))
+        .withColumn("first_shift", chance.integer(fleet.brokers, "shift", *ids))
+        .withColumn("target", F.when(chance.uniform("skewed", *ids) < 0.15, chance.integer(fleet.brokers, "target", *ids)))
     )
 
+
+def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+    """Rows of `partition`: AdminUtils' placement, with the target of a skewed topic first and the dead broker out of sync."""
     span = F.expr(f"if(replication_factor = 1, 1, {max(fleet.brokers - 1, 1)})")
     placed = (
         topic.withColumn("partition", F.explode(F.expr("sequence(0, partitions - 1)")))
@@ -112,116 +154,114 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
         .withColumn("shift", (F.col("first_shift") + F.expr(f"partition div {fleet.brokers}")) % span)
         .join(F.broadcast(patterns(broker, topic)), on=[*_CLUSTER, "replication_factor", "first_index", "shift"], how="inner")
     )
-    moved = F.slice(F.concat(F.array("target"), F.array_remove("replicas", F.col("target"))), F.lit(1), F.size("replicas"))
-    in_sync = F.when(F.col("lost").isNull(), F.col("replicas")).otherwise(F.array_remove("replicas", F.col("lost")))
-    out = F.when(F.size("replicas") > F.size("in_sync"), F.array("lost")).otherwise(F.array().cast("array<int>"))
-    partition = (
-        placed.withColumn("replicas", F.when(F.col("target").isNull(), F.col("replicas")).otherwise(moved))
+    no_broker = F.array().cast("array<int>")
+    skewed = F.slice(F.concat(F.array("target"), F.array_remove("replicas", F.col("target"))), F.lit(1), F.size("replicas"))
+    in_sync = F.when(F.col("dead").isNull(), F.col("replicas")).otherwise(F.array_remove("replicas", F.col("dead")))
+    out_of_sync = F.when(F.size("replicas") > F.size("in_sync"), F.array("dead")).otherwise(no_broker)
+    elr = F.when(F.size("in_sync") < F.col("min_insync_replicas"), out_of_sync).otherwise(no_broker)
+    size_of = lambda broker_id: F.when(~broker_id.eqNullSafe(F.col("dead")), F.col("log_end_offset") * _RECORD_BYTES)  # noqa: E731
+    return (
+        placed.withColumn("replicas", F.when(F.col("target").isNull(), F.col("replicas")).otherwise(skewed))
         .withColumn("in_sync", in_sync)
         .withColumns(
             {
                 "leader": F.get("in_sync", F.lit(0)),
                 "isr": F.sort_array("in_sync"),
-                "elr": F.when(
-                    F.col("elr"), F.when(F.size("in_sync") < F.col("min_insync_replicas"), out).otherwise(F.array().cast("array<int>"))
-                ),
-                "last_known_elr": F.when(F.col("elr"), F.array().cast("array<int>")),
+                "elr": F.when(F.col("elr"), elr),
+                "last_known_elr": F.when(F.col("elr"), no_broker),
                 "log_start_offset": F.lit(0),
-                "log_end_offset": draw(100_000, "records", "cluster_id", "number", "partition"),
+                "log_end_offset": chance.integer(100_000, "records", "cluster_id", "number", "partition"),
             }
         )
-        .withColumn(
-            "replica_size_bytes",
-            F.transform("replicas", lambda id: F.when(~id.eqNullSafe(F.col("lost")), F.col("log_end_offset") * _RECORD_BYTES)),
-        )
+        .withColumn("replica_size_bytes", F.transform("replicas", size_of))
     )
-    gone = id.eqNullSafe(F.col("lost"))
-    replica = partition.select(
-        *_TOPIC, "partition", "isr", "lost", "replica_size_bytes", F.posexplode("replicas").alias("replica_index", "broker_id")
+
+
+def _replicas(partition: DataFrame) -> DataFrame:
+    dead = F.col("broker_id").eqNullSafe(F.col("dead"))
+    return partition.select(
+        *_TOPIC, "partition", "dead", "replica_size_bytes", F.posexplode("replicas").alias("replica_index", "broker_id")
     ).withColumns(
         {
-            "in_sync": ~gone,
-            "log_dir": F.when(~gone, F.lit(_LOG_DIR)),
+            "in_sync": ~dead,
+            "log_dir": F.when(~dead, F.lit(_LOG_DIR)),
             "size_bytes": F.get("replica_size_bytes", F.col("replica_index")),
-            "offset_lag": F.when(~gone, F.lit(0)),
+            "offset_lag": F.when(~dead, F.lit(0)),
         }
     )
 
-    group = (
-        cluster.withColumn("number", F.explode(F.sequence(F.lit(0), F.lit(fleet.groups - 1))) if fleet.groups else F.lit(None).cast("int"))
+
+def _groups(cluster: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+    """Rows of `consumer_group`; a group reads `topic_count` topics from number `first_topic` on."""
+    ids = ("cluster_id", "number")
+    numbers = F.explode(F.sequence(F.lit(0), F.lit(fleet.groups - 1))) if fleet.groups else F.lit(None).cast("int")
+    return (
+        cluster.withColumn("number", numbers)
         .where(f"{fleet.groups} > 0")
         .withColumn("group_id", F.format_string("group-%05d", "number"))
-        .withColumn("assignor", F.get(F.array(*map(F.lit, _ASSIGNORS)), draw(len(_ASSIGNORS), "assignor", "cluster_id", "number")))
+        .withColumn("assignor", F.get(F.array(*map(F.lit, _ASSIGNORS)), chance.integer(len(_ASSIGNORS), "assignor", *ids)))
         .withColumn("protocol", F.when(F.col("assignor") == "uniform", "consumer").otherwise("classic"))
         .withColumn("state", F.lit("Stable"))
-        .withColumn("members", F.least(power_law("members", "cluster_id", "number"), F.lit(_MOST_MEMBERS)).cast("int"))
-        .withColumn("first", draw(fleet.topics, "read", "cluster_id", "number"))
-        .withColumn("many", F.least(draw(3, "many", "cluster_id", "number") + 1, F.lit(fleet.topics)))
-    )
-    read = group.withColumn("nth", F.explode(F.expr("sequence(0, many - 1)"))).withColumn(
-        "topic", F.format_string("topic-%05d", (F.col("first") + F.col("nth")) % fleet.topics)
-    )
-    member = F.format_string("consumer-%04d", "member")
-    topics = F.transform(F.expr("sequence(0, many - 1)"), lambda nth: F.format_string("topic-%05d", (F.col("first") + nth) % fleet.topics))
-    group_member = (
-        group.withColumn("topics", F.sort_array(topics))
-        .withColumn("member", F.explode(F.expr("sequence(0, members - 1)")))
-        .withColumns({"member_id": member, "client_id": F.lit("consumer"), "host": F.lit("/127.0.0.1")})
-    )
-    # Range gives each member a stretch of a topic; the others are taken to have dealt its partitions out in turn.
-    each, over = F.expr("partitions div members"), F.expr("partitions % members")
-    longer = over * (each + 1)
-    stretch = F.when(F.col("partition") < longer, F.expr("partition div (partitions div members + 1)")).otherwise(
-        over + F.floor((F.col("partition") - longer) / F.greatest(each, F.lit(1))).cast("int")
-    )
-    held = (
-        read.join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
-        .join(partition.select(*_TOPIC, "partition", "log_end_offset"), on=_TOPIC, how="inner")
-        .withColumn("member", F.when(F.col("assignor") == "range", stretch).otherwise(F.col("partition") % F.col("members")))
-        .withColumn("lag", F.least("log_end_offset", draw(1000, "lag", "cluster_id", "group_id", "topic", "partition")))
-        .withColumns({"member_id": member, "current_offset": F.col("log_end_offset") - F.col("lag")})
+        .withColumn("members", F.least(chance.power_law("members", *ids), F.lit(_MAX_MEMBERS)).cast("int"))
+        .withColumn("first_topic", chance.integer(fleet.topics, "read", *ids))
+        .withColumn("topic_count", F.least(chance.integer(3, "many", *ids) + 1, F.lit(fleet.topics)))
     )
 
-    total = (F.col("partitions") * 5000).cast("bigint")
-    rank = F.explode(F.sequence(F.lit(0), F.lit(fleet.keys)))  # Zipf's law; 0: without a key
-    key_sample = (
-        topic.withColumn("rank", rank)
-        .withColumn("records", F.greatest(F.lit(1), F.when(F.col("rank") == 0, total).otherwise(F.floor(total / F.col("rank")))))
+
+def _topic_read(number: Column, fleet: Fleet) -> Column:
+    """The name of a group's topic with this number among those that it reads."""
+    return F.format_string("topic-%05d", (F.col("first_topic") + number) % fleet.topics)
+
+
+def _member_id(number: Column) -> Column:
+    return F.format_string("consumer-%04d", number)
+
+
+def _members(group: DataFrame, fleet: Fleet) -> DataFrame:
+    topics = F.transform(F.expr("sequence(0, topic_count - 1)"), lambda number: _topic_read(number, fleet))
+    return (
+        group.withColumn("topics", F.sort_array(topics))
+        .withColumn("member", F.explode(F.expr("sequence(0, members - 1)")))
+        .withColumns({"member_id": _member_id(F.col("member")), "client_id": F.lit("consumer"), "host": F.lit("/127.0.0.1")})
+    )
+
+
+def _assignments(group: DataFrame, topic: DataFrame, partition: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+    """The partitions of each member with their offsets: ranges for the range assignor, round robin for all others."""
+    topics_read = group.withColumn("nth", F.explode(F.expr("sequence(0, topic_count - 1)"))).withColumn(
+        "topic", _topic_read(F.col("nth"), fleet)
+    )
+    per_member, remainder = F.expr("partitions div members"), F.expr("partitions % members")
+    in_longer_ranges = remainder * (per_member + 1)
+    range_member = F.when(F.col("partition") < in_longer_ranges, F.expr("partition div (partitions div members + 1)")).otherwise(
+        remainder + F.floor((F.col("partition") - in_longer_ranges) / F.greatest(per_member, F.lit(1))).cast("int")
+    )
+    member = F.when(F.col("assignor") == "range", range_member).otherwise(F.col("partition") % F.col("members"))
+    lag = chance.integer(1000, "lag", "cluster_id", "group_id", "topic", "partition")
+    return (
+        topics_read.join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
+        .join(partition.select(*_TOPIC, "partition", "log_end_offset"), on=_TOPIC, how="inner")
+        .withColumn("member", member)
+        .withColumn("lag", F.least("log_end_offset", lag))
+        .withColumns({"member_id": _member_id(F.col("member")), "current_offset": F.col("log_end_offset") - F.col("lag")})
+    )
+
+
+def _key_samples(topic: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+    """Rows of `key_sample`: keys by Zipf's law; rank 0 has the records without a key."""
+    total, rank = (F.col("partitions") * 5000).cast("bigint"), F.col("rank")
+    key = F.format_string("user-%d-%d", chance.integer(10**6, "key", "cluster_id", "topic", "rank"), rank)
+    return (
+        topic.withColumn("rank", F.explode(F.sequence(F.lit(0), F.lit(fleet.keys))))
+        .withColumn("records", F.greatest(F.lit(1), F.when(rank == 0, total).otherwise(F.floor(total / rank))))
         .withColumns(
-            {
-                "key": F.when(
-                    F.col("rank") > 0,
-                    F.format_string("user-%d-%d", draw(10**6, "key", "cluster_id", "topic", "rank"), F.col("rank")).cast("binary"),
-                ),
-                "partition": F.lit(None),
-                "size_bytes": F.col("records") * _RECORD_BYTES,
-            }
+            {"key": F.when(rank > 0, key.cast("binary")), "partition": F.lit(None), "size_bytes": F.col("records") * _RECORD_BYTES}
         )
     )
 
-    found = {
-        CLUSTER: cluster,
-        INPUT_FILE: topic.groupBy(_CLUSTER)
-        .agg((F.sum("partitions") * _LINE_BYTES).alias("size_bytes"))
-        .withColumns(
-            {"file": F.lit("generated"), "format": F.lit("generated"), "entries": F.lit(0), "accepted": F.lit(0), "rejected": F.lit(0)}
-        ),
-        BROKER: broker,
-        LOG_DIR: broker.where("live").withColumns({"log_dir": F.lit(_LOG_DIR), "capacity_bytes": F.col("disk_capacity_bytes")}),
-        TOPIC: topic,
-        PARTITION: partition,
-        REPLICA: replica,
-        CONSUMER_GROUP: group,
-        GROUP_MEMBER: group_member,
-        OBSERVED_ASSIGNMENT: held,
-        COMMITTED_OFFSET: held,
-        KEY_SAMPLE: key_sample,
-    }
-    return {table: _as(found[table], table) if table in found else spark.createDataFrame([], table.columns) for table in ingest.WRITES}
 
-
-def _as(rows: DataFrame, table: Table) -> DataFrame:
-    """The columns of the table; those that it lacks are null."""
+def _conform(rows: DataFrame, table: Table) -> DataFrame:
+    """Select and cast the columns of the table; missing ones are null."""
     return rows.select(
         *(
             (F.col(field.name) if field.name in rows.columns else F.lit(None)).cast(from_arrow_type(field.type)).alias(field.name)

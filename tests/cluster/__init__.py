@@ -1,12 +1,12 @@
-"""Real KRaft clusters on this machine, out of Kafka's published jars: brokers that tests may kill.
+"""Real KRaft clusters on this machine, started from Kafka's published jars: brokers that tests may kill.
 
     with cluster({1: "rack-a", 2: "rack-b", 3: "rack-c"}) as kafka:
         kafka.tool("kafka-topics", "--create", "--topic", "orders", "--partitions", "6", "--replication-factor", "3")
         kafka.kill(2)
         print(kafka.tool("kafka-topics", "--describe"))
 
-Every node is a JVM of its own with its log dirs in a temporary folder, listening on free ports of 127.0.0.1 only. Each is stopped by
-its own process id when the block ends, however it ends. Tools go by the names of Kafka's scripts.
+Every node is its own JVM with its log dirs in a temporary folder and listens on free ports of 127.0.0.1 only. Each node is stopped by its
+process id when the block ends, also after an error. Tools have the names of Kafka's scripts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jobs.spark import jars
 
 VERSION = "4.3.1"
 _BEFORE_4 = {"kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand"}
-_TIME = r"\d{4}-\d\d-\d\d [\d:.]+"  # as the nodes' logs begin
+_TIME = r"\d{4}-\d\d-\d\d [\d:.]+"  # start of a line in a node's log
 LEAN = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 TOOLS = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -49,30 +49,30 @@ TOOLS = {
 
 
 class ToolFailed(Exception):
-    """A command-line tool of Kafka's, or a node, ended otherwise than it should have."""
+    """A command-line tool of Kafka, or a node, failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A broker, a controller or both, or ZooKeeper: how it is run, where it listens and where it keeps its files."""
+    """A broker, a controller, both in one, or ZooKeeper: its command, port and folder."""
 
     id: int
-    port: int | None  # None: no broker
+    port: int | None  # None if it is not a broker
     folder: Path
     run: Sequence[str]  # class and arguments
-    serving: str  # what its log tells when it is up
-    secure_port: int | None = None  # where it listens with TLS and SASL
+    serving: str  # the text in its log when it is up
+    secure_port: int | None = None  # port with TLS and SASL
 
     @property
     def log(self) -> str:
-        """What the node has said since its first start."""
+        """The node's log since its first start."""
         file = self.folder / "node.log"
         return file.read_text(errors="replace") if file.exists() else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running cluster: the nodes by their ids, and the processes of those that are up."""
+    """A running cluster: its nodes by id, and the processes of the nodes that are up."""
 
     version: str
     nodes: Mapping[int, Node]
@@ -91,34 +91,34 @@ class Cluster:
         return ",".join(f"127.0.0.1:{port}" for port in up)
 
     def tool(self, name: str, *args: str, check: bool = True) -> str:
-        """What one of Kafka's command-line tools says on stdout about this cluster."""
-        # kafka-cluster's options belong to its subcommands, every other tool's come first or anywhere.
+        """Run one of Kafka's command-line tools on this cluster and return its stdout."""
+        # The options of kafka-cluster follow its subcommand; all other tools accept them first.
         subcommand = 1 if name == "kafka-cluster" else 0
-        asked = [*args[:subcommand], "--bootstrap-server", self.bootstrap, *args[subcommand:]]
-        return java(self.version, _BEFORE_4.get(name, TOOLS[name]) if self.version < "4" else TOOLS[name], *asked, check=check)
+        arguments = [*args[:subcommand], "--bootstrap-server", self.bootstrap, *args[subcommand:]]
+        return java(self.version, _BEFORE_4.get(name, TOOLS[name]) if self.version < "4" else TOOLS[name], *arguments, check=check)
 
     def kill(self, *brokers: int) -> None:
-        """SIGKILL: the brokers are gone at once; the controller finds out when their sessions run out."""
+        """Kill brokers with SIGKILL. The controller notices when their sessions time out."""
         for broker in brokers:
             self.processes[broker].kill()
         for broker in brokers:
             self.processes.pop(broker).wait()
 
     def stop(self, broker: int) -> None:
-        """SIGTERM: the broker hands over what it leads and leaves (a controlled shutdown)."""
+        """Stop a broker with SIGTERM: a controlled shutdown that hands over its leaders."""
         self.processes[broker].terminate()
         self.processes.pop(broker).wait()
 
     def start(self, *brokers: int) -> None:
-        """Start nodes that are down, and wait until they serve."""
-        said = {broker: len(self.nodes[broker].log) for broker in brokers}
+        """Start nodes that are down, and wait until they are up."""
+        log_sizes = {broker: len(self.nodes[broker].log) for broker in brokers}
         for broker in brokers:
             node = self.nodes[broker]
             run = [*command(self.version, node.run[0], heap="320m", level="info"), *node.run[1:]]
             with (node.folder / "node.log").open("ab") as log:
                 self.processes[broker] = subprocess.Popen(run, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         for broker in brokers:
-            _until(partial(self._serves, broker, said[broker]), f"node {broker} starting", seconds=90)
+            _until(partial(self._serves, broker, log_sizes[broker]), f"node {broker} starting", seconds=90)
 
     def _serves(self, broker: int, since: int) -> bool:
         log = self.nodes[broker].log[since:]
@@ -127,32 +127,33 @@ class Cluster:
         return self.nodes[broker].serving in log
 
     def fenced(self) -> list[int]:
-        """The brokers that the controller has taken out, in the order in which it did, each as often as it was."""
-        return [broker for broker, up in self._turns() if not up]
+        """The fenced brokers in the order of fencing; a broker appears each time it was fenced."""
+        return [broker for broker, up in self._transitions() if not up]
 
     def await_fenced(self, *brokers: int) -> None:
-        """Wait until the controller has taken out brokers that were killed or stopped: nothing is led by them, no ISR has them."""
-        _until(lambda: not any(dict(self._turns())[broker] for broker in brokers), f"brokers {brokers} being fenced", seconds=60)
+        """Wait until the controller has fenced brokers that were killed or stopped: they lead nothing and are in no ISR."""
+        _until(lambda: not any(dict(self._transitions())[broker] for broker in brokers), f"brokers {brokers} being fenced", seconds=60)
 
-    def _turns(self) -> list[tuple[int, bool]]:
-        # Only the active controller decides, and says so in its log; a broker that shuts down is let go first, and may be told twice.
-        # A controller of the ZooKeeper days that takes over only says who is left.
+    def _transitions(self) -> list[tuple[int, bool]]:
+        """Each change of a broker between up (True) and fenced (False), from the logs of all nodes."""
+        # Only the active controller fences brokers, and logs it. A controlled shutdown may be logged twice.
+        # A ZooKeeper-based controller that takes over logs only the brokers that are left.
         end = "(?: at epoch| because its session has timed out| to shut down has been granted|$)"
         lost = re.compile(rf"(?m)^({_TIME}) .*(?:Fencing broker|The request from broker|Broker failure callback for) ([\d,]+){end}")
         left = re.compile(rf"(?m)^({_TIME}) .*Currently active brokers in the cluster: \w*Set\(([\d, ]*)\)")
         brokers = {node.id for node in self.nodes.values() if node.port}
-        told = []
+        events = []
         for node in self.nodes.values():
-            told += [(time, broker, False) for time, ids in lost.findall(node.log) for broker in _ids(ids)]
-            told += [(time, broker, False) for time, ids in left.findall(node.log) for broker in brokers - set(_ids(ids))]
-            told += [(time, node.id, True) for time in re.findall(rf"(?m)^({_TIME}) .*{re.escape(node.serving)}", node.log)]
+            events += [(time, broker, False) for time, ids in lost.findall(node.log) for broker in _ids(ids)]
+            events += [(time, broker, False) for time, ids in left.findall(node.log) for broker in brokers - set(_ids(ids))]
+            events += [(time, node.id, True) for time in re.findall(rf"(?m)^({_TIME}) .*{re.escape(node.serving)}", node.log)]
         state = dict.fromkeys(self.nodes, False)
-        turns = []
-        for _, broker, up in sorted(told):
+        transitions = []
+        for _, broker, up in sorted(events):
             if state[broker] != up:
-                turns.append((broker, up))
+                transitions.append((broker, up))
             state[broker] = up
-        return turns
+        return transitions
 
     def await_in_sync(self) -> None:
         """Wait until every replica of every partition is in its ISR."""
@@ -171,9 +172,9 @@ def cluster(
     cluster_id: str = "YXVkaXQtdGVzdC1jbHVzdA",
     secured: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
-    """Brokers with these ids and racks, which are the controllers too unless a node of its own is named for that.
+    """Start brokers with these ids and racks. They are also the controllers, unless `controller` names a separate node.
 
-    With `secured`, the properties of TLS and SASL, each broker listens by SASL_SSL too.
+    With `secured`, the properties of TLS and SASL, each broker has a SASL_SSL listener too.
     """
     voters = [controller] if controller is not None else list(racks)
     with temporary_folder() as folder:
@@ -204,7 +205,7 @@ def cluster(
 
 @contextmanager
 def running(version: str, nodes: Sequence[Node]) -> Iterator[Cluster]:
-    """The nodes, all started at once, and killed when the block ends."""
+    """Start all nodes at once, and kill them when the block ends."""
     kafka = Cluster(version, {node.id: node for node in nodes}, {})
     try:
         kafka.start(*kafka.nodes)
@@ -215,7 +216,7 @@ def running(version: str, nodes: Sequence[Node]) -> Iterator[Cluster]:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder for the files of a cluster, gone when the block ends."""
+    """A folder for the files of a cluster, deleted when the block ends."""
     with tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
@@ -226,12 +227,12 @@ def broker(id: int, port: int | None, folder: Path, serving: str) -> Node:
 
 
 def configure(node: Node, rack: str | None, brokers: int, log_dirs: int, properties: Mapping[str, str]) -> None:
-    """Write the node's server.properties: the given ones over what all test clusters have."""
+    """Write the node's server.properties: the defaults of all test clusters, overridden by `properties`."""
     settings = (
         {
             "log.dirs": ",".join(str(one) for one in _log_dirs(node, log_dirs)),
             "auto.create.topics.enable": "false",
-            # A leader moves only when a broker dies or somebody asks for it.
+            # A leader moves only when a broker dies or a test requests an election.
             "auto.leader.rebalance.enable": "false",
             "group.initial.rebalance.delay.ms": "0",
             "offsets.topic.num.partitions": "8",
@@ -245,7 +246,7 @@ def configure(node: Node, rack: str | None, brokers: int, log_dirs: int, propert
 
 
 def java(version: str, main: str, *args: str, check: bool = True) -> str:
-    """What a class of Kafka's, or a source file of ours over them, says on stdout."""
+    """Run a class of Kafka, or a Java source file that uses Kafka's classes, and return its stdout."""
     done = subprocess.run([*command(version, main), *args], capture_output=True, text=True, check=False)
     if check and done.returncode:
         raise ToolFailed(f"{main} {' '.join(args)}\n{done.stdout}{done.stderr}")
@@ -253,19 +254,19 @@ def java(version: str, main: str, *args: str, check: bool = True) -> str:
 
 
 def command(version: str, main: str, *, heap: str = "256m", level: str = "warn") -> list[str]:
-    """The command line that runs a class of Kafka's, or a source file of ours over them."""
-    # The published brokers come without a logging binding: without one they say nothing, not even that they have started.
-    found = [jars.fetch(f"org.apache.kafka:kafka_2.13:{version}", transitive=True)]
-    found += [jars.fetch(one) for one in (f"org.apache.kafka:kafka-tools:{version}", "org.slf4j:slf4j-simple:1.7.36")]
+    """The command line that runs a class of Kafka, or a Java source file that uses Kafka's classes."""
+    # The published jars contain no logging binding. Without one, the nodes do not even log that they have started.
+    fetched = [jars.fetch(f"org.apache.kafka:kafka_2.13:{version}", transitive=True)]
+    fetched += [jars.fetch(one) for one in (f"org.apache.kafka:kafka-tools:{version}", "org.slf4j:slf4j-simple:1.7.36")]
     settings = (f"defaultLogLevel={level}", "showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS")
     logging = [f"-Dorg.slf4j.simpleLogger.{setting}" for setting in settings]
-    return [jars.java(), f"-Xmx{heap}", *LEAN, *logging, "-cp", ":".join(f"{folder[0].parent}/*" for folder in found), main]
+    return [jars.java(), f"-Xmx{heap}", *LEAN, *logging, "-cp", ":".join(f"{folder[0].parent}/*" for folder in fetched), main]
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+    """Ports of 127.0.0.1 without a listener."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
@@ -276,25 +277,25 @@ def _log_dirs(node: Node, count: int) -> list[Path]:
 
 
 def _format(version: str, nodes: list[Node], log_dirs: int, cluster_id: str) -> None:
-    # One run of StorageTool serves all nodes: what it writes differs in the node's id and the directory's alone.
+    # One run of StorageTool serves all nodes, because its output differs only in node.id and directory.id.
     first, *others = nodes
     java(version, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(first.folder / "server.properties"))
     for node in others:
-        for made, mine in zip(_log_dirs(first, log_dirs), _log_dirs(node, log_dirs), strict=True):
-            shutil.copytree(made, mine)
+        for source, target in zip(_log_dirs(first, log_dirs), _log_dirs(node, log_dirs), strict=True):
+            shutil.copytree(source, target)
             directory = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            meta = (mine / "meta.properties").read_text()
+            meta = (target / "meta.properties").read_text()
             meta = re.sub(r"(?m)^node\.id=.*", f"node.id={node.id}", meta)
-            (mine / "meta.properties").write_text(re.sub(r"(?m)^directory\.id=.*", f"directory.id={directory}", meta))
+            (target / "meta.properties").write_text(re.sub(r"(?m)^directory\.id=.*", f"directory.id={directory}", meta))
 
 
 def _ids(listed: str) -> list[int]:
     return [int(id) for id in re.findall(r"\d+", listed)]
 
 
-def _until(true: Callable[[], bool], what: str, *, seconds: float) -> None:
-    last = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > last:
+def _until(condition: Callable[[], bool], what: str, *, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
             raise ToolFailed(f"{what}: not within {seconds:.0f} s")
         time.sleep(0.1)

@@ -1,9 +1,9 @@
 """Record jobs/bundled/ and tests/snapshots/ from real clusters: python -m tests.cluster.record [orders-eu | payments-us | six | stock-ap]...
 
-Two clusters live through two nights: topics are made, a first day's records are produced and read (night-before/), a second day's follow
-(jobs/bundled/); in payments-us a broker is killed before the second dump. A cluster of the ZooKeeper days has one dump (zookeeper/).
-Then brokers die, one scenario after another (killed/).
-Every .txt is what one of Kafka's tools said, but for the log dirs, which stood in a temporary folder and are told as /var/lib/kafka.
+Two clusters are recorded on two nights: topics are created, the records of a first day are produced and read (night-before/), then those of
+a second day (jobs/bundled/). In payments-us, a broker is killed before the second dump. A ZooKeeper-based cluster has one dump (zookeeper/).
+Then brokers are killed, one scenario after another (killed/). Every .txt is the output of one of Kafka's tools, with the temporary log dirs
+replaced by /var/lib/kafka.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ KRAFT_DUMPS = {
 }
 
 
-def main(asked: Sequence[str], snapshots: Path = SNAPSHOTS, bundled: Path = BUNDLED) -> None:
-    """Record the clusters that are asked for, or all."""
-    for name in asked or STORIES:
+def main(names: Sequence[str], snapshots: Path = SNAPSHOTS, bundled: Path = BUNDLED) -> None:
+    """Record the named clusters, or all."""
+    for name in names or STORIES:
         story = STORIES[name]
         with started(story) as kafka:
-            say(name, "is up")
+            log_progress(name, "is up")
             create(kafka, story.topics)
             if story.nights is not None:
                 with workload(kafka) as applications:
@@ -59,24 +59,24 @@ def main(asked: Sequence[str], snapshots: Path = SNAPSHOTS, bundled: Path = BUND
 
 
 def started(story: Story) -> AbstractContextManager[Cluster]:
-    """The cluster of the story, up and empty."""
+    """Start the cluster of the story, without topics."""
     if story.zookeeper:
         return zookeeper_cluster(story.racks)
     return cluster(story.racks, controller=story.controller, log_dirs=story.log_dirs, cluster_id=story.cluster_id)
 
 
 def create(kafka: Cluster, topics: Sequence[Topic]) -> None:
-    """Make the topics."""
+    """Create the topics."""
     for topic in topics:
         configs = {"min.insync.replicas": str(topic.min_insync_replicas)} | dict(topic.configs or {})
-        placed = ["--partitions", str(topic.partitions), "--replication-factor", str(topic.replication_factor)]
-        asked = ["--replica-assignment", topic.assignment] if topic.assignment else placed
+        automatic = ["--partitions", str(topic.partitions), "--replication-factor", str(topic.replication_factor)]
+        placement = ["--replica-assignment", topic.assignment] if topic.assignment else automatic
         settings = [argument for key, value in configs.items() for argument in ("--config", f"{key}={value}")]
-        kafka.tool("kafka-topics", "--create", "--topic", topic.name, *asked, *settings)
+        kafka.tool("kafka-topics", "--create", "--topic", topic.name, *placement, *settings)
 
 
 def live(kafka: Cluster, nights: Nights, applications: Workload, folders: Sequence[Path]) -> None:
-    """A day, a dump; and if there is another day: the groups that stand still, a broker lost or not, another dump."""
+    """Produce and dump each day. Before the second day's dump, pause some groups and kill the lost broker, if any."""
     applications.send(nights.days[0])
     applications.join(nights.groups)
     reads = [argument for topic in nights.empty_reads for argument in ("--topic", topic)]
@@ -95,7 +95,7 @@ def live(kafka: Cluster, nights: Nights, applications: Workload, folders: Sequen
 
 
 def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> None:
-    """Write what an operator would save of the cluster."""
+    """Write the files that an operator would save of the cluster."""
     renew(folder)
     for file, (tool, *arguments) in (DUMPS | (KRAFT_DUMPS if kafka.version >= "4" else {})).items():
         (folder / f"{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
@@ -109,73 +109,73 @@ def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> 
         partition = "" if row.partition is None else row.partition
         lines.append(f"{row.topic},{quoted(row.key)},{partition},{row.records},{row.size_bytes}")
     (folder / "key-sample.csv").write_text("\n".join(lines) + "\n")
-    say("dumped", folder.parent.name, folder.name)
+    log_progress("dumped", folder.parent.name, folder.name)
 
 
 def play(kafka: Cluster, racks: Mapping[int, str], folder: Path, steps: Sequence[str]) -> None:
-    """Take the steps of a scenario one after another, and write what kafka-topics tells before, between and after."""
+    """Run the steps of a scenario, and write the output of kafka-topics before and after each step."""
     renew(folder)
     (folder / "0-before.txt").write_text(settled(kafka))
-    told = []
+    steps_done = []
     for number, step in enumerate(steps, start=1):
         verb, *words = step.split()
         brokers = [int(word) for word in words]
         fenced = len(kafka.fenced())
-        deeds: Mapping[str, Callable[..., None]] = {"kill": kafka.kill, "stop": kafka.stop, "start": kafka.start}
-        deeds[verb](*brokers)
+        actions: Mapping[str, Callable[..., None]] = {"kill": kafka.kill, "stop": kafka.stop, "start": kafka.start}
+        actions[verb](*brokers)
         if verb != "start":
             kafka.await_fenced(*brokers)
-        out = kafka.fenced()[fenced:]
-        if set(out) != (set(brokers) if verb != "start" else set()):
-            raise ToolFailed(f"{folder.name}: at step {step} the controller took out {out}: the machine is too busy, record again")
-        # With every broker down there is none to ask.
+        newly_fenced = kafka.fenced()[fenced:]
+        if set(newly_fenced) != (set(brokers) if verb != "start" else set()):
+            raise ToolFailed(f"{folder.name}: at step {step} the controller fenced {newly_fenced}: the machine is too busy, record again")
+        # Without a live broker, kafka-topics cannot answer.
         file = f"{number}-{step.replace(' ', '-')}.txt" if kafka.bootstrap else None
         if file:
             (folder / file).write_text(settled(kafka))
-        told.append(json.dumps({"step": verb, "brokers": brokers, "file": file, "fenced": out}))
+        steps_done.append(json.dumps({"step": verb, "brokers": brokers, "file": file, "fenced": newly_fenced}))
     head = json.dumps({"kafka": kafka.version, "racks": racks})
-    (folder / "scenario.json").write_text(head[:-1] + ', "steps": [\n  ' + ",\n  ".join(told) + "\n]}\n")
-    say("played", folder.name)
+    (folder / "scenario.json").write_text(head[:-1] + ', "steps": [\n  ' + ",\n  ".join(steps_done) + "\n]}\n")
+    log_progress("played", folder.name)
 
 
 def restore(kafka: Cluster, racks: Mapping[int, str]) -> None:
-    """Bring the cluster back to where it was: all brokers up, all replicas in sync, the preferred leaders leading."""
+    """Restore the cluster: all brokers up, all replicas in sync, the preferred leaders elected."""
     kafka.start(*[broker for broker in racks if broker not in kafka.processes])
     kafka.await_in_sync()
     kafka.tool("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")
 
 
 def settled(kafka: Cluster) -> str:
-    """What kafka-topics tells, once it has told the same three times, about a second apart."""
-    told = [kafka.tool("kafka-topics", "--describe")]
-    while len(told) < 3 or len({tuple(sorted(one.splitlines())) for one in told[-3:]}) > 1:
+    """The output of kafka-topics, once three successive outputs are equal."""
+    outputs = [kafka.tool("kafka-topics", "--describe")]
+    while len(outputs) < 3 or len({tuple(sorted(output.splitlines())) for output in outputs[-3:]}) > 1:
         time.sleep(0.3)
-        told.append(kafka.tool("kafka-topics", "--describe"))
-    return told[-1]
+        outputs.append(kafka.tool("kafka-topics", "--describe"))
+    return outputs[-1]
 
 
 def renew(folder: Path) -> None:
-    """An empty folder, whatever was there."""
+    """Make the folder empty."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
 
 def quoted(key: str | None) -> str:
-    """The key as a CSV field: nothing at all for no key, quotes around the empty one."""
+    """The key as a CSV field: empty for no key, quotes for the empty key."""
     if key is None:
         return ""
     return f'"{key.replace(chr(34), chr(34) * 2)}"' if not key or set(key) & set(',"\n') else key
 
 
-def masked(kafka: Cluster, said: str) -> str:
-    """What a tool said, with the temporary folders of the nodes told as /var/lib/kafka."""
+def masked(kafka: Cluster, output: str) -> str:
+    """Return a tool's output with /var/lib/kafka in place of the nodes' temporary folders."""
     for node in kafka.nodes.values():
-        said = said.replace(str(node.folder), "/var/lib/kafka")
-    return said
+        output = output.replace(str(node.folder), "/var/lib/kafka")
+    return output
 
 
-def say(*words: object) -> None:
-    """Tell how far the recording is."""
+def log_progress(*words: object) -> None:
+    """Print a line on the progress of the recording."""
     print(time.strftime("%H:%M:%S"), *words, file=sys.stderr, flush=True)
 
 

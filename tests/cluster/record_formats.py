@@ -1,7 +1,7 @@
-"""Record tests/snapshots/formats/ anew, from real clusters: python -m tests.cluster.record_formats [4.3.1 | 3.9.2 | zookeeper]...
+"""Record tests/snapshots/formats/ again from real clusters: python -m tests.cluster.record_formats [4.3.1 | 3.9.2 | zookeeper]...
 
-A small cluster of each version, with a controller of its own: topics, configs on every level, a reassignment under way, a killed broker.
-What Kafka's tools say of it, and the controller's metadata log as it lay on disk in the same state: a snapshot, and the log.
+A small cluster of each version, with a separate controller: topics, configs on every level, a reassignment under way, a killed broker.
+The files are the output of Kafka's tools and, in the same state, the controller's metadata snapshot and log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster import TOOLS, Cluster, ToolFailed, cluster, command
-from tests.cluster.record import SNAPSHOTS, masked, renew, say, settled
+from tests.cluster.record import SNAPSHOTS, log_progress, masked, renew, settled
 from tests.cluster.zookeeper import zookeeper_cluster
 
 FORMATS = SNAPSHOTS / "formats"
@@ -42,9 +42,9 @@ MOVED = {
 }
 
 
-def main(asked: Sequence[str]) -> None:
-    """Record the versions that are asked for, or all."""
-    for name in asked or ("4.3.1", "3.9.2", "zookeeper"):
+def main(names: Sequence[str]) -> None:
+    """Record the named versions, or all."""
+    for name in names or ("4.3.1", "3.9.2", "zookeeper"):
         renew(FORMATS / name)
         if name == "zookeeper":
             with zookeeper_cluster({1: "rack-a", 2: "rack-b", 3: "rack-c"}) as kafka:
@@ -55,7 +55,7 @@ def main(asked: Sequence[str]) -> None:
 
 
 def kraft(kafka: Cluster, folder: Path) -> None:
-    """Let a cluster live for a minute, lose a broker, and write down what is told of it."""
+    """Use a cluster for a minute, kill a broker, and write the output of all tools."""
     create(kafka)
     alter = ("kafka-configs", "--alter", "--entity-type")
     kafka.tool(*alter, "brokers", "--entity-default", "--add-config", "min.insync.replicas=2,log.retention.ms=86400000")
@@ -69,7 +69,7 @@ def kraft(kafka: Cluster, folder: Path) -> None:
     reassign(kafka, folder)
     kafka.kill(2)
     kafka.await_fenced(2)
-    said = {
+    dumps = {
         "kafka-configs-topics": ("kafka-configs", "--describe", "--entity-type", "topics"),
         "kafka-configs-topic-all": ("kafka-configs", "--describe", "--all", "--entity-type", "topics", "--entity-name", "single"),
         "kafka-configs-brokers": ("kafka-configs", "--describe", "--entity-type", "brokers"),
@@ -79,77 +79,79 @@ def kraft(kafka: Cluster, folder: Path) -> None:
         "kafka-features": ("kafka-features", "describe"),
         "kafka-broker-api-versions": ("kafka-broker-api-versions",),
     }
-    for file, (tool, *arguments) in said.items():
+    for file, (tool, *arguments) in dumps.items():
         (folder / f"{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
     (folder / "kafka-topics.txt").write_text(settled(kafka))
     log = kafka.nodes[CONTROLLER].folder / "data1" / "__cluster_metadata-0"
     for file in [*sorted(log.glob("*.checkpoint"))[-2:], *log.glob("*.log")]:
         (folder / file.name).write_bytes(file.read_bytes())
-        told = kafka_dump_log(kafka, file)
-        (folder / f"kafka-dump-log-{file.name}.txt").write_text(masked(kafka, told))
+        text = kafka_dump_log(kafka, file)
+        (folder / f"kafka-dump-log-{file.name}.txt").write_text(masked(kafka, text))
     after = settled(kafka)
     if sorted(after.splitlines()) != sorted((folder / "kafka-topics.txt").read_text().splitlines()):
         raise ToolFailed("the cluster changed while it was recorded: record again")
-    say("recorded", folder.relative_to(SNAPSHOTS))
+    log_progress("recorded", folder.relative_to(SNAPSHOTS))
 
 
 def create(kafka: Cluster) -> None:
-    """Make the topics."""
+    """Create the topics."""
     for name, (partitions, replication_factor, configs) in TOPICS.items():
         settings = [argument for key, value in configs.items() for argument in ("--config", f"{key}={value}")]
-        placed = ("--partitions", partitions, "--replication-factor", replication_factor)
-        kafka.tool("kafka-topics", "--create", "--topic", name, *placed, *settings)
+        placement = ("--partitions", partitions, "--replication-factor", replication_factor)
+        kafka.tool("kafka-topics", "--create", "--topic", name, *placement, *settings)
 
 
 def produce(kafka: Cluster, topic: str, records: int) -> None:
-    """Send records of a kilobyte, so that a throttled reassignment is under way for long enough to be seen."""
+    """Send records of a kilobyte, so that a throttled reassignment takes long enough to be recorded."""
     java = command(kafka.version, "org.apache.kafka.tools.ConsoleProducer" if kafka.version >= "4" else "kafka.tools.ConsoleProducer")
-    sent = "".join(f"{number:01000d}\n" for number in range(records))
-    subprocess.run([*java, "--bootstrap-server", kafka.bootstrap, "--topic", topic], input=sent, text=True, check=True, capture_output=True)
+    lines = "".join(f"{number:01000d}\n" for number in range(records))
+    subprocess.run(
+        [*java, "--bootstrap-server", kafka.bootstrap, "--topic", topic], input=lines, text=True, check=True, capture_output=True
+    )
 
 
 def reassign(kafka: Cluster, folder: Path) -> None:
-    """Ask for a plan, start one that is throttled to a crawl, and list it."""
+    """Generate a plan, start a heavily throttled one, and list it."""
     topics, plan = kafka.nodes[CONTROLLER].folder / "topics.json", kafka.nodes[CONTROLLER].folder / "plan.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": "single"}, {"topic": "prices"}]}))
     plan.write_text(json.dumps(MOVED))
     tool = "kafka-reassign-partitions"
-    told = {
+    dumps = {
         "generate": ("--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "1,3,4", "--disable-rack-aware"),
         "execute": ("--execute", "--reassignment-json-file", str(plan), "--throttle", "1000"),
         "list": ("--list",),
         "verify": ("--verify", "--preserve-throttles", "--reassignment-json-file", str(plan)),
     }
-    for file, arguments in told.items():
+    for file, arguments in dumps.items():
         (folder / f"{tool}-{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
     (folder / f"{tool}.json").write_text(json.dumps(MOVED) + "\n")
 
 
 def share(kafka: Cluster, folder: Path) -> None:
-    """A share group of one member, and what is told of it."""
+    """Start a share group of one member, and write the output of kafka-share-groups."""
     run = command(kafka.version, "org.apache.kafka.tools.consumer.ConsoleShareConsumer")
-    asked = ["--bootstrap-server", kafka.bootstrap, "--topic", "orders", "--group", "share-desk"]
-    consumer = subprocess.Popen([*run, *asked], stdout=subprocess.DEVNULL)
+    arguments = ["--bootstrap-server", kafka.bootstrap, "--topic", "orders", "--group", "share-desk"]
+    consumer = subprocess.Popen([*run, *arguments], stdout=subprocess.DEVNULL)
     try:
         time.sleep(8)
-        for asked in ("offsets", "members", "state"):
-            for file, more in ((asked, ()), (f"{asked}-verbose", ("--verbose",))):
-                told = kafka.tool("kafka-share-groups", "--describe", "--all-groups", f"--{asked}", *more)
-                (folder / f"kafka-share-groups-{file}.txt").write_text(told)
+        for part in ("offsets", "members", "state"):
+            for file, options in ((part, ()), (f"{part}-verbose", ("--verbose",))):
+                text = kafka.tool("kafka-share-groups", "--describe", "--all-groups", f"--{part}", *options)
+                (folder / f"kafka-share-groups-{file}.txt").write_text(text)
     finally:
         consumer.kill()
         consumer.wait()
 
 
 def kafka_dump_log(kafka: Cluster, file: Path) -> str:
-    """What kafka-dump-log says of a file of the metadata log."""
+    """The output of kafka-dump-log for a file of the metadata log."""
     main = TOOLS["kafka-dump-log"] if kafka.version >= "4" else "kafka.tools.DumpLogSegments"
     run = [*command(kafka.version, main), "--cluster-metadata-decoder", "--files", str(file)]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout
 
 
 def zookeeper(kafka: Cluster, folder: Path) -> None:
-    """What lies in ZooKeeper, a znode a line, beside what kafka-topics says."""
+    """Write the znodes of ZooKeeper, one on a line, and the output of kafka-topics."""
     create(kafka)
     kafka.tool("kafka-configs", "--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "min.insync.replicas=2")
     kafka.kill(2)
@@ -159,18 +161,18 @@ def zookeeper(kafka: Cluster, folder: Path) -> None:
     assert server
     shell = [*command(kafka.version, "org.apache.zookeeper.ZooKeeperMain"), "-server", server[1]]
 
-    def say_in_shell(words: Sequence[str]) -> str:
-        said = "".join(f"{line}\n" for line in (*words, "quit"))
-        return subprocess.run(shell, input=said, capture_output=True, text=True, check=True).stdout
+    def run_in_shell(commands: Sequence[str]) -> str:
+        lines = "".join(f"{command}\n" for command in (*commands, "quit"))
+        return subprocess.run(shell, input=lines, capture_output=True, text=True, check=True).stdout
 
     roots = ("/brokers", "/config", "/controller", "/controller_epoch", "/cluster", "/admin")
-    listed = say_in_shell([f"ls -R {root}" for root in roots])
+    listed = run_in_shell([f"ls -R {root}" for root in roots])
     paths = sorted(set(re.findall(r"(?m)^(/\S+)$", listed)))
-    asked = say_in_shell([f"get {path}" for path in paths])
-    answers = asked.partition("type:None path:null\n")[2].partition("\nWATCHER::")[0].splitlines()
+    output = run_in_shell([f"get {path}" for path in paths])
+    answers = output.partition("type:None path:null\n")[2].partition("\nWATCHER::")[0].splitlines()
     znodes = [{"path": path, "data": None if data == "null" else data} for path, data in zip(paths, answers, strict=True)]
     (folder / "zookeeper.jsonl").write_text("".join(json.dumps(znode) + "\n" for znode in znodes))
-    say("recorded", folder.relative_to(SNAPSHOTS))
+    log_progress("recorded", folder.relative_to(SNAPSHOTS))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""TLS and SASL of a test cluster: keys of the brokers and of their client, made on the spot by keytool, and users of SCRAM and PLAIN."""
+"""TLS and SASL of a test cluster: keys of brokers and clients, created by keytool, and users of SCRAM and PLAIN."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_cer
 from jobs.spark import jars
 from tests.cluster import Cluster
 
-USER, PASSWORD = "audit", 'a "quoted" \\ secret'  # as a password may be
+USER, PASSWORD = "audit", 'a "quoted" \\ secret'  # characters that need escaping
 STORE_PASSWORD = "store-secret"
 
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """The brokers' properties, the certificate that their clients trust, and the key without which nobody is let in."""
+    """The brokers' properties, the certificate that clients trust, and the key that a client must have."""
 
     properties: Mapping[str, str]
     certificate: Path
@@ -28,13 +28,13 @@ class Security:
     client_key: Path
 
     def grant(self, kafka: Cluster) -> None:
-        """Let the user in by SCRAM-SHA-512, as by PLAIN it is already."""
+        """Create the user for SCRAM-SHA-512; for PLAIN it exists already."""
         user = ("--entity-type", "users", "--entity-name", USER)
         kafka.tool("kafka-configs", "--alter", *user, "--add-config", f"SCRAM-SHA-512=[password={PASSWORD}]")
 
 
 def security(folder: Path) -> Security:
-    """Self-signed keys of 127.0.0.1 in the folder, and what the brokers need of them."""
+    """Create self-signed keys of 127.0.0.1 in the folder, and return the settings that use them."""
     store, certificate = _key(folder, "broker")
     client_store, client_certificate = _key(folder, "client")
     key, *_ = load_key_and_certificates(client_store.read_bytes(), STORE_PASSWORD.encode())
@@ -49,14 +49,14 @@ def security(folder: Path) -> Security:
         "ssl.truststore.location": str(client_certificate),
         "listener.name.sasl_ssl.ssl.client.auth": "required",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
-        "listener.name.sasl_ssl.plain.sasl.jaas.config": plain.replace("\\", "\\\\"),  # as a properties file has backslashes
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": plain.replace("\\", "\\\\"),  # a properties file needs doubled backslashes
         "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
     }
     return Security(properties, certificate, client_store, client_certificate, client_key)
 
 
 def _key(folder: Path, name: str) -> tuple[Path, Path]:
-    """A store with a new key, and its certificate."""
+    """Create a store with a new key, and its certificate."""
     store, certificate = folder / f"{name}.p12", folder / f"{name}.pem"
     keytool = [str(Path(jars.java()).resolve().with_name("keytool")), "-keystore", str(store), "-storepass", STORE_PASSWORD, "-alias", name]
     key = ["-genkeypair", "-keyalg", "EC", "-dname", f"CN={name}", "-ext", "SAN=ip:127.0.0.1", "-validity", "2", "-storetype", "PKCS12"]

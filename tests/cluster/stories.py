@@ -1,4 +1,4 @@
-"""What lives in the recorded clusters: topics, two days of producing, consumer groups, and the ways in which brokers die."""
+"""The contents of the recorded clusters: topics, two days of records, consumer groups, and the failure scenarios."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SERVER_RANGE = {"group.protocol": "consumer", "group.remote.assignor": "range"}
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic to make: placed by Kafka, unless the operator says on which brokers each partition goes."""
+    """A topic to create; Kafka places it unless `assignment` is given."""
 
     name: str
     partitions: int
@@ -29,19 +29,19 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """What happens in a cluster for its dumps, of which there is one a day."""
+    """The events in a cluster before each of its daily dumps."""
 
     days: Sequence[Sequence[Sent]]
     groups: Sequence[Group]
-    empty: str  # a group that has committed offsets and no member
+    empty: str  # a group with committed offsets and no members
     empty_reads: tuple[str, ...]
-    capacity: Mapping[int, object]  # megabytes: of the broker, or by log dir
-    lost: int | None = None  # the broker that is killed before the second dump
+    capacity: Mapping[int, object]  # megabytes of the broker, or of each log dir
+    lost: int | None = None  # the broker killed before the second dump
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A cluster, what is in it, and how its brokers die: each scenario is a list of steps, from a healthy cluster on."""
+    """A cluster, its contents, and its failure scenarios: lists of steps that start from a healthy cluster."""
 
     racks: Mapping[int, str]
     topics: Sequence[Topic]
@@ -110,7 +110,7 @@ STORIES = {
             Topic("shipments", 6, 3, 1),
             Topic("clickstream", 16, 2, 1, {"retention.ms": "86400000", "segment.bytes": "1048576"}),
             Topic("prices", 4, 3, 2),
-            # What an operator's own hand leaves behind: every leader on one broker.
+            # Assigned by hand: every leader on one broker.
             Topic("stock-levels", 5, 3, 2, assignment="1:2:3,1:3:2,1:2:3,1:3:2,1:2:3"),
             Topic("audit-log", 1, 3, 2, {"retention.ms": "-1"}),
         ),
@@ -134,7 +134,7 @@ STORIES = {
             "broker-2": ("kill 2", "start 2"),
             "broker-3": ("kill 3", "start 3"),
             "broker-1-stopped": ("stop 1", "start 1"),
-            # Nothing moves back by itself: the second loss meets leaders that are not the preferred ones.
+            # Leaders do not return by themselves: before the second loss, they are not the preferred ones.
             "broker-2-after-1-came-back": ("kill 1", "start 1", "kill 2", "start 2"),
         },
     ),
@@ -200,7 +200,7 @@ STORIES = {
             Topic("rf3-min2-unclean", 6, 3, 2, {"unclean.leader.election.enable": "true"}),
             Topic("rf2-min1-unclean", 6, 2, 1, {"unclean.leader.election.enable": "true"}),
             Topic("rf4-min3", 6, 4, 3),
-            # Placed by a hand that did not mind the racks: whole partitions sit in one.
+            # Assigned by hand without regard to racks: all replicas of a partition are in one rack.
             Topic("rackless", 6, 2, 1, assignment="11:12,12:11,21:22,22:21,31:32,32:31"),
         ),
         nights=None,
@@ -217,7 +217,7 @@ STORIES = {
             "broker-31-stopped-then-21-11": ("stop 31", "kill 21", "kill 11", "start 11", "start 31", "start 21"),
         },
     ),
-    # The last of the ZooKeeper days: placed by AdminUtils, with no eligible leader replicas, and an ISR that never becomes empty.
+    # The last version with ZooKeeper: placed by AdminUtils, without ELR, and with an ISR that never becomes empty.
     "stock-ap": Story(
         zookeeper=True,
         racks={11: "rack-a", 12: "rack-a", 21: "rack-b", 22: "rack-b", 31: "rack-c", 32: "rack-c"},

@@ -1,4 +1,4 @@
-"""A live cluster of three brokers, held to what Kafka is known to do when one dies."""
+"""Failures in a live cluster of three brokers have the outcomes that Kafka documents."""
 
 import re
 import time
@@ -26,16 +26,16 @@ def kafka() -> Iterator[Cluster]:
 
 
 def partitions(kafka: Cluster) -> State:
-    """Leader, ISR and ELR of every partition, as a broker knows them."""
+    """Leader, ISR and ELR of every partition, as a broker reports them."""
     line = re.compile(r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)\tElr: (\S*)\t")
-    told = line.findall(java(kafka.version, str(Path(__file__).with_name("Describe.java")), kafka.bootstrap, "strict", "plain", "solo"))
-    return {f"{topic}-{number}": (leader, brokers(isr), brokers(elr)) for topic, number, leader, isr, elr in told}
+    rows = line.findall(java(kafka.version, str(Path(__file__).with_name("Describe.java")), kafka.bootstrap, "strict", "plain", "solo"))
+    return {f"{topic}-{number}": (leader, brokers(isr), brokers(elr)) for topic, number, leader, isr, elr in rows}
 
 
 def records(kafka: Cluster) -> Counter[str]:
-    """The records of each type in the metadata log as a controller that is up has it, but for those that tell the time."""
-    up = next(node for node in kafka.nodes.values() if node.id in kafka.processes and node.id != 2)
-    (log,) = up.folder.rglob("__cluster_metadata-0/00000000000000000000.log")
+    """Count the records of each type in the metadata log of a live controller, without no-op records."""
+    controller = next(node for node in kafka.nodes.values() if node.id in kafka.processes and node.id != 2)
+    (log,) = controller.folder.rglob("__cluster_metadata-0/00000000000000000000.log")
     counted = Counter(re.findall(r'"type":"(\w+)"', kafka_dump_log(kafka, log)))
     return counted - Counter({"NO_OP_RECORD": counted["NO_OP_RECORD"]})
 
@@ -44,7 +44,7 @@ def brokers(listed: str) -> set[str]:
     return set(listed.split(",")) - {""}
 
 
-def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligible_where_the_isr_is_too_small(kafka: Cluster) -> None:
+def test_the_next_in_sync_replica_replaces_a_killed_broker_which_stays_in_the_elr_below_min_isr(kafka: Cluster) -> None:
     everyone = {"1", "2", "3"}
     healthy: State = {f"{topic}-{n}": (leader, everyone, set()) for topic in ("strict", "plain") for n, leader in ((0, "2"), (1, "1"))}
     assert partitions(kafka) == healthy | {"solo-0": ("2", {"2"}, set()), "solo-1": ("3", {"3"}, set())}
@@ -52,7 +52,7 @@ def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligi
     before = records(kafka)
     kafka.kill(2)
     kafka.await_fenced(2)
-    # A record for each of the five partitions whose ISR had it, and one that fences it.
+    # One record for each of the five partitions with the broker in the ISR, and one that fences it.
     assert records(kafka) - before == Counter(PARTITION_CHANGE_RECORD=5, BROKER_REGISTRATION_CHANGE_RECORD=1)
     left = {"1", "3"}
     assert partitions(kafka) == {
@@ -65,7 +65,7 @@ def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligi
     }
     assert kafka.fenced() == [2]
 
-    # Back again, it follows: leaders return only when somebody asks for it.
+    # After its return it follows: leaders return only after a preferred election.
     kafka.start(2)
     kafka.await_in_sync()
     assert partitions(kafka)["strict-0"] == ("3", everyone, set())
@@ -74,29 +74,29 @@ def test_a_killed_broker_is_replaced_by_the_next_in_sync_replica_and_stays_eligi
     assert partitions(kafka)["strict-0"] == ("2", everyone, set())
 
 
-def test_a_tool_that_refuses_is_an_error_with_its_own_words(kafka: Cluster) -> None:
+def test_a_failed_tool_raises_its_own_message(kafka: Cluster) -> None:
     with pytest.raises(ToolFailed, match="Topic 'plain' already exists"):
         kafka.tool("kafka-topics", "--create", "--topic", "plain")
 
 
-def test_a_broker_that_stops_in_order_is_told_so_and_then_fenced(kafka: Cluster) -> None:
+def test_a_controlled_shutdown_is_recorded_before_the_broker_is_fenced(kafka: Cluster) -> None:
     before = records(kafka)
-    held = sum("2" in isr for _, isr, _ in partitions(kafka).values())
+    in_sync = sum("2" in isr for _, isr, _ in partitions(kafka).values())
     kafka.stop(2)
     kafka.await_fenced(2)
-    assert records(kafka) - before == Counter(PARTITION_CHANGE_RECORD=held, BROKER_REGISTRATION_CHANGE_RECORD=2)
+    assert records(kafka) - before == Counter(PARTITION_CHANGE_RECORD=in_sync, BROKER_REGISTRATION_CHANGE_RECORD=2)
 
 
-def test_once_two_of_three_controllers_are_gone_nobody_is_elected_and_no_isr_shrinks(kafka: Cluster) -> None:
-    """Broker 2 is down, and was noticed. When 3 dies too, what it led stays led by it, and what it follows in keeps it in its ISR."""
+def test_without_a_quorum_no_leader_is_elected_and_no_isr_shrinks(kafka: Cluster) -> None:
+    """Broker 2 is down and fenced. When broker 3 dies too, it stays leader and stays in every ISR."""
     before = partitions(kafka)
     assert any(leader == "3" for leader, *_ in before.values())
     kafka.kill(3)
-    time.sleep(15)  # a controller would have fenced it after six
+    time.sleep(15)  # a controller fences a broker after 6 s
     assert partitions(kafka) == before
 
 
-def test_nothing_is_left_running_when_the_block_fails() -> None:
+def test_no_process_or_folder_is_left_when_the_block_fails() -> None:
     with pytest.raises(ZeroDivisionError), cluster({1: None}) as kafka:  # noqa: PT012
         process, folder = kafka.processes[1], kafka.nodes[1].folder
         _ = 1 / 0

@@ -1,4 +1,4 @@
-"""The recorded dumps hang together: nights, key samples and losses are of the same clusters."""
+"""The recorded dumps are consistent: nights, key samples and scenarios are of the same clusters."""
 
 import csv
 import re
@@ -19,15 +19,15 @@ def end_offsets(night: Path, cluster: str) -> dict[tuple[str, str], int]:
 
 
 def described(file: Path) -> set[tuple[str, ...]]:
-    """Topic, partition, leader, replicas, and ISR and ELR as sets, which they are."""
+    """Topic, partition, leader and replicas, with ISR and ELR in sorted order."""
     lines = re.findall(r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S+)\tIsr: (\S*)\tElr: (\S*)\t", file.read_text())
     return {(*line[:4], *(",".join(sorted(ids.split(","))) for ids in line[4:])) for line in lines}
 
 
 @pytest.mark.parametrize("cluster", ["orders-eu", "payments-us"])
-def test_end_offsets_grew_by_what_the_key_sample_says_was_sent(cluster: str) -> None:
+def test_end_offsets_grew_by_the_records_of_the_key_sample(cluster: str) -> None:
     before, now = end_offsets(NIGHT_BEFORE, cluster), end_offsets(BUNDLED, cluster)
-    told = {topic for topic, _ in before} - {topic for topic, partition in before.keys() - now.keys()} - {"__consumer_offsets"}
+    complete = {topic for topic, _ in before} - {topic for topic, partition in before.keys() - now.keys()} - {"__consumer_offsets"}
     grown: Counter[str] = Counter()
     for (topic, partition), offset in now.items():
         grown[topic] += offset - before[topic, partition]
@@ -35,19 +35,19 @@ def test_end_offsets_grew_by_what_the_key_sample_says_was_sent(cluster: str) -> 
     with (BUNDLED / cluster / "key-sample.csv").open() as file:
         for row in csv.DictReader(file):
             sent[row["topic"]] += int(row["records"])
-    assert len(told) >= 9
-    assert {topic: grown[topic] for topic in told} == {topic: sent[topic] for topic in told}
+    assert len(complete) >= 9
+    assert {topic: grown[topic] for topic in complete} == {topic: sent[topic] for topic in complete}
 
 
 @pytest.mark.parametrize("file", sorted((SNAPSHOTS / "killed").glob("*-*/0-before.txt")), ids=lambda file: file.parent.name)
-def test_every_loss_starts_from_the_same_healthy_cluster(file: Path) -> None:
+def test_every_scenario_starts_from_the_same_healthy_cluster(file: Path) -> None:
     patterns = ("night-before/*/kafka-topics.txt", "zookeeper/*/kafka-topics.txt", "killed/six-rack-a/0-before.txt")
     dumps = [dump for pattern in patterns for dump in SNAPSHOTS.glob(pattern)]
     (healthy,) = [dump for dump in dumps if file.parent.name.startswith(dump.parent.name.removesuffix("rack-a"))]
     assert described(file) == described(healthy)
 
 
-def test_the_bundled_dumps_are_of_the_night_before_s_clusters() -> None:
+def test_the_bundled_dumps_are_of_the_clusters_of_the_night_before() -> None:
     assert described(BUNDLED / "orders-eu/kafka-topics.txt") == described(NIGHT_BEFORE / "orders-eu/kafka-topics.txt")
     after_the_loss = SNAPSHOTS / "killed/payments-us-broker-11/1-kill-11.txt"
     assert described(BUNDLED / "payments-us/kafka-topics.txt") == described(after_the_loss)

@@ -1,4 +1,4 @@
-"""The applications of a test cluster: what is produced, by which keys, and who consumes it. The work itself is Workload.java's."""
+"""The applications of a test cluster: producers with their keys, and consumer groups. Workload.java runs them."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from tests.cluster import VERSION, Cluster, command
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What producers send under one key: a row of a key sample."""
+    """The records that producers send with one key: a row of a key sample."""
 
     topic: str
-    key: str | None  # None: without a key, which is not the empty key
-    partition: int | None  # None: left to the partitioner
+    key: str | None  # None: no key, which differs from the empty key
+    partition: int | None  # None: chosen by the partitioner
     records: int
     size_bytes: int  # of keys and values
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A consumer group: a list of topics for each member, and the settings of all."""
+    """A consumer group: the topics of each member, and the configs of all members."""
 
     id: str
     members: Sequence[Sequence[str]]
     config: dict[str, str] = field(default_factory=dict)
     static: bool = False
-    paused: bool = False  # after it has read the first day's records
+    paused: bool = False  # stops reading after the first day
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Workload.java, running against a cluster: one request a line, each waited for."""
+    """Workload.java, running against a cluster: one request per line; each call waits for its end."""
 
     process: subprocess.Popen[str]
 
     def send(self, rows: Sequence[Sent]) -> None:
-        """Produce all of it, in a shuffled order, placed by Kafka's own partitioner."""
+        """Produce all records in shuffled order, with Kafka's own partitioner."""
         self._ask(do="send", rows=[asdict(row) for row in rows])
 
     def join(self, groups: Sequence[Group]) -> None:
-        """Start every member of the groups, and wait until all are stable and have read what there is."""
+        """Start every member of the groups, and wait until all are stable and have read all records."""
         for group in groups:
             for number, topics in enumerate(group.members, start=1):
                 static = {"group.instance.id": f"{group.id}-{number}"} if group.static else {}
@@ -54,11 +54,11 @@ class Workload:
         self.settle()
 
     def pause(self, group: Group) -> None:
-        """Let the group's members read no further."""
+        """Pause all members of the group."""
         self._ask(do="pause", group=group.id)
 
     def settle(self) -> None:
-        """Wait until all groups are stable and nothing changes any more."""
+        """Wait until all groups are stable and all offsets stay the same."""
         self._ask(do="await")
 
     def _ask(self, **request: object) -> None:
@@ -67,14 +67,14 @@ class Workload:
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         if self.process.stdout.readline() != "done\n":
-            raise RuntimeError(f"Workload.java ended over {str(request)[:200]}")
+            raise RuntimeError(f"Workload.java ended at the request {str(request)[:200]}")
 
 
 @contextmanager
 def workload(kafka: Cluster) -> Iterator[Workload]:
     """Applications that run until the block ends."""
     source = str(Path(__file__).with_name("Workload.java"))
-    arguments = [*command(VERSION, source, level="error"), kafka.bootstrap]  # newer clients talk to older brokers
+    arguments = [*command(VERSION, source, level="error"), kafka.bootstrap]  # newer clients support older brokers
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Workload(process)
@@ -83,7 +83,7 @@ def workload(kafka: Cluster) -> Iterator[Workload]:
 
 
 def skewed(topic: str, prefix: str, *, keys: int, records: int, value_bytes: int, day: int) -> list[Sent]:
-    """Keyed records, of which the n-th key gets about 1/n as many as the first: the same keys every day, in other amounts."""
+    """Keyed records by Zipf's law: every day the same keys with other counts."""
     chance = random.Random(f"{topic} {day}")
     names = random.Random(topic).sample([f"{prefix}{number}" for number in range(keys * 10)], keys)
     harmonic = sum(1 / rank for rank in range(1, keys + 1))

@@ -1,4 +1,4 @@
-"""A cluster of the ZooKeeper days, for as long as Kafka's jars of that time can be had: 3.9 is the last that has such a controller."""
+"""ZooKeeper-based clusters. Kafka 3.9 is the last version with such a controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VERSION = "3.9.2"
 
 @contextmanager
 def zookeeper_cluster(racks: Mapping[int, str | None], *, version: str = VERSION) -> Iterator[Cluster]:
-    """Brokers with these ids and racks, one of them the controller, and a ZooKeeper, which is node 0."""
+    """Start brokers with these ids and racks, one of them the controller, and a ZooKeeper as node 0."""
     with temporary_folder() as folder:
         port, *ports = free_ports(1 + len(racks))
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"

@@ -62,7 +62,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (["plan", "--cluster", "c", "--id", "nightly"], "id 'nightly' is reserved"),
         (["plan", "--cluster", "c", "--id", ""], "id '' is not valid"),
         (["nightly", "--set", "start_index"], "must be NAME=VALUE"),
-        (["generate", "."], "holds something already"),
+        (["generate", "."], "is not empty: name an empty or new folder"),
         (["nightly", "no-such-folder"], "no-such-folder"),
     ],
 )
