@@ -19,7 +19,7 @@ from jobs.errors import NothingReadable
 from jobs.names import ID_PATTERN, SNAPSHOT_PATTERN
 from jobs.report.folder import SNAPSHOT_FILE, name_snapshot
 from jobs.schema import BY_NAME
-from jobs.views import ANSWERS
+from jobs.views import VIEWS
 
 LAKE = "{{ var.value.topology_lake }}"
 REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
@@ -28,7 +28,7 @@ PUBLISHED_FILE = "published.json"  # in that folder: the outcome of `publish`
 # Not `ds`: a run that a person triggered may have no logical date.
 SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
 # An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster.
-PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, *ANSWERS)]
+PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, *VIEWS)]
 
 _CLI = Path(__file__).parents[1] / "jobs" / "cli.py"
 _NIGHT = ("--lake", LAKE, "--snapshot", SNAPSHOT)

@@ -367,9 +367,9 @@ def query(
     ] = None,
 ) -> None:
     """Run a SQL query on the published views. A query can only read."""
-    from jobs.views import ask_duckdb, ask_spark
+    from jobs.views import query_duckdb, query_spark
 
-    names, values = (ask_duckdb if engine == Engine.duckdb else ask_spark)(_lake(lake), sql, rows + 1)
+    names, values = (query_duckdb if engine == Engine.duckdb else query_spark)(_lake(lake), sql, rows + 1)
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     _write_stdout(query_output.text(names, values[:rows], format or (Format.table if terminal else Format.csv), width))

@@ -30,7 +30,7 @@ from rich.table import Table as RichTable
 
 from jobs.lake.lake import Lake
 from jobs.schema import SNAPSHOT, TABLES
-from jobs.views import ask_duckdb
+from jobs.views import query_duckdb
 
 FIRST = date(2026, 1, 1)
 COMMAND = str(Path(sys.executable).with_name("topology-audit"))
@@ -78,7 +78,7 @@ def seconds(lake: Lake, query: str) -> float:
     best = float("inf")
     for _ in range(3):
         started = time.monotonic()
-        ask_duckdb(lake, query, 1000)
+        query_duckdb(lake, query, 1000)
         best = min(best, time.monotonic() - started)
     return best
 

@@ -16,7 +16,7 @@ from jobs.airflow import environment
 from jobs.lake.lake import Lake
 from jobs.schema import BY_NAME, TABLES
 from jobs.spark.session import properties_file
-from jobs.views import ANSWERS
+from jobs.views import VIEWS
 from tests.jobs.lake.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
 
 DAGS = Path(__file__).parents[2] / "dags"
@@ -58,7 +58,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def test_every_asset_fires_with_the_clusters_of_its_night(runs: Runs) -> None:
     assert (runs.published["state"], runs.published["tasks"]["publish"], runs.published["tasks"]["report"]) == ("success",) * 3
     extra = {"snapshot_id": FIRST, "clusters": ["east", "west"]}
-    assert runs.published["events"] == {f"topology.{view}": extra for view in (*BY_NAME, *ANSWERS)}
+    assert runs.published["events"] == {f"topology.{view}": extra for view in (*BY_NAME, *VIEWS)}
 
 
 def test_no_asset_fires_if_nothing_is_published_and_the_report_is_red(runs: Runs) -> None:

@@ -1,4 +1,4 @@
-"""The published views over tables in memory, and what `survival` and `verdict` must contain, computed from the failures one by one."""
+"""The published views over tables in memory, and a check of `survival` and `verdict` against the failures one by one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from jobs.schema import TABLES, Table
 
 Key = tuple[str, str]  # snapshot_id, cluster_id
 COUNTS = ("newly_offline", "newly_refusing_acks_all", "newly_lost")
-# The counts that a harm adds up, and those that `verdict` has of it.
-OF_HARM = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
+# For each harm, the counts that are added up, which are also the counts in `verdict`.
+COUNTS_OF_HARM = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
 
 
 def published(tables: Mapping[Table, pa.Table]) -> duckdb.DuckDBPyConnection:
-    """DuckDB with the published views over these tables; the others are empty."""
+    """Return a DuckDB connection with the published views over these tables; the other tables are empty."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for table in TABLES:
@@ -29,13 +29,14 @@ def published(tables: Mapping[Table, pa.Table]) -> duckdb.DuckDBPyConnection:
 
 
 def rows_of(connection: Any, sql: str) -> list[dict[str, Any]]:
+    """Return the rows of a query as dicts."""
     answer = connection.execute(sql)
     names = [column[0] for column in answer.description]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
 
 def check_survival_and_verdict(connection: Any) -> dict[Key, dict[str, Any]]:
-    """Compare each row of `survival` and each such cell of `verdict` with the failures of its cluster; returns the verdicts."""
+    """Compare `survival` and the survival columns of `verdict` with the failures of each cluster, and return the verdicts."""
     failures: dict[Key, dict[str, list[dict[str, Any]]]] = {}
     counts = ", ".join(COUNTS)
     for row in [
@@ -51,19 +52,19 @@ def check_survival_and_verdict(connection: Any) -> dict[Key, dict[str, Any]]:
         failures.setdefault((row["snapshot_id"], row["cluster_id"]), {}).setdefault(row["kind"], []).append(row)
 
     expected = {
-        (*key, kind, harm): (len(of_kind), *_outcome(_worst(of_kind, harm), COUNTS))
+        (*key, kind, harm): (len(same_kind), *_outcome(_worst(same_kind, harm), COUNTS))
         for key, by_kind in failures.items()
-        for kind, of_kind in by_kind.items()
-        for harm in OF_HARM
+        for kind, same_kind in by_kind.items()
+        for harm in COUNTS_OF_HARM
     }
-    found = {
+    actual = {
         tuple(row[name] for name in ("snapshot_id", "cluster_id", "kind", "harm")): tuple(
             row[name] for name in ("scenarios", "survives", "worst_scenario", *COUNTS)
         )
         for row in rows_of(connection, "SELECT * FROM survival")
     }
     assert expected
-    assert found == expected
+    assert actual == expected
 
     verdicts = {(row["snapshot_id"], row["cluster_id"]): row for row in rows_of(connection, "SELECT * FROM verdict")}
     assert verdicts.keys() == failures.keys()
@@ -74,29 +75,29 @@ def check_survival_and_verdict(connection: Any) -> dict[Key, dict[str, Any]]:
             ("rack", "any_rack", ["rack"]),
             ("two", "any_two", ["pair", "broker"]),
         ):
-            for harm, of_harm in OF_HARM.items():
+            for harm, counts_of_harm in COUNTS_OF_HARM.items():
                 wanted = _of_kinds([failures[key].get(kind, []) for kind in kinds], harm)
-                cells = (f"{flag}_{harm}", f"worst_{name}_{harm}", *(f"{name}_{harm}_{count}" for count in of_harm))
+                cells = (f"{flag}_{harm}", f"worst_{name}_{harm}", *(f"{name}_{harm}_{count}" for count in counts_of_harm))
                 assert tuple(verdict[cell] for cell in cells) == wanted, (key, cells)
     return verdicts
 
 
 def _of_kinds(kinds: Iterable[list[dict[str, Any]]], harm: str) -> tuple[Any, ...]:
-    """The outcome of the worst failure of these kinds; of kinds that harm equally, the first."""
-    worst = [_worst(of_kind, harm) for of_kind in kinds if of_kind]
+    """Return the outcome of the worst failure of these kinds; if several are equally bad, of the first kind."""
+    worst = [_worst(same_kind, harm) for same_kind in kinds if same_kind]
     if not worst:
-        return (None,) * (2 + len(OF_HARM[harm]))
-    return _outcome(max(worst, key=lambda pair: pair[0]), OF_HARM[harm])
+        return (None,) * (2 + len(COUNTS_OF_HARM[harm]))
+    return _outcome(max(worst, key=lambda pair: pair[0]), COUNTS_OF_HARM[harm])
 
 
-def _worst(of_kind: list[dict[str, Any]], harm: str) -> tuple[int, dict[str, Any]]:
-    """How many partitions the worst failure harms, and that failure; of failures that harm equally, the lowest broker ids."""
-    harmed = {row["scenario_id"]: sum(row[count] for count in OF_HARM[harm]) for row in of_kind}
-    row = min(of_kind, key=lambda row: (-harmed[row["scenario_id"]], row["brokers"]))
+def _worst(same_kind: list[dict[str, Any]], harm: str) -> tuple[int, dict[str, Any]]:
+    """Return the number of harmed partitions and the worst failure; if several are equally bad, the one with the lowest broker ids."""
+    harmed = {row["scenario_id"]: sum(row[count] for count in COUNTS_OF_HARM[harm]) for row in same_kind}
+    row = min(same_kind, key=lambda row: (-harmed[row["scenario_id"]], row["brokers"]))
     return harmed[row["scenario_id"]], row
 
 
 def _outcome(worst: tuple[int, dict[str, Any]], counts: Iterable[str]) -> tuple[Any, ...]:
-    """Whether it is survived; if not, the failure and its counts."""
+    """Return whether the cluster survives the failure; if not, also the failure and its counts."""
     harmed, row = worst
     return (harmed == 0, *(row[name] if harmed else None for name in ("scenario_id", *counts)))

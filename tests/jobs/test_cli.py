@@ -144,7 +144,7 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     assert "of orders-eu" in by_spark.stdout
     refused = run("query", "--engine", "spark", "SELECT lieder FROM partition", cwd=tmp_path)
     assert refused.returncode == 1
-    assert "Spark cannot answer it: " in refused.stderr
+    assert "Spark cannot run the query: " in refused.stderr
     assert len(refused.stderr.strip().splitlines()) == 1
 
     asked = run("what-if", "--cluster", "orders-eu", "--broker", "1", "--broker", "3", "--id", "both", cwd=tmp_path)

@@ -197,13 +197,13 @@ def test_a_broken_rule_tells_since_which_night(lake: Lake) -> None:
     assert ask(lake, f"{ask_since} 'topic.enough_replicas' ORDER BY 1") == [(FIRST, FIRST, 1), (SECOND, FIRST, 2)]
 
 
-@pytest.mark.parametrize("view", [*views.ANSWERS, "broker", "all_input_file", "all_validation"])
+@pytest.mark.parametrize("view", [*views.VIEWS, "broker", "all_input_file", "all_validation"])
 def test_spark_and_duckdb_answer_a_view_alike(lake: Lake, view: str) -> None:
     def rows(answer: tuple[list[str], list[tuple[object, ...]]]) -> tuple[list[str], list[str]]:
         return answer[0], sorted(str([round(value, 9) if isinstance(value, float) else value for value in row]) for row in answer[1])
 
     sql = f"SELECT * FROM {view}"
-    of_spark, of_duckdb = rows(views.ask_spark(lake, sql, 10_000)), rows(views.ask_duckdb(lake, sql, 10_000))
+    of_spark, of_duckdb = rows(views.query_spark(lake, sql, 10_000)), rows(views.query_duckdb(lake, sql, 10_000))
     assert of_spark == of_duckdb
     assert of_duckdb[1]
 
@@ -217,7 +217,7 @@ def test_a_query_opens_the_tables_that_it_reads_and_one_for_names_opens_all(lake
     assert sorted(table.name for table in opened) == ["absent_cluster", "remedy", "snapshot"]
     opening.execute("SELECT count(*) FROM broker JOIN Cluster USING (cluster_id)")  # DuckDB cannot tell what it reads before they are there
     assert {table.name for table in opened[3:]} == {"broker", "cluster"}
-    assert {name for (name,) in opening.execute("SHOW TABLES").fetchall()} >= {*views.ANSWERS, *(table.name for table in TABLES)}
+    assert {name for (name,) in opening.execute("SHOW TABLES").fetchall()} >= {*views.VIEWS, *(table.name for table in TABLES)}
 
 
 def test_a_table_is_read_by_delta_rs_with_its_comments(lake: Lake) -> None:

@@ -1,4 +1,4 @@
-"""`topology-audit query`: it answers from the published views in both engines, reads nothing else, writes nothing, and prints for its reader."""
+"""`topology-audit query`: both engines read only the published views and write nothing; the output suits people or programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from jobs.lake.lake import Lake
 from jobs.report import query_output
 from jobs.report.query_output import Format
 from jobs.schema import BROKER, CLUSTER, HOT_KEY, SNAPSHOT, TABLES, Table
-from jobs.views import DuckdbViews, ask_duckdb, ask_spark, script
+from jobs.views import DuckdbViews, query_duckdb, query_spark, script
 from tests.jobs.rows import rows
 
 Ask = Callable[..., tuple[list[str], list[tuple[object, ...]]]]
@@ -36,7 +36,7 @@ CAPACITY = 5.0 * 2**30
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of a published cluster of two brokers, and one that is not published; beside it a table that is not the lake's."""
+    """A lake with a published cluster of two brokers and an unpublished cluster; next to it is a file outside the lake."""
     folder = tmp_path_factory.mktemp("query") / "lake"
     lake = Lake(str(folder), pytest.fail)
     for table in TABLES:
@@ -57,15 +57,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=["duckdb", "spark on a folder", "spark on a URI"])
 def ask(folder: Path, request: pytest.FixtureRequest) -> Ask:
     if request.param == "duckdb":
-        return lambda sql, rows=100: ask_duckdb(Lake(str(folder), pytest.fail), sql, rows)
+        return lambda sql, rows=100: query_duckdb(Lake(str(folder), pytest.fail), sql, rows)
     spark: SparkSession = request.getfixturevalue("spark")
     uri = str(folder) if request.param == "spark on a folder" else f"file://{folder}"
-    return lambda sql, rows=100: ask_spark(Lake(uri, lambda: spark), sql, rows)
+    return lambda sql, rows=100: query_spark(Lake(uri, lambda: spark), sql, rows)
 
 
 @pytest.fixture
 def ask_in_spark(folder: Path, spark: SparkSession) -> Ask:
-    return lambda sql, rows=100: ask_spark(Lake(str(folder), lambda: spark), sql, rows)
+    return lambda sql, rows=100: query_spark(Lake(str(folder), lambda: spark), sql, rows)
 
 
 def contents(folder: Path) -> dict[Path, int]:
@@ -83,7 +83,7 @@ def contents(folder: Path) -> dict[Path, int]:
         ("SELECT '${env:HOME}', ';'", [("${env:HOME}", ";")]),
     ],
 )
-def test_one_query_of_published_rows_is_answered(ask: Ask, sql: str, expected: list[tuple[object, ...]]) -> None:
+def test_a_query_returns_published_rows(ask: Ask, sql: str, expected: list[tuple[object, ...]]) -> None:
     assert ask(sql)[1] == expected
 
 
@@ -130,7 +130,7 @@ BOTH_REFUSE = [
         "SELECT (SELECT count(*) FROM glob('{lake}/*'))",
         "SELECT * FROM query('SELECT 1')",
         "SELECT * FROM duckdb_settings()",
-        "SELECT * FROM sys",  # a variable of this process
+        "SELECT * FROM sys",  # a Python variable
         "DESCRIBE '{outside}'",
         "SHOW TABLES",
         "PRAGMA database_list",
@@ -140,10 +140,10 @@ BOTH_REFUSE = [
         "EXPORT DATABASE '{lake}/x'",
     ],
 )
-def test_duckdb_refuses_what_is_not_one_query_of_the_views(folder: Path, sql: str) -> None:
+def test_duckdb_refuses_anything_but_one_query_on_the_views(folder: Path, sql: str) -> None:
     before = contents(folder)
     with pytest.raises(AuditError) as refused:
-        ask_duckdb(Lake(str(folder), pytest.fail), sql.format(lake=folder, outside=folder.parent / "outside.parquet"), 100)
+        query_duckdb(Lake(str(folder), pytest.fail), sql.format(lake=folder, outside=folder.parent / "outside.parquet"), 100)
     assert len(str(refused.value).splitlines()) == 1
     assert contents(folder) == before
 
@@ -161,8 +161,8 @@ def test_duckdb_refuses_what_is_not_one_query_of_the_views(folder: Path, sql: st
         "SELECT * FROM sys",
     ],
 )
-def test_the_connection_to_duckdb_reaches_no_file_outside_the_lake(folder: Path, sql: str) -> None:
-    sys = duckdb.sql("SELECT 1")  # what DuckDB would find by its name
+def test_the_duckdb_connection_reads_no_file_outside_the_lake(folder: Path, sql: str) -> None:
+    sys = duckdb.sql("SELECT 1")  # DuckDB could resolve the name of this variable
     with pytest.raises(duckdb.Error):
         DuckdbViews(Lake(str(folder), pytest.fail)).execute(sql.format(lake=folder, outside=folder.parent / "outside.parquet"))
     assert sys.fetchall() == [(1,)]
@@ -193,7 +193,7 @@ def test_the_connection_to_duckdb_reaches_no_file_outside_the_lake(folder: Path,
         "BEGIN SELECT 1; END",
     ],
 )
-def test_spark_refuses_what_is_not_one_query_of_the_views(ask_in_spark: Ask, folder: Path, sql: str) -> None:
+def test_spark_refuses_anything_but_one_query_on_the_views(ask_in_spark: Ask, folder: Path, sql: str) -> None:
     before = contents(folder)
     with pytest.raises(AuditError) as refused:
         ask_in_spark(sql.format(lake=folder, outside=folder.parent / "outside.parquet"))
@@ -209,7 +209,7 @@ def test_a_session_reads_paths_again_after_a_query(ask_in_spark: Ask, folder: Pa
         assert spark.sql(read).collect() == [(1,)]
 
 
-def test_the_printed_views_are_statements_for_a_lake_with_any_path() -> None:
+def test_the_printed_views_are_valid_for_a_lake_path_with_quotes() -> None:
     lake = Lake("/a/lake's `own`", pytest.fail)
     printed = duckdb.extract_statements(script(lake, "duckdb"))
     assert len(printed) == len(script(lake, "spark").split(";\n")) - 1 > len(TABLES)
@@ -221,7 +221,7 @@ NAMES = ["topic", "partition", "size_bytes", "records", "share", "replicas"]
 ROWS = [("a|b", 12345, 3 * 2**30, 1234567, 0.123456, [1001, 1002]), ('x"\x1b[31m,\n', None, 512, None, 2.0, []), ("", 0, 0, 0, 1e-9, None)]
 
 
-def test_people_read_units_and_separators_and_programs_exact_values() -> None:
+def test_formats_for_people_have_units_and_formats_for_programs_exact_values() -> None:
     table = query_output.text(NAMES, ROWS, Format.table)
     assert [line.split() for line in table.splitlines()[2:4]] == [
         ["a|b", "12345", "3", "GiB", "1,234,567", "0.1235", "[1001,", "1002]"],
@@ -259,11 +259,11 @@ def test_people_read_units_and_separators_and_programs_exact_values() -> None:
         ("rack", None, ""),
     ],
 )
-def test_a_value_is_shown_to_people_by_the_name_of_its_column(name: str, value: object, expected: str) -> None:
+def test_the_name_of_a_column_decides_how_its_values_are_shown(name: str, value: object, expected: str) -> None:
     assert query_output.text([name], [(value,)], Format.vertical) == f"── row 1 ──\n{name}  {expected}".rstrip() + "\n"
 
 
-def test_csv_is_read_back_by_others_with_nulls_apart_from_empty_strings(tmp_path: Path) -> None:
+def test_other_csv_readers_can_distinguish_null_from_the_empty_string(tmp_path: Path) -> None:
     written = query_output.text(NAMES, ROWS, Format.csv)
     assert [*csv.reader(StringIO(written))] == [
         NAMES,
@@ -277,7 +277,7 @@ def test_csv_is_read_back_by_others_with_nulls_apart_from_empty_strings(tmp_path
     assert read == [("a|b", 1234567), ('x"\x1b[31m,\n', None), ("", 0)]
 
 
-def test_json_has_what_csv_has_and_no_number_that_is_none() -> None:
+def test_json_contains_the_values_of_csv_and_null_for_infinity() -> None:
     names, row = ["a", "b", "c", "d", "e"], (float("inf"), Decimal("1.5"), datetime(2026, 1, 1, tzinfo=UTC), b"\x01", {"k": [None]})
     written = query_output.text(names, [row], Format.json)
     assert json.loads(written, parse_constant=pytest.fail) == [
@@ -289,7 +289,7 @@ def test_json_has_what_csv_has_and_no_number_that_is_none() -> None:
         query_output.text(["a", "a"], [(1, 2)], Format.json)
 
 
-def test_a_table_wider_than_the_terminal_is_vertical() -> None:
+def test_a_table_wider_than_the_terminal_is_printed_as_vertical() -> None:
     whole = query_output.text(NAMES, ROWS, Format.table)
     widest = max(map(len, whole.splitlines()))
     assert query_output.text(NAMES, ROWS, Format.table, 200) == whole
@@ -311,14 +311,14 @@ def on_a_terminal(columns: int, arguments: list[str]) -> str:
     try:
         while piece := os.read(main, 65536):
             shown += piece
-    except OSError:  # the other end is closed
+    except OSError:  # the process has ended
         pass
     os.close(main)
     assert process.wait() == 0
     return shown.decode().replace("\r\n", "\n")
 
 
-def test_a_terminal_gets_a_table_or_vertical_rows_and_a_pipe_gets_csv(folder: Path) -> None:
+def test_output_is_a_table_or_vertical_on_a_terminal_and_csv_in_a_pipe(folder: Path) -> None:
     sql = "SELECT cluster_id, broker_id, disk_capacity_bytes FROM broker WHERE latest ORDER BY broker_id"
     shown = on_a_terminal(80, command(folder, sql))
     assert [line.split() for line in shown.splitlines()[2:]] == [["c", "1001", "5", "GiB"], ["c", "1002", "5", "GiB"]]

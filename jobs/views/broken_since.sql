@@ -1,0 +1,16 @@
+-- The rules that a cluster breaks in a night, since which night, and in how many nights. A night in which the rule is unknown neither
+-- repairs nor breaks it.
+-- Example: SELECT cluster_id, rule, since_snapshot_id FROM broken_since WHERE latest
+SELECT snapshot_id, cluster_id, suite, rule, severity, since_snapshot_id, nights, broken_rows, example, sentence, latest
+FROM (
+    SELECT result.*,
+           min(CASE WHEN NOT success THEN snapshot_id END) OVER (PARTITION BY cluster_id, suite, rule, last_success) AS since_snapshot_id,
+           sum(CASE WHEN NOT success THEN 1 ELSE 0 END)
+           OVER (PARTITION BY cluster_id, suite, rule, last_success ORDER BY snapshot_id ROWS UNBOUNDED PRECEDING) AS nights
+    FROM (
+        SELECT v.*, coalesce(max(CASE WHEN success THEN snapshot_id END)
+                   OVER (PARTITION BY cluster_id, suite, rule ORDER BY snapshot_id ROWS UNBOUNDED PRECEDING), '') AS last_success
+        FROM validation v
+    ) AS result
+) AS counted
+WHERE NOT success

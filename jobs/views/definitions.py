@@ -1,0 +1,142 @@
+"""The published views as SQL that Spark and DuckDB both read.
+
+Every table has a view with its name and columns, which contains only published rows, and three more columns:
+
+    latest          the row belongs to the cluster's newest published snapshot
+    snapshot_age    nights in the lake that are newer than the row's, published or not; 0 is the newest
+    stale           latest, but from an older night than the newest, which does not publish the cluster
+
+`absent_cluster` and the views `all_...` contain the rows of every night, published or not. Further views answer questions: each is a `.sql`
+file beside this module. It opens with a comment that states what a row is, then an example query. Names in braces are replaced: by the
+predicates of jobs.schema.failure, by lists of columns that differ only in their names, and `{latest}` and `{is_latest}` as `_render` states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from jobs.schema import ABSENT_CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
+
+# Tables that state why a night is not published. The view `all_<name>` contains their rows of every night.
+EVERY_NIGHT = (INPUT_FILE, REJECTED_INPUT, VALIDATION)
+# Columns that the view of a table has in addition, with their comments.
+ADDED_COLUMNS = {
+    "latest": "the row belongs to the cluster's newest published snapshot",
+    "snapshot_age": "nights in the lake that are newer than the row's, published or not; 0 is the newest",
+    "stale": "latest, but from an older night than the newest, which does not publish the cluster",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view that answers a question: what a row is, an example query, and its SQL with placeholders."""
+
+    name: str
+    comment: str
+    example: str
+    template: str
+
+
+def _view(name: str) -> View:
+    lines = Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8").splitlines()
+    comments = [line.removeprefix("-- ") for line in lines if line.startswith("-- ")]
+    comment, _, example = " ".join(comments).partition(" Example: ")
+    return View(name, comment, example, "\n".join(line for line in lines if not line.startswith("-- ")))
+
+
+# In an order in which they can be created: a view reads only tables and earlier views.
+VIEWS = {
+    name: _view(name)
+    for name in (
+        "harm",
+        "harmed_partition",
+        "harmed_partition_cause",
+        "change_summary",
+        "survival",
+        "survival_change",
+        "explanation",
+        "takeover",
+        "redirection",
+        "broken_rule",
+        "scatter_width",
+        "consumer_load",
+        "broken_since",
+        "verdict",
+    )
+}
+
+
+def statements(raw: Callable[[Table], str]) -> dict[str, str]:
+    """Return the SELECT of every view, in an order in which they can be created; `raw` names a table in the engine's SQL."""
+    same_snapshot = "s.snapshot_id = t.snapshot_id AND s.cluster_id = t.cluster_id"
+    views = {SNAPSHOT.name: _snapshot(raw(SNAPSHOT), raw(ABSENT_CLUSTER)), ABSENT_CLUSTER.name: f"SELECT * FROM {raw(ABSENT_CLUSTER)}"}
+    for table in TABLES:
+        if table is PARAMETER:
+            views[table.name] = f"SELECT * FROM {raw(table)} WHERE snapshot_id IN (SELECT snapshot_id FROM {SNAPSHOT.name})"
+        elif table.name not in views:
+            views[table.name] = (
+                f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {raw(table)} t JOIN {SNAPSHOT.name} s ON {same_snapshot}"
+            )
+    for name, view in VIEWS.items():
+        views[name] = f"SELECT t.*, s.snapshot_age, s.stale FROM ({_render(view.template)}) t JOIN {SNAPSHOT.name} s ON {same_snapshot}"
+    return views | {f"all_{table.name}": f"SELECT * FROM {raw(table)}" for table in EVERY_NIGHT}
+
+
+def _snapshot(snapshot: str, absent_cluster: str) -> str:
+    """The published snapshots with their age. A night that published nothing counts too: it has rows in `absent_cluster`."""
+    return f"""
+        SELECT t.*, n.snapshot_age, t.latest AND n.snapshot_age > 0 AS stale
+        FROM (SELECT *, snapshot_id = max(snapshot_id) OVER (PARTITION BY cluster_id) AS latest FROM {snapshot}) t
+        JOIN (SELECT snapshot_id, CAST(row_number() OVER (ORDER BY snapshot_id DESC) - 1 AS INT) AS snapshot_age
+              FROM (SELECT snapshot_id FROM {snapshot} UNION SELECT snapshot_id FROM {absent_cluster}) AS nights) n
+        ON n.snapshot_id = t.snapshot_id
+    """
+
+
+def _render(template: str) -> str:
+    """Replace the placeholders of a view.
+
+    A template with `{latest}` is rendered twice, for the latest snapshots and for all others: no engine pushes `WHERE latest` through an
+    outer join, and most queries need only the latest. `{latest}` is the constant, `{is_latest}` the condition on each table.
+    """
+    if "{latest}" not in template:
+        return template.format(**_PLACEHOLDERS)
+    both = (("latest", "true"), ("NOT latest", "false"))
+    return "\nUNION ALL\n".join(template.format(is_latest=condition, latest=constant, **_PLACEHOLDERS) for condition, constant in both)
+
+
+def _survival_columns() -> Iterator[tuple[str, str]]:
+    """Yield the columns of `verdict` about survival, each with the aggregate over the cluster's rows of `survival` that computes it."""
+    # A pair that shares no partition has no row, because its brokers do no joint harm: "any two" includes the single brokers.
+    kinds = {"broker": "('broker')", "rolling_restart": "('stop')", "rack": "('rack')", "two": "('pair', 'broker')"}
+    for (failure, kind), (harm, counts) in product(kinds.items(), MUST_BE_ZERO.items()):
+        condition = f"kind IN {kind} AND harm = '{harm}'"
+        badness = f"({' + '.join(counts)}, kind)"  # if a broker and a pair are equally bad, the pair
+        yield f"{SURVIVES[failure]}_{harm}", f"bool_and(survives) FILTER (WHERE {condition})"
+        yield f"worst_{failure}_{harm}", f"max_by(worst_scenario, {badness}) FILTER (WHERE {condition} AND NOT survives)"
+        for count in counts:
+            yield f"{failure}_{harm}_{count}", f"max_by({count}, {badness}) FILTER (WHERE {condition} AND NOT survives)"
+
+
+def _list(columns: Iterable[str]) -> str:
+    return ",\n       ".join(columns)
+
+
+_SURVIVAL = dict(_survival_columns())
+_WORST_FIRST = "(-harmed, brokers, broker_id, other_broker_id, scenario_id)"  # broker 2 before broker 10
+_WORST = {"worst_scenario": "scenario_id", **{count: count for count in HARMS}}
+_PLACEHOLDERS = {
+    "OFFLINE": OFFLINE,
+    "HARMED": HARMED,
+    "ONE_BROKER_KILLED": ONE_BROKER_KILLED,
+    "worst_columns": _list(f"CASE WHEN harmed > 0 THEN {name} END AS {name}" for name in _WORST),
+    "worst_aggregates": _list(f"min_by({column}, {_WORST_FIRST}) AS {name}" for name, column in _WORST.items()),
+    "harmed_by_harm": " ".join(f"WHEN '{harm}' THEN {' + '.join(counts)}" for harm, counts in MUST_BE_ZERO.items()),
+    "harms": " UNION ALL ".join(f"SELECT '{harm}' AS harm" for harm in MUST_BE_ZERO),
+    "survival_columns": _list(f"f.{name}" for name in _SURVIVAL),
+    "survival_aggregates": _list(f"{aggregate} AS {name}" for name, aggregate in _SURVIVAL.items()),
+}

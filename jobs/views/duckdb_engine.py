@@ -1,0 +1,94 @@
+"""The published views in DuckDB: in this process, without Spark and Java."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jobs.errors import AuditError
+from jobs.lake.sql_literal import standard_literal
+from jobs.schema import SNAPSHOT, TABLES, Table
+from jobs.views.definitions import statements
+from jobs.views.read_only import check_duckdb
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from jobs.lake.lake import Lake
+
+
+def query_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Return the column names and the first rows of a read-only query on the views."""
+    import duckdb
+
+    check_duckdb(sql, statements(lambda table: table.name))
+    try:
+        result = DuckdbViews(lake).execute(sql)
+        return [column[0] for column in result.description or ()], result.fetchmany(rows)
+    except duckdb.Error as error:
+        raise AuditError(f"DuckDB cannot run the query: {' '.join(str(error).split())}") from None
+
+
+class DuckdbViews:
+    """A DuckDB connection with the published views of a lake, over the files that delta-rs lists for each Delta table.
+
+    A view is created when a query first names it, because this reads the log of each Delta table behind it. Before a query that names no
+    view, such as SHOW TABLES, all are created.
+    """
+
+    def __init__(self, lake: Lake) -> None:
+        import duckdb
+
+        self._lake = lake
+        self._connection = duckdb.connect()
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._lock()
+        # DuckDB lists the names in a query as they are if no view has them. Temporary views do not exist for this cursor.
+        self._resolver = self._connection.cursor()
+        self._definitions = {f"_{table.name}": table for table in TABLES} | statements(lambda table: f'"_{table.name}"')
+        self._created: set[str] = set()
+
+    def _lock(self) -> None:
+        """Let no query read another file than the lake's: no other folder, no network, no variable of this process."""
+        for setting in (
+            *([f"allowed_directories = [{standard_literal(str(self._lake.folder))}]"] if self._lake.folder else ()),
+            "enable_external_access = false",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
+            "python_enable_replacements = false",
+            "lock_configuration = true",
+        ):
+            self._connection.execute(f"SET {setting}")
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        """Run a query. Fetch its rows before the next call."""
+        for name in self._names_in(sql) or self._definitions:
+            self._create(name)
+        return self._connection.execute(sql, parameters)
+
+    def _create(self, name: str) -> None:
+        if name in self._created:
+            return
+        self._created.add(name)
+        definition = self._definitions[name]
+        if isinstance(definition, Table):
+            if (query := self._lake.scan(definition)) is None:
+                self._connection.register(name, self._lake.dataset(definition))
+            else:
+                self._connection.execute(f'CREATE TEMPORARY VIEW "{name}" AS {query}')
+            return
+        for other in self._names_in(definition):
+            self._create(other)
+        # Every other view reads `snapshot`: as a table it is computed once.
+        self._connection.execute(f'CREATE TEMPORARY {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {definition}')
+
+    def _names_in(self, sql: str) -> set[str]:
+        """Return the tables and views that a query reads; if DuckDB cannot list them, all that are words of the query."""
+        import duckdb
+
+        try:
+            names = {name.lower() for name in self._resolver.get_table_names(sql)}
+        except duckdb.Error:
+            names = {word.lower() for word in re.findall(r"\w+", sql)}
+        return names & self._definitions.keys()
