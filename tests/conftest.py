@@ -1,4 +1,4 @@
-"""One Spark session for all the tests that need one, and one Hypothesis profile."""
+"""The Spark session and the Hypothesis profile that all tests share."""
 
 from collections.abc import Iterator
 
@@ -21,8 +21,8 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept() -> Iterator[None]:
-    """Each query is compared with all that is cached: what the tests before left would cost more than the queries."""
+def empty_cache() -> Iterator[None]:
+    """Clear Spark's cache after each test, because Spark compares every query with all cached plans."""
     yield
     if (spark := SparkSession.getActiveSession()) is not None:
         spark.catalog.clearCache()

@@ -1,4 +1,4 @@
-"""The command as a person meets it: help on every level, one clear line and a non-zero exit when something is wrong."""
+"""The command line: help of every command, and one clear line with a non-zero exit code for every error."""
 
 import os
 import re
@@ -24,6 +24,28 @@ from tests.web_pages import external_references
 COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
 
 
+class Command:
+    """Runs the command in this process and in an empty folder, which takes a second less than a process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        self._monkeypatch.setattr(sys, "argv", ["topology-audit", *arguments])
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as exited:
+            cli.main()
+        printed = self._capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, exited.value.code or 0, printed.out, printed.err)
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return Command(monkeypatch, capsys)
+
+
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("topology-audit")), *arguments]
     return subprocess.run(
@@ -31,20 +53,20 @@ def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(tmp_path: Path, command: str) -> None:
-    done = run(command, "--help", cwd=tmp_path)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(command: Command, name: str) -> None:
+    done = command.run(name, "--help")
     assert done.returncode == 0
     assert "Usage: topology-audit" in done.stdout
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:
-    said = run("--help", cwd=tmp_path).stdout
-    assert [command for command in COMMANDS if command not in said] == []
+    text = run("--help", cwd=tmp_path).stdout
+    assert [name for name in COMMANDS if name not in text] == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["step", "failovr"], "no step failovr: there are ingest, change, replica_assignment"),
         (["check", "everything"], "no gate everything: there are ingest, computed"),
@@ -63,21 +85,32 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (["plan", "--cluster", "c", "--id", ""], "id '' is not valid"),
         (["nightly", "--set", "start_index"], "must be NAME=VALUE"),
         (["generate", "."], "is not empty: name an empty or new folder"),
-        (["nightly", "no-such-folder"], "no-such-folder"),
     ],
 )
-def test_an_error_is_one_line_and_leaves_nothing(tmp_path: Path, arguments: list[str], said: str) -> None:
-    (tmp_path / "there").touch()
-    done = run(*arguments, cwd=tmp_path)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "Traceback" not in done.stdout + done.stderr
+def test_an_error_is_one_line_and_writes_nothing(tmp_path: Path, command: Command, arguments: list[str], message: str) -> None:
+    (tmp_path / "file").touch()
+    assert_one_line(command.run(*arguments), message)
     assert not list(tmp_path.glob("lake/*/_delta_log"))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
+    [(["query", "SELECT 1"], "there is no audit in lake"), (["nightly", "no-such-folder"], "no-such-folder")],
+)
+def test_an_error_of_a_process_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    assert_one_line(run(*arguments, cwd=tmp_path), message)
+    assert not list(tmp_path.glob("lake/*/_delta_log"))
+
+
+def assert_one_line(done: subprocess.CompletedProcess[str], message: str) -> None:
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
     [
         (["what-if", "--broker", "three", "--cluster", "c"], "Invalid value for '--broker'"),
         (["nightly", "--lakes", "x"], "No such option"),
@@ -86,40 +119,51 @@ def test_an_error_is_one_line_and_leaves_nothing(tmp_path: Path, arguments: list
         (["nightly", "--limits", "no-such-file"], "Invalid value for '--limits'"),
     ],
 )
-def test_a_wrong_option_is_refused_in_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:
-    done = run(*arguments, cwd=tmp_path)
+def test_a_wrong_option_is_refused_in_one_line(command: Command, arguments: list[str], message: str) -> None:
+    done = command.run(*arguments)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("environment", [{"PATH": "/nowhere", "JAVA_HOME": ""}, {"JAVA_HOME": "/nowhere"}])
-def test_a_missing_java_is_told_in_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_missing_java_is_an_error_of_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
     done = run("nightly", cwd=tmp_path, **environment)
     assert done.returncode == 1
     assert re.fullmatch(r"topology-audit: no java .*: install Java 17 or 21, or set JAVA_HOME to one\n", done.stderr)
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_made_up_fleet_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+def test_equal_seeds_generate_equal_fleets(tmp_path: Path, command: Command) -> None:
     for name in ("one", "two"):
-        assert run("generate", name, "--clusters", "2", "--seed", "5", cwd=tmp_path).returncode == 0
+        assert command.run("generate", name, "--clusters", "2", "--seed", "5").returncode == 0
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
     assert len(files) == 14
     assert [file for file in files if (tmp_path / "one" / file).read_bytes() != (tmp_path / "two" / file).read_bytes()] == []
 
 
-def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> None:
-    """The whole of it as the README has it, in a folder of the working directory."""
-    done = run("nightly", "--snapshot", "2026-01-01", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def first_night(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A working directory with the lake of one night on the bundled snapshot, as in the README, and the process that wrote it."""
+    folder = tmp_path_factory.mktemp("first-night")
+    return folder, run("nightly", "--snapshot", "2026-01-01", cwd=folder)
+
+
+def test_a_night_prints_its_verdicts_and_writes_its_pages(first_night: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = first_night
     assert done.returncode == 0, done.stderr
     assert "NO: 9 lose data, 9 offline" in done.stdout
-    assert str(tmp_path / "lake") in done.stdout
-    report = tmp_path / "lake/reports/2026-01-01"
+    assert str(folder / "lake") in done.stdout
+    report = folder / "lake/reports/2026-01-01"
     assert (report / "snapshot.txt").read_text() == "2026-01-01\n"
     assert re.findall(r'href="([^"]+)"', (report / "index.html").read_text()) == ["validation/index.html"]
     assert external_references([report / "index.html", *report.rglob("validation/**/*.html")]) == []
 
+
+def test_a_night_killed_half_way_is_hidden_and_runs_again(
+    first_night: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    shutil.copytree(first_night[0] / "lake", tmp_path / "lake")
     killed = subprocess.Popen(
         [str(Path(sys.executable).with_name("topology-audit")), "nightly", "--snapshot", "2026-01-02"],
         cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -128,11 +172,11 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     assert next(line for line in killed.stdout if "replica_assignment" in line)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
-    newest = ("query", "SELECT DISTINCT 'newest is ' || snapshot_id AS told FROM verdict WHERE latest")
+    newest = ("query", "SELECT DISTINCT 'newest is ' || snapshot_id AS line FROM verdict WHERE latest")
     assert "newest is 2026-01-01" in run(*newest, cwd=tmp_path).stdout
 
     shutil.copytree(cli.BUNDLED / "orders-eu", tmp_path / "one" / "orders-eu")
-    (tmp_path / "one" / "README.md").write_text("The other cluster is gone.")
+    (tmp_path / "one" / "README.md").write_text("The other cluster is missing.")
     done = run("nightly", "one", "--snapshot", "2026-01-02", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert done.stderr.startswith("topology-audit: absent from snapshot 2026-01-02 (view absent_cluster): payments-us (no folder: ")
@@ -140,7 +184,7 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
     assert "README.md: is beside the folders of the clusters: move it into one" in done.stdout
     assert "newest is 2026-01-02" in run(*newest, cwd=tmp_path).stdout
 
-    by_spark = run("query", "--engine", "spark", "SELECT DISTINCT 'of ' || cluster_id AS told FROM verdict WHERE latest", cwd=tmp_path)
+    by_spark = run("query", "--engine", "spark", "SELECT DISTINCT 'of ' || cluster_id AS line FROM verdict WHERE latest", cwd=tmp_path)
     assert "of orders-eu" in by_spark.stdout
     refused = run("query", "--engine", "spark", "SELECT lieder FROM partition", cwd=tmp_path)
     assert refused.returncode == 1
@@ -158,11 +202,11 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(tmp_path: Path) -> Non
 
 @pytest.fixture
 def two_nights(tmp_path: Path) -> str:
-    """A lake with two nights of a cluster that no check has judged, so that it is withheld from both."""
+    """A lake with two nights of a cluster without any check, so that it is withheld from both."""
     lake = Lake(str(tmp_path / "lake"), pytest.fail)
     for night in ("2026-01-01", "2026-01-02"):
-        of = {CLUSTER: rows(CLUSTER, {"snapshot_id": night}), INPUT_FILE: rows(INPUT_FILE, {"snapshot_id": night})}
-        Night(lake, night).begin([of.get(table, table.schema.empty_table()) for table in ingest.WRITES], {})
+        tables = {CLUSTER: rows(CLUSTER, {"snapshot_id": night}), INPUT_FILE: rows(INPUT_FILE, {"snapshot_id": night})}
+        Night(lake, night).begin([tables.get(table, table.schema.empty_table()) for table in ingest.WRITES], {})
     return str(tmp_path / "lake")
 
 
@@ -191,19 +235,18 @@ def test_a_report_of_a_night_that_was_not_published_is_an_error(two_nights: str)
         cli.report(two_nights, "2026-01-01")
 
 
-def test_views_are_printed_for_a_session_of_ones_own(tmp_path: Path) -> None:
-    done = run("views", "--engine", "duckdb", cwd=tmp_path)
+def test_views_prints_sql_for_another_session(command: Command) -> None:
+    done = command.run("views", "--engine", "duckdb")
     assert done.returncode == 0
     assert 'CREATE OR REPLACE VIEW "verdict"' in done.stdout
 
 
-def test_the_queries_of_the_readme_are_answered(tmp_path: Path) -> None:
+def test_the_queries_of_the_readme_have_rows(first_night: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     asked = re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
     assert len(asked) > 8
-    assert run("nightly", cwd=tmp_path).returncode == 0
-    connection = DuckdbViews(Lake(str(tmp_path / "lake"), pytest.fail))
+    connection = DuckdbViews(Lake(str(first_night[0] / "lake"), pytest.fail))
     empty = [sql for sql in asked if not connection.execute(sql).fetchall()]
-    assert [sql for sql in empty if "change" not in sql] == []  # of a first night, nothing has changed
+    assert [sql for sql in empty if "change" not in sql] == []  # a first night has no changes
 
 
 @pytest.mark.parametrize(("lines", "long"), [(1, False), (100_000, True)])
@@ -216,10 +259,12 @@ def test_a_night_of_many_dumps_has_the_second_compiler(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(cli, "_spark", begin)
     (tmp_path / "dumps" / "c").mkdir(parents=True)
-    told = "".join(
+    lines_of_partitions = "".join(
         f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: N/A\tLastKnownElr: N/A\n" for number in range(lines)
     )
-    (tmp_path / "dumps" / "c" / "topics.txt").write_text(f"Topic: t\tPartitionCount: {lines}\tReplicationFactor: 2\tConfigs: \n{told}")
+    (tmp_path / "dumps" / "c" / "topics.txt").write_text(
+        f"Topic: t\tPartitionCount: {lines}\tReplicationFactor: 2\tConfigs: \n{lines_of_partitions}"
+    )
     with pytest.raises(AuditError, match="that was all"):
         cli.nightly(str(tmp_path / "dumps"), str(tmp_path / "lake"))
     assert begun == [long]
