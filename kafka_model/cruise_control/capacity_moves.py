@@ -29,7 +29,7 @@ def relieve_replicas_and_disks(state: PlanState) -> None:
     """Move replicas off brokers with too many replicas or bytes."""
     max_replicas, disk_limits = state.thresholds.max_replicas_per_broker, state.upper_limits[:, DISK].copy()
     is_over = (state.replica_counts > max_replicas) | (state.disk_bytes > disk_limits)
-    for broker in np.flatnonzero(state.eligible & is_over).tolist():
+    for broker in np.flatnonzero(state.eligible_brokers & is_over).tolist():
         partitions, slots = state.movable_replicas(broker)
         is_left = np.ones(len(partitions), dtype=np.bool_)
         while state.replica_counts[broker] > max_replicas or state.disk_bytes[broker] > disk_limits[broker]:
@@ -46,7 +46,7 @@ def relieve_replicas_and_disks(state: PlanState) -> None:
 def relieve_network_and_cpu(state: PlanState) -> None:
     """Move leadership, and where that is not enough replicas, off brokers with too much network or cpu load."""
     for quantity in (NETWORK_IN, NETWORK_OUT, CPU):
-        for broker in np.flatnonzero(state.eligible & (state.load[:, quantity] > state.upper_limits[:, quantity])).tolist():
+        for broker in np.flatnonzero(state.eligible_brokers & (state.load[:, quantity] > state.upper_limits[:, quantity])).tolist():
             while not relieve_by_leadership(state, quantity, broker, REASON_CAPACITY):
                 partitions, slots = state.movable_replicas(broker)
                 loads = state.replica_loads(partitions, slots)[:, quantity]

@@ -79,29 +79,29 @@ class ClusterLoad(NamedTuple):
 def sum_partitions(brokers: Sequence[Broker], partitions: Iterable[Partition]) -> ClusterLoad:
     """Add up the partitions' loads as Cruise Control does: disks in 32 bits, in the order of the partitions."""
     host_of = {broker.broker_id: broker.host for broker in brokers}
-    by_broker: defaultdict[int, _LoadSum] = defaultdict(_LoadSum)
-    by_host: defaultdict[str, _LoadSum] = defaultdict(_LoadSum)
+    sums_by_broker: defaultdict[int, _LoadSum] = defaultdict(_LoadSum)
+    sums_by_host: defaultdict[str, _LoadSum] = defaultdict(_LoadSum)
     cluster = _LoadSum()
     for partition in partitions:
         for broker_id in partition.replicas:
             is_leader = broker_id == partition.leader
-            for load_sum in (by_broker[broker_id], by_host[host_of[broker_id]], cluster):
+            for load_sum in (sums_by_broker[broker_id], sums_by_host[host_of[broker_id]], cluster):
                 load_sum.add(partition, is_leader=is_leader)
     return ClusterLoad(
-        {broker.broker_id: by_broker[broker.broker_id].load() for broker in brokers},
-        {host: by_host[host].load() for host in set(host_of.values())},
+        {broker.broker_id: sums_by_broker[broker.broker_id].load() for broker in brokers},
+        {host: sums_by_host[host].load() for host in set(host_of.values())},
         cluster.load().utilization,
     )
 
 
 def sum_brokers(brokers: Sequence[Broker], loads: Mapping[int, ReplicaLoad]) -> ClusterLoad:
     """Add up the loads of brokers for their hosts and the cluster, in 64 bits."""
-    by_host: dict[str, list[ReplicaLoad]] = defaultdict(list)
+    loads_by_host: dict[str, list[ReplicaLoad]] = defaultdict(list)
     for broker in brokers:
-        by_host[broker.host].append(loads[broker.broker_id])
+        loads_by_host[broker.host].append(loads[broker.broker_id])
     return ClusterLoad(
         loads,
-        {host: _sum_loads(host_loads) for host, host_loads in by_host.items()},
+        {host: _sum_loads(host_loads) for host, host_loads in loads_by_host.items()},
         _sum_utilization([loads[broker.broker_id] for broker in brokers]),
     )
 

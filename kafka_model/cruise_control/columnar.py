@@ -234,7 +234,7 @@ class _Placement:
         pattern, brokers = self.thresholds.topics_with_min_leaders_per_broker, len(self.cluster.broker_ids)
         topics = [index for index, topic in enumerate(self.cluster.topics) if pattern and re.fullmatch(pattern, topic)]
         counts = {topic: np.bincount(self.leader[self.topic == topic], minlength=brokers) for topic in topics}
-        return {topic: of_topic for topic, of_topic in counts.items() if of_topic.any()}
+        return {topic: topic_counts for topic, topic_counts in counts.items() if topic_counts.any()}
 
     def breaches(self) -> dict[str, Ints]:
         """Return for each goal the rows of the partitions that breach it, or the pairs of a topic and a broker."""
@@ -261,11 +261,11 @@ class _Placement:
     def _unevenly_distributed(self) -> Bools:
         """Return whether each partition breaks RackAwareDistributionGoal: the negation of placement_goals.is_evenly_distributed."""
         on_same_rack, no_replica = self._on_same_rack, self.replicas.shape[1] + 1
-        most = on_same_rack.max(axis=1, initial=0)
-        fewest = np.where(on_same_rack > 0, on_same_rack, no_replica).min(axis=1, initial=no_replica)
+        highest_count = on_same_rack.max(axis=1, initial=0)
+        lowest_count = np.where(on_same_rack > 0, on_same_rack, no_replica).min(axis=1, initial=no_replica)
         # Each of the n replicas on a rack counts as 1 / n of that rack.
         racks = (1 / np.where(on_same_rack > 0, on_same_rack, math.inf)).sum(axis=1).round()
-        return np.asarray((most > 1) & ((racks < len(self.live_racks)) | (most - fewest > 1)))
+        return np.asarray((highest_count > 1) & ((racks < len(self.live_racks)) | (highest_count - lowest_count > 1)))
 
     def _not_led_by(self, preferred: Ints) -> Bools:
         return np.asarray((preferred >= 0) & self.cluster.live[preferred] & (self.leader != preferred))
@@ -303,6 +303,6 @@ class _Placement:
             names = ", ".join(cluster.rack_names[rack] for rack in free)
             change = f"move {shared} to racks without one: {names}" if len(free) >= shared else "add racks: there are fewer than replicas"
             return Breach(shared, 0, "replicas that share a rack = 0", change, None, topic, number)
-        most, limit = int(self._on_same_rack[row].max()), math.ceil(len(racks) / len(self.live_racks))
-        change = f"move {most - limit} from the rack that holds {most} to emptier racks"
-        return Breach(most, limit, "replicas on a rack are as even as can be", change, None, topic, number)
+        highest_count, limit = int(self._on_same_rack[row].max()), math.ceil(len(racks) / len(self.live_racks))
+        change = f"move {highest_count - limit} from the rack that holds {highest_count} to emptier racks"
+        return Breach(highest_count, limit, "replicas on a rack are as even as can be", change, None, topic, number)

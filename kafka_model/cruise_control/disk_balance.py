@@ -41,11 +41,11 @@ class _Transfer(NamedTuple):
 
 def balance_disks(state: PlanState) -> None:
     """Move or exchange replicas until all disks are within their limits or no change is allowed, if all capacities are known."""
-    eligible = np.flatnonzero(state.eligible)
+    eligible_brokers = np.flatnonzero(state.eligible_brokers)
     capacity = state.cluster.disk_capacity
-    if not len(eligible) or not (capacity[eligible] > 0).all() or state.disk_bytes.sum() == 0:
+    if not len(eligible_brokers) or not (capacity[eligible_brokers] > 0).all() or state.disk_bytes.sum() == 0:
         return
-    cluster_bytes, cluster_capacity = float(state.disk_bytes.sum()), float(capacity[eligible].sum())
+    cluster_bytes, cluster_capacity = float(state.disk_bytes.sum()), float(capacity[eligible_brokers].sum())
     thresholds = state.thresholds
     low, high = utilization_limits(
         cluster_bytes, cluster_capacity, thresholds.disk_balance_threshold, thresholds.disk_low_utilization_threshold
@@ -61,7 +61,7 @@ def balance_disks(state: PlanState) -> None:
 
     def pairs() -> Iterator[tuple[int, int]]:
         stored = state.disk_bytes
-        return sources_and_destinations(stored / capacity, stored > upper, stored < lower, eligible)
+        return sources_and_destinations(stored / capacity, stored > upper, stored < lower, eligible_brokers)
 
     repeat_until_stuck(pairs, transfer, len(capacity))
     state.keep_within(DISK, lower, upper)
@@ -94,18 +94,18 @@ def _exchange(state: PlanState, transfer: _Transfer) -> bool:
     source, destination, size = transfer.source, transfer.destination, state.cluster.size
     partitions, slots = state.movable_replicas(source)
     largest = np.lexsort((partitions, -size[partitions]))[:_CANDIDATES]
-    given, given_slots = _exchangeable(state, partitions[largest], slots[largest], destination)
+    given_partitions, given_slots = _exchangeable(state, partitions[largest], slots[largest], destination)
     partitions, slots = state.movable_replicas(destination)
     smallest = np.lexsort((partitions, size[partitions]))[:_CANDIDATES]
-    taken, taken_slots = _exchangeable(state, partitions[smallest], slots[smallest], source)
-    for partition, slot in zip(given.tolist(), given_slots.tolist(), strict=True):
-        gain = size[partition] - size[taken]
-        net_loads = state.replica_load(partition, slot) - state.replica_loads(taken, taken_slots)
+    taken_partitions, taken_slots = _exchangeable(state, partitions[smallest], slots[smallest], source)
+    for partition, slot in zip(given_partitions.tolist(), given_slots.tolist(), strict=True):
+        gain = size[partition] - size[taken_partitions]
+        net_loads = state.replica_load(partition, slot) - state.replica_loads(taken_partitions, taken_slots)
         is_allowed = (gain > 0) & (gain <= transfer.maximum) & state.may_transfer(net_loads, source, destination)
         if is_allowed.any():
             chosen = int(is_allowed.argmax())
             state.set_replica(partition, slot, destination, REASON_DISKS)
-            state.set_replica(int(taken[chosen]), int(taken_slots[chosen]), source, REASON_DISKS)
+            state.set_replica(int(taken_partitions[chosen]), int(taken_slots[chosen]), source, REASON_DISKS)
             return True
     return False
 

@@ -32,7 +32,7 @@ def evaluate(brokers: Sequence[Broker], partitions: Sequence[Partition], thresho
     if not alive:
         return verdicts
     breaches = placement_breaches(brokers, partitions, thresholds)
-    counts = {goal: len(of_goal) for goal, of_goal in breaches.items()}
+    counts = {goal: len(goal_breaches) for goal, goal_breaches in breaches.items()}
     live_racks = len({broker.rack for broker in alive})
     max_replication_factor = max((len(partition.replicas) for partition in partitions), default=1)
     needed = partitions_needed(topic_leader_counts(partitions, thresholds), len(alive), thresholds)

@@ -31,7 +31,7 @@ _CANDIDATES = 64  # partitions that are tried for one change of leadership
 
 def balance_leaders(state: PlanState) -> None:
     """Change leaderships until all brokers are within the limits of LeaderReplicaDistributionGoal or no chain is left."""
-    brokers = int(state.eligible.sum())
+    brokers = int(state.eligible_brokers.sum())
     if not brokers:
         return
     threshold = state.thresholds.leader_replica_count_balance_threshold
@@ -47,38 +47,38 @@ class _Leadership:
 
     def __init__(self, state: PlanState) -> None:
         self._state = state
-        self._eligible = np.flatnonzero(state.eligible)
-        self._leaders = np.bincount(state.replicas[:, 0], minlength=len(state.eligible))
+        self._eligible_brokers = np.flatnonzero(state.eligible_brokers)
+        self._leaders = np.bincount(state.replicas[:, 0], minlength=len(state.eligible_brokers))
         self._is_limited = state.limits_leadership()
         # The partitions of each leader and follower. Those that have changed since are dropped when they are met.
         self._partitions: dict[tuple[int, int], list[int]] = defaultdict(list)
         for slot in range(1, state.replicas.shape[1]):
-            partitions = np.flatnonzero((state.replicas[:, slot] >= 0) & state.movable)
+            partitions = np.flatnonzero((state.replicas[:, slot] >= 0) & state.movable_partitions)
             leaders, followers = state.replicas[partitions, 0].tolist(), state.replicas[partitions, slot].tolist()
             for partition, leader, follower in zip(partitions.tolist(), leaders, followers, strict=True):
                 self._partitions[leader, follower].append(partition)
 
     def next_chain(self, lower: int, upper: int) -> list[int] | None:
         """Return a chain of brokers that brings one of them nearer to its limits; None if there is none."""
-        leaders = self._leaders[self._eligible]
-        under = self._eligible[leaders < lower].tolist()
-        below_upper = self._eligible[leaders < upper].tolist()
-        limits = np.where(self._state.eligible, upper, 0)  # a dead or drained broker should lead nothing
+        leaders = self._leaders[self._eligible_brokers]
+        under = self._eligible_brokers[leaders < lower].tolist()
+        below_upper = self._eligible_brokers[leaders < upper].tolist()
+        limits = np.where(self._state.eligible_brokers, upper, 0)  # a dead or drained broker should lead nothing
         if over := np.flatnonzero(self._leaders > limits).tolist():
             fullest = min(over, key=lambda broker: (-int(self._leaders[broker]), broker))
             return self._chain([fullest], set(under or below_upper)) or self._chain([fullest], set(below_upper))
         if not under:
             return None
-        donors = sorted(self._eligible[leaders > lower].tolist(), key=lambda broker: (-int(self._leaders[broker]), broker))
+        donors = sorted(self._eligible_brokers[leaders > lower].tolist(), key=lambda broker: (-int(self._leaders[broker]), broker))
         return self._chain(donors, set(under))
 
     def relocate_along(self, chain: Sequence[int]) -> bool:
         """Change one leadership from each broker of the chain to the next; return False, and change nothing, if one has none to give."""
         changes = [(follower, self._partition_to_relocate(leader, follower)) for leader, follower in pairwise(chain)]
-        found = [(follower, partition) for follower, partition in changes if partition is not None]
-        if len(found) < len(changes):
+        relocations = [(follower, partition) for follower, partition in changes if partition is not None]
+        if len(relocations) < len(changes):
             return False
-        for follower, partition in found:
+        for follower, partition in relocations:
             self._relocate(partition, follower)
         return True
 
@@ -98,15 +98,15 @@ class _Leadership:
         queue = deque(starts)
         while queue:
             leader = queue.popleft()
-            for follower in sorted(self._eligible.tolist(), key=lambda broker: (int(self._leaders[broker]), broker)):
+            for follower in sorted(self._eligible_brokers.tolist(), key=lambda broker: (int(self._leaders[broker]), broker)):
                 if follower in previous or self._partition_to_relocate(leader, follower) is None:
                     continue
                 previous[follower] = leader
                 queue.append(follower)
                 if follower in ends:
                     chain = [follower]
-                    while (before := previous[chain[-1]]) is not None:
-                        chain.append(before)
+                    while (predecessor := previous[chain[-1]]) is not None:
+                        chain.append(predecessor)
                     return chain[::-1]
         return None
 

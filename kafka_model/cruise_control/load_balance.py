@@ -102,12 +102,12 @@ def relieve_by_leadership(state: PlanState, quantity: int, broker: int, reason: 
         partitions, slots = state.movable_replicas(broker)
         led = partitions[slots == 0]
         led = led[state.may_stop_leading(led, broker)]
-        more = state.leader_load[led] - state.follower_load[led]
+        extra_load = state.leader_load[led] - state.follower_load[led]
         followers = state.replicas[led, 1:]
-        load_after = state.load[followers] + more[:, None, :]
-        within_limits = ((load_after <= state.upper_limits[followers]) | (more[:, None, :] <= 0)).all(axis=2)
-        is_candidate = (followers >= 0) & state.eligible[followers] & within_limits
-        chosen = _smallest_sufficient(more[:, quantity], is_candidate.any(axis=1), excess, np.inf)
+        load_after = state.load[followers] + extra_load[:, None, :]
+        within_limits = ((load_after <= state.upper_limits[followers]) | (extra_load[:, None, :] <= 0)).all(axis=2)
+        is_candidate = (followers >= 0) & state.eligible_brokers[followers] & within_limits
+        chosen = _smallest_sufficient(extra_load[:, quantity], is_candidate.any(axis=1), excess, np.inf)
         if chosen is None:
             return False
         utilization = load_after[chosen, :, quantity] / state.upper_limits[followers[chosen], quantity]
@@ -156,7 +156,7 @@ def _bounds(state: PlanState, quantity: int) -> _Bounds | None:
         low_utilization = thresholds.low_utilization(limits.NETWORK_IN)
         if not state.is_leader_network_in_known or (low_utilization > 0 and not state.is_known[limits.NETWORK_IN]):
             return None
-        mean = float(load[state.eligible].sum()) / max(int(state.eligible.sum()), 1)
+        mean = float(load[state.eligible_brokers].sum()) / max(int(state.eligible_brokers.sum()), 1)
         low_load = low_utilization * state.capacity[limits.NETWORK_IN] if low_utilization > 0 else 0.0
         return _Bounds(no_lower_limit, np.maximum(mean * thresholds.balance(limits.NETWORK_IN), low_load) + np.zeros(len(load)))
     resource = limits.NETWORK_OUT if quantity == POTENTIAL_NETWORK_OUT else RESOURCE_OF[quantity]
@@ -165,15 +165,15 @@ def _bounds(state: PlanState, quantity: int) -> _Bounds | None:
     capacity = state.capacity[resource]
     if quantity == POTENTIAL_NETWORK_OUT:
         return _Bounds(no_lower_limit, capacity * thresholds.capacity(resource))
-    cluster_load, cluster_capacity = float(load.sum()), float(capacity[state.eligible].sum())
+    cluster_load, cluster_capacity = float(load.sum()), float(capacity[state.eligible_brokers].sum())
     lower, upper = utilization_limits(cluster_load, cluster_capacity, thresholds.balance(resource), thresholds.low_utilization(resource))
     return _Bounds(capacity * lower, np.minimum(capacity * upper, state.upper_limits[:, quantity]))
 
 
 def _balance(state: PlanState, quantity: int, bounds: _Bounds) -> None:
     """Transfer load from the fullest to the emptiest brokers until all are within their limits or no change is allowed."""
-    eligible = np.flatnonzero(state.eligible)
-    brokers = len(state.eligible)
+    eligible_brokers = np.flatnonzero(state.eligible_brokers)
+    brokers = len(state.eligible_brokers)
     has_capacity = quantity != LEADER_NETWORK_IN
     capacity = state.capacity[RESOURCE_OF.get(quantity, limits.NETWORK_OUT)] if has_capacity else np.ones(brokers)
 
@@ -185,7 +185,7 @@ def _balance(state: PlanState, quantity: int, bounds: _Bounds) -> None:
 
     def pairs() -> Iterator[tuple[int, int]]:
         load = state.load[:, quantity]
-        return sources_and_destinations(load / capacity, load > bounds.upper, load < bounds.lower, eligible)
+        return sources_and_destinations(load / capacity, load > bounds.upper, load < bounds.lower, eligible_brokers)
 
     repeat_until_stuck(pairs, transfer, brokers)
 
@@ -201,8 +201,8 @@ def _transfer_leadership(state: PlanState, transfer: _Transfer) -> bool:
     """Change one leadership from the source to the destination, or two in opposite directions."""
     led_by_source = _led_and_followed(state, transfer.source, transfer.destination)
     led_by_destination = _led_and_followed(state, transfer.destination, transfer.source)
-    more, more_back = (state.leader_load[led] - state.follower_load[led] for led in (led_by_source, led_by_destination))
-    choice = _choose(state, transfer, more, more_back)
+    extra_load, extra_load_back = (state.leader_load[led] - state.follower_load[led] for led in (led_by_source, led_by_destination))
+    choice = _choose(state, transfer, extra_load, extra_load_back)
     if choice is None:
         return False
     _relocate_leadership(state, int(led_by_source[choice.given]), transfer.destination, _REASONS[transfer.quantity])
@@ -256,13 +256,13 @@ def _choose(state: PlanState, transfer: _Transfer, given_loads: Floats, taken_lo
     if chosen is not None:
         return _Choice(chosen, None)
     losses = taken_loads[:, quantity]
-    by_loss = np.argsort(losses, kind="stable")
+    order_by_loss = np.argsort(losses, kind="stable")
     ideal_gain = min(transfer.needed, transfer.maximum)
     given: list[int] = []
     taken: list[int] = []
     for candidate in np.argsort(-gains, kind="stable")[:_EXCHANGE_CANDIDATES].tolist():
-        position = int(np.searchsorted(losses[by_loss], gains[candidate] - ideal_gain, side="right"))
-        nearest = by_loss[max(position - _NEAREST, 0) : position + _NEAREST].tolist()
+        position = int(np.searchsorted(losses[order_by_loss], gains[candidate] - ideal_gain, side="right"))
+        nearest = order_by_loss[max(position - _NEAREST, 0) : position + _NEAREST].tolist()
         given += [candidate] * len(nearest)
         taken += nearest
     if not given:

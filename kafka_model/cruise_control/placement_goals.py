@@ -61,8 +61,10 @@ def placement_breaches(brokers: Sequence[Broker], partitions: Sequence[Partition
             breach = _partition_breach(partition, shared, 0, "replicas that share a rack = 0", "move it off the rack")
             breaches["RackAwareGoal"].append(breach)
         if not is_evenly_distributed(racks, live_racks):
-            most, limit = max(Counter(racks).values()), math.ceil(len(racks) / live_racks)
-            breach = _partition_breach(partition, most, limit, "replicas on a rack are as even as can be", "move it to an emptier rack")
+            highest_count, limit = max(Counter(racks).values()), math.ceil(len(racks) / live_racks)
+            breach = _partition_breach(
+                partition, highest_count, limit, "replicas on a rack are as even as can be", "move it to an emptier rack"
+            )
             breaches["RackAwareDistributionGoal"].append(breach)
         if preferred in alive and partition.leader != preferred:
             breach = _partition_breach(partition, partition.leader, preferred, "the first replica leads", f"elect broker {preferred}")

@@ -62,18 +62,19 @@ class ReplicaArrays(NamedTuple):
 class PlanState:
     """Replicas, loads and limits, which the steps of a plan change.
 
-    Brokers, topics and partitions are indexes into the cluster's arrays; a slot is a column of `replicas`. `eligible` brokers are alive and
-    not drained. `movable` partitions have a live leader to copy from and may be changed by the request; `leaderless` ones lack the leader.
+    Brokers, topics and partitions are indexes into the cluster's arrays; a slot is a column of `replicas`. `eligible_brokers` are alive
+    and not drained. The request may change `movable_partitions`, which have a live leader to copy from, and `leaderless_partitions`, which
+    have none.
     """
 
     def __init__(self, cluster: Cluster, request: PlanRequest, thresholds: Thresholds, disk_space: DiskSpace) -> None:
         self.cluster, self.request, self.thresholds, self.disk_space = cluster, request, thresholds, disk_space
         requested = np.array([not request.topics or topic in request.topics for topic in cluster.topics], dtype=np.bool_)[cluster.topic]
         has_live_leader = (cluster.leader >= 0) & cluster.live[cluster.leader]
-        self.movable, self.leaderless = requested & has_live_leader, requested & ~has_live_leader
-        self.eligible = cluster.live & ~np.isin(cluster.broker_ids, sorted(request.drained_brokers))
-        self.eligible_racks = np.unique(cluster.racks[self.eligible])
-        self._accepting = self.eligible & (disk_space.used <= disk_space.limit)
+        self.movable_partitions, self.leaderless_partitions = requested & has_live_leader, requested & ~has_live_leader
+        self.eligible_brokers = cluster.live & ~np.isin(cluster.broker_ids, sorted(request.drained_brokers))
+        self.eligible_racks = np.unique(cluster.racks[self.eligible_brokers])
+        self._accepting = self.eligible_brokers & (disk_space.used <= disk_space.limit)
         width = max([cluster.replicas.shape[1], *(request.replication_factors.get(topic, 0) for topic in cluster.topics)])
         self.replicas = pad_slots(cluster.replicas, width).copy()
         self.reasons = np.full(len(cluster.size), "", dtype=object)
@@ -91,7 +92,9 @@ class PlanState:
         load_known[limits.CPU] &= load_known[limits.NETWORK_IN] and load_known[limits.NETWORK_OUT]  # a follower's cpu depends on them
         self.capacity = {resource: cluster.capacity(resource) for resource in RESOURCE_OF.values()}
         self.is_known = {
-            resource: bool(self.eligible.any() and (self.capacity[resource][self.eligible] > 0).all() and load_known[resource])
+            resource: bool(
+                self.eligible_brokers.any() and (self.capacity[resource][self.eligible_brokers] > 0).all() and load_known[resource]
+            )
             for resource in loads
         }
         self.is_leader_network_in_known = load_known[limits.NETWORK_IN]
@@ -172,8 +175,8 @@ class PlanState:
         is_on_broker = self.replicas[partitions] == broker
         has_replica = is_on_broker.any(axis=1)
         self._partitions_on[broker] = partitions = partitions[has_replica]
-        movable = self.movable[partitions]
-        replicas = ReplicaArrays(partitions[movable], is_on_broker[has_replica][movable].argmax(axis=1))
+        movable_partitions = self.movable_partitions[partitions]
+        replicas = ReplicaArrays(partitions[movable_partitions], is_on_broker[has_replica][movable_partitions].argmax(axis=1))
         self._movable_replicas[broker] = replicas
         return replicas
 
@@ -184,7 +187,7 @@ class PlanState:
         partition do not count.
         """
         row = self.replicas[partition]
-        candidates = self.eligible.copy()
+        candidates = self.eligible_brokers.copy()
         candidates[row[row >= 0]] = False
         others = [broker for index, broker in enumerate(row.tolist()) if broker >= 0 and index != slot]
         on_rack = np.bincount(self.cluster.racks[others], minlength=int(self.cluster.racks.max(initial=0)) + 1)
@@ -234,13 +237,13 @@ class PlanState:
 
     def may_relocate_leadership(self, partition: int, leader: int, follower: int) -> bool:
         """Return whether a follower may lead the partition in place of its leader."""
-        more = self.leader_load[partition] - self.follower_load[partition]
-        within_limits = ((self.load[follower] + more <= self.upper_limits[follower]) | (more <= 0)).all()
+        extra_load = self.leader_load[partition] - self.follower_load[partition]
+        within_limits = ((self.load[follower] + extra_load <= self.upper_limits[follower]) | (extra_load <= 0)).all()
         return bool(within_limits) and bool(self.may_stop_leading(np.array([partition]), leader)[0])
 
     def limits_leadership(self) -> bool:
         """Return whether `may_relocate_leadership` can be False."""
-        return bool(self._min_topic_leaders) or bool(np.isfinite(self.upper_limits[self.eligible][:, [NETWORK_OUT, CPU]]).any())
+        return bool(self._min_topic_leaders) or bool(np.isfinite(self.upper_limits[self.eligible_brokers][:, [NETWORK_OUT, CPU]]).any())
 
     def may_add_to_topic(self, partitions: Ints, broker: int) -> Bools:
         """Return for which of these partitions a broker may have one more replica of the topic."""
@@ -288,9 +291,9 @@ class PlanState:
     def relocate_leadership(self, partition: int, slot: int, reason: str) -> None:
         """Make the replica of a slot the preferred leader. The other replicas keep their order."""
         row = self.replicas[partition]
-        more = self.leader_load[partition] - self.follower_load[partition]
-        self.load[row[0]] -= more
-        self.load[row[slot]] += more
+        extra_load = self.leader_load[partition] - self.follower_load[partition]
+        self.load[row[0]] -= extra_load
+        self.load[row[slot]] += extra_load
         if (leaders := self._topic_leaders.get(int(self.cluster.topic[partition]))) is not None:
             leaders[row[0]] -= 1
             leaders[row[slot]] += 1

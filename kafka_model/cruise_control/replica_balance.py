@@ -37,22 +37,22 @@ class CountLimits(NamedTuple):
 def replica_count_limits(state: PlanState) -> CountLimits:
     """Return the limits of ReplicaDistributionGoal for the eligible brokers, of which there must be one."""
     threshold = state.thresholds.replica_count_balance_threshold
-    return CountLimits(*count_limits(int(state.replica_counts.sum()), int(state.eligible.sum()), threshold))
+    return CountLimits(*count_limits(int(state.replica_counts.sum()), int(state.eligible_brokers.sum()), threshold))
 
 
 def balance_replica_counts(state: PlanState) -> None:
     """Move replicas until all brokers are within the limits of ReplicaDistributionGoal or no move is allowed."""
-    eligible = np.flatnonzero(state.eligible).tolist()
-    if not eligible:
+    eligible_brokers = np.flatnonzero(state.eligible_brokers).tolist()
+    if not eligible_brokers:
         return
     lower, upper = replica_count_limits(state)
     limits = CountLimits(lower, min(upper, state.thresholds.max_replicas_per_broker))
     while True:
-        over = [broker for broker in eligible if state.replica_counts[broker] > limits.upper]
-        under = [broker for broker in eligible if state.replica_counts[broker] < limits.lower]
+        over = [broker for broker in eligible_brokers if state.replica_counts[broker] > limits.upper]
+        under = [broker for broker in eligible_brokers if state.replica_counts[broker] < limits.lower]
         moved = sum(_move_off(state, broker, int(state.replica_counts[broker]) - limits.upper, limits) for broker in over)
         if under and not moved:
-            moved = _fill_up(state, eligible, under, limits)
+            moved = _fill_up(state, eligible_brokers, under, limits)
         if not moved:
             state.keep_within(REPLICAS, limits.lower, limits.upper)
             return
@@ -60,13 +60,13 @@ def balance_replica_counts(state: PlanState) -> None:
 
 def balance_topic_replicas(state: PlanState) -> None:
     """Move or exchange replicas of each topic that has too many on a broker, within the limits of ReplicaDistributionGoal."""
-    brokers = int(state.eligible.sum())
+    brokers = int(state.eligible_brokers.sum())
     if not brokers:
         return
     totals = state.topic_counts.sum(axis=1).tolist()
     upper_limits = np.array([topic_replica_limits(total, brokers, state.thresholds)[1] for total in totals], dtype=np.int64)
     limits = replica_count_limits(state)
-    for topic, broker in np.argwhere((state.topic_counts > upper_limits[:, None]) & state.eligible).tolist():
+    for topic, broker in np.argwhere((state.topic_counts > upper_limits[:, None]) & state.eligible_brokers).tolist():
         partitions, slots = state.movable_replicas(broker)
         is_of_topic = state.cluster.topic[partitions] == topic
         partitions, slots = partitions[is_of_topic], slots[is_of_topic]
@@ -77,10 +77,10 @@ def balance_topic_replicas(state: PlanState) -> None:
     state.topic_upper_limits = upper_limits
 
 
-def _fill_up(state: PlanState, eligible: list[int], under: list[int], limits: CountLimits) -> int:
+def _fill_up(state: PlanState, eligible_brokers: list[int], under: list[int], limits: CountLimits) -> int:
     """Move replicas to brokers with too few, from brokers that are within their limits; return the number of moves."""
     moved = 0
-    donors = [broker for broker in eligible if state.replica_counts[broker] > limits.lower]
+    donors = [broker for broker in eligible_brokers if state.replica_counts[broker] > limits.lower]
     donors.sort(key=lambda broker: (-int(state.replica_counts[broker]), broker))
     for donor in donors:
         needed = sum(limits.lower - int(state.replica_counts[broker]) for broker in under)
@@ -99,7 +99,7 @@ def _move_off(state: PlanState, broker: int, moves: int, limits: CountLimits) ->
     counts_of_topic = state.topic_counts[state.cluster.topic[partitions], broker]
     moved = 0
     for index in np.lexsort((partitions, state.cluster.size[partitions], -counts_of_topic, slots == 0)).tolist():
-        if moved == moves or not (state.replica_counts[state.eligible] < limits.upper).any():
+        if moved == moves or not (state.replica_counts[state.eligible_brokers] < limits.upper).any():
             break
         partition, slot = int(partitions[index]), int(slots[index])
         has_room = (state.replica_counts < limits.upper) & state.within_limits(partition, slot)
@@ -133,17 +133,17 @@ def _exchange(state: PlanState, partition: int, slot: int, candidates: Ints, upp
     """
     broker, topic = int(state.replicas[partition, slot]), int(state.cluster.topic[partition])
     size = state.cluster.size
-    for other in candidates[np.lexsort((candidates, state.topic_counts[topic, candidates]))].tolist():
-        partitions, slots = state.movable_replicas(other)
+    for candidate in candidates[np.lexsort((candidates, state.topic_counts[topic, candidates]))].tolist():
+        partitions, slots = state.movable_replicas(candidate)
         topics = state.cluster.topic[partitions]
         is_allowed = (slots > 0) & (state.topic_counts[topics, broker] < upper_limits[topics]) & (topics != topic)
         allowed = np.flatnonzero(is_allowed)
         order = allowed[np.lexsort((partitions[allowed], abs(size[partitions[allowed]] - size[partition])))]
         for index in order[:_EXCHANGE_CANDIDATES].tolist():
-            taken, taken_slot = int(partitions[index]), int(slots[index])
-            net_load = state.replica_load(partition, slot) - state.replica_load(taken, taken_slot)
-            is_placeable = partition != taken and bool(state.destinations(taken, taken_slot)[broker])
-            if is_placeable and state.may_transfer(net_load[None, :], broker, other)[0]:
-                state.set_replica(partition, slot, other, REASON_TOPIC_REPLICAS)
-                state.set_replica(taken, taken_slot, broker, REASON_TOPIC_REPLICAS)
+            taken_partition, taken_slot = int(partitions[index]), int(slots[index])
+            net_load = state.replica_load(partition, slot) - state.replica_load(taken_partition, taken_slot)
+            is_placeable = partition != taken_partition and bool(state.destinations(taken_partition, taken_slot)[broker])
+            if is_placeable and state.may_transfer(net_load[None, :], broker, candidate)[0]:
+                state.set_replica(partition, slot, candidate, REASON_TOPIC_REPLICAS)
+                state.set_replica(taken_partition, taken_slot, broker, REASON_TOPIC_REPLICAS)
                 return

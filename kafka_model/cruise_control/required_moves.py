@@ -34,10 +34,10 @@ def change_replication_factors(state: PlanState) -> None:
     """Add and remove replicas until each partition has the requested replication factor of its topic."""
     for name, replication_factor in sorted(state.request.replication_factors.items()):
         is_of_topic = state.cluster.topic == state.cluster.topics.index(name)
-        for partition in np.flatnonzero(is_of_topic & state.leaderless).tolist():
+        for partition in np.flatnonzero(is_of_topic & state.leaderless_partitions).tolist():
             if difference := abs(replication_factor - _replica_count(state, partition)):
                 state.blocked.append(Blocked(partition, REASON_REPLICATION_FACTOR, difference, NO_LEADER))
-        for partition in np.flatnonzero(is_of_topic & state.movable).tolist():
+        for partition in np.flatnonzero(is_of_topic & state.movable_partitions).tolist():
             _add_replicas(state, partition, replication_factor)
             while (count := _replica_count(state, partition)) > replication_factor:
                 _remove_replica(state, partition, count)
@@ -45,10 +45,10 @@ def change_replication_factors(state: PlanState) -> None:
 
 def leave_dead_brokers(state: PlanState) -> None:
     """Replace each replica on a dead or drained broker."""
-    must_leave = (state.replicas >= 0) & ~state.eligible[state.replicas]
-    on_leaderless = (must_leave & state.leaderless[:, None]).sum(axis=1)
+    must_leave = (state.replicas >= 0) & ~state.eligible_brokers[state.replicas]
+    on_leaderless = (must_leave & state.leaderless_partitions[:, None]).sum(axis=1)
     blocked = Counter({(partition, NO_LEADER): count for partition, count in enumerate(on_leaderless.tolist()) if count})
-    for partition, slot in np.argwhere(must_leave & state.movable[:, None]).tolist():
+    for partition, slot in np.argwhere(must_leave & state.movable_partitions[:, None]).tolist():
         candidates = state.destinations(partition, slot, any_rack=True)
         destination = state.best_destination(partition, slot, candidates)
         if destination is not None:
@@ -60,7 +60,7 @@ def leave_dead_brokers(state: PlanState) -> None:
 
 def leave_shared_racks(state: PlanState) -> None:
     """Move replicas off racks with two or more replicas of a partition, while another rack has two fewer."""
-    for partition in np.flatnonzero(share_rack(_racks(state)) & state.movable).tolist():
+    for partition in np.flatnonzero(share_rack(_racks(state)) & state.movable_partitions).tolist():
         for _ in range(state.replicas.shape[1]):
             slot = _slot_on_fullest_rack(state, partition)
             if slot is None:
@@ -75,7 +75,7 @@ def leave_shared_racks(state: PlanState) -> None:
     if state.request.topics:  # then the request is to make these topics rack-aware
         racks = len(state.eligible_racks)
         counts = (state.replicas >= 0).sum(axis=1)
-        for partition in np.flatnonzero(share_rack(_racks(state)) & state.movable & (counts > racks)).tolist():
+        for partition in np.flatnonzero(share_rack(_racks(state)) & state.movable_partitions & (counts > racks)).tolist():
             state.blocked.append(Blocked(partition, REASON_SHARED_RACK, int(counts[partition]) - racks, NO_RACK))
 
 
@@ -95,7 +95,7 @@ def _remove_replica(state: PlanState, partition: int, count: int) -> None:
     brokers = state.replicas[partition, :count]
     racks = state.cluster.racks[brokers]
     order = [
-        (bool(state.eligible[broker]), slot == 0, int((racks == racks[slot]).sum()) == 1, -int(state.replica_counts[broker]), -slot)
+        (bool(state.eligible_brokers[broker]), slot == 0, int((racks == racks[slot]).sum()) == 1, -int(state.replica_counts[broker]), -slot)
         for slot, broker in enumerate(brokers.tolist())
     ]
     slot = order.index(min(order))
@@ -116,10 +116,10 @@ def _slot_on_fullest_rack(state: PlanState, partition: int) -> int | None:
     brokers = row[row >= 0]
     racks = state.cluster.racks[brokers]
     on_rack = np.bincount(racks, minlength=int(state.cluster.racks.max()) + 1)
-    most = int(on_rack.max())
-    if most < 2 or most - int(on_rack[state.eligible_racks].min(initial=most)) < 2:
+    highest_count = int(on_rack.max())
+    if highest_count < 2 or highest_count - int(on_rack[state.eligible_racks].min(initial=highest_count)) < 2:
         return None
-    slots = np.flatnonzero(on_rack[racks] == most).tolist()
+    slots = np.flatnonzero(on_rack[racks] == highest_count).tolist()
     return max(slots, key=lambda slot: (slot != 0, int(state.replica_counts[brokers[slot]]), slot))
 
 

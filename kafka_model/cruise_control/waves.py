@@ -60,8 +60,8 @@ def assign_waves(plan: Plan, limits: WaveLimits, disk_space: DiskSpace | None = 
     """
     disk_space = DiskSpace.from_share(plan.cluster, math.inf) if disk_space is None else disk_space
     waves = _Waves(limits, disk_space, len(plan.cluster.broker_ids))
-    changed, before = plan.changed_partitions, pad_slots(plan.cluster.replicas, plan.replicas.shape[1])
-    live_replicas = np.where(before >= 0, plan.cluster.live[before], False).sum(axis=1)
+    changed, replicas_before = plan.changed_partitions, pad_slots(plan.cluster.replicas, plan.replicas.shape[1])
+    live_replicas = np.where(replicas_before >= 0, plan.cluster.live[replicas_before], False).sum(axis=1)
     waiting = sorted(
         range(len(changed)),
         key=lambda index: (_PRIORITY[str(plan.reasons[changed[index]])], live_replicas[changed[index]], changed[index]),
@@ -70,7 +70,7 @@ def assign_waves(plan: Plan, limits: WaveLimits, disk_space: DiskSpace | None = 
     while waiting:
         for index in waiting:
             partition = int(changed[index])
-            move = _Move.between(partition, before[partition], plan.replicas[partition])
+            move = _Move.between(partition, replicas_before[partition], plan.replicas[partition])
             assigned[index] = waves.assign(move, float(plan.cluster.size[partition]))
         still_waiting = [index for index in waiting if assigned[index] == NO_WAVE_POSSIBLE]
         if len(still_waiting) == len(waiting):
@@ -87,9 +87,13 @@ class _Move(NamedTuple):
     removed: Mapping[int, int]
 
     @classmethod
-    def between(cls, partition: int, before: Ints, after: Ints) -> _Move:
-        added = set(after[after >= 0].tolist()) - set(before.tolist())
-        return cls(partition, added, {broker: slot for slot, broker in enumerate(before.tolist()) if broker >= 0 and broker not in after})
+    def between(cls, partition: int, replicas_before: Ints, replicas_after: Ints) -> _Move:
+        added = set(replicas_after[replicas_after >= 0].tolist()) - set(replicas_before.tolist())
+        return cls(
+            partition,
+            added,
+            {broker: slot for slot, broker in enumerate(replicas_before.tolist()) if broker >= 0 and broker not in replicas_after},
+        )
 
 
 class _Waves:
@@ -115,7 +119,7 @@ class _Waves:
         copied = size * len(move.added)
         index = self._first_with_room(move, brokers, copied)
         if index == self._count:
-            self._open()
+            self._add_wave()
         self._space.take(move, index)
         self._bytes[index] += copied
         self._moves[index, brokers] += 1
@@ -130,7 +134,7 @@ class _Waves:
         has_room &= self._space.has_room(move, first, count)
         return first + int(has_room.argmax()) if has_room.any() else count
 
-    def _open(self) -> None:
+    def _add_wave(self) -> None:
         self._count += 1
         if self._count > len(self._bytes):
             self._bytes = np.pad(self._bytes, (0, self._count))

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from tests.oracle.algorithm import NAMES, Algorithm, asked, at_version, load, mismatch, record
+from tests.oracle.algorithm import NAMES, Algorithm, at_version, load, mismatch, record, recorded_cases
 from tests.oracle.java import DoesNotCompile
 
 SHOWN = 3  # mismatches printed in full for each algorithm
@@ -26,18 +26,18 @@ def main() -> int:
     running.add_argument("--kafka", metavar="VERSION", action="append", help="run this version, recorded or not; may be repeated")
     for command in (recording, running):
         command.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help=f"default: all of {', '.join(NAMES)}")
-    given = parser.parse_args()
-    unknown = set(given.algorithms) - set(NAMES)
+    arguments = parser.parse_args()
+    unknown = set(arguments.algorithms) - set(NAMES)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
-    names = given.algorithms or NAMES
-    if given.command == "record":
+    names = arguments.algorithms or NAMES
+    if arguments.command == "record":
         for name in names:
-            path = record(load(name), seed=given.seed)
+            path = record(load(name), seed=arguments.seed)
             print(f"{path.name:40} {path.stat().st_size:>9,} bytes")
         return 0
-    algorithms = [algorithm for name in names for algorithm in _versions(load(name), given.kafka or [])]
-    return _run(algorithms, cases=given.cases, seed=given.seed)
+    algorithms = [algorithm for name in names for algorithm in _versions(load(name), arguments.kafka or [])]
+    return _run(algorithms, cases=arguments.cases, seed=arguments.seed)
 
 
 def _versions(algorithm: Algorithm, versions: list[str]) -> Iterator[Algorithm]:
@@ -60,7 +60,7 @@ def _run(algorithms: list[Algorithm], *, cases: int, seed: str) -> int:
         share = (cases + position) // len(algorithms)
         broken = 0
         try:
-            cases_asked = list(asked(algorithm, seed=seed, cases=share))
+            cases_asked = list(recorded_cases(algorithm, seed=seed, cases=share))
         except DoesNotCompile as refused:
             print(f"{name:32} {' '.join(algorithm.programs):22} skipped: {refused}", flush=True)
             continue

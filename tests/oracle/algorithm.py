@@ -83,7 +83,7 @@ def _ordinal(kafka: str) -> int:
     return 100 * major + minor
 
 
-def asked(algorithm: Algorithm, *, seed: str, cases: int) -> Iterator[Recorded]:
+def record_cases(algorithm: Algorithm, *, seed: str, cases: int) -> Iterator[Recorded]:
     """Yield new cases with Kafka's results. Versions with the same result share a line."""
     for start in range(0, cases, BATCH):
         batch = [
@@ -139,7 +139,7 @@ def golden(name: str) -> Iterator[Recorded]:
 
 def _lines(algorithm: Algorithm, seed: str) -> Iterator[dict[str, Any]]:
     yield {"recorded_by": f"python -m tests.oracle record {algorithm.name} --seed {seed}", "programs": algorithm.programs}
-    for recorded in asked(algorithm, seed=seed, cases=algorithm.recorded):
+    for recorded in record_cases(algorithm, seed=seed, cases=algorithm.recorded):
         yield {"case": recorded.case, "kafka": recorded.kafka, "result": recorded.result}
 
 

@@ -70,10 +70,10 @@ def _member(member_id: str) -> dict[str, Any]:
 
 
 def _subscribe(rng: random.Random, known: list[str], members: list[dict[str, Any]]) -> None:
-    alike = rng.random() < 0.55
+    equal_subscriptions = rng.random() < 0.55
     common = rng.sample(known, rng.randint(1, len(known)))
     for member in members:
-        member["topics"] = rng.sample(common, len(common)) if alike else rng.sample(known, rng.randint(0, len(known)))
+        member["topics"] = rng.sample(common, len(common)) if equal_subscriptions else rng.sample(known, rng.randint(0, len(known)))
     if members and rng.random() < 0.2:
         rng.choice(members)["topics"] = rng.sample(known, rng.randint(0, len(known)))
     if members and rng.random() < 0.1:
@@ -152,10 +152,13 @@ def counts(case: dict[str, Any]) -> dict[str, int]:
 
 def racks_of(case: dict[str, Any]) -> dict[str, list[list[str]]]:
     """List the racks of each partition's replicas, without replicas that have none."""
-    return {topic: [[rack for rack in replicas if rack is not None] for replicas in of_topic] for topic, of_topic in case["topics"].items()}
+    return {
+        topic: [[rack for rack in replicas if rack is not None] for replicas in racks_by_partition]
+        for topic, racks_by_partition in case["topics"].items()
+    }
 
 
-def in_order(assignment: Assignment, key: Callable[[str], bytes]) -> Assignment:
+def sorted_by_topic(assignment: Assignment, key: Callable[[str], bytes]) -> Assignment:
     """Sort the partitions of each member by topic, in the order of `key`, and number."""
     return {member: sorted(owned, key=lambda pair: (key(pair[0]), pair[1])) for member, owned in assignment.items()}
 

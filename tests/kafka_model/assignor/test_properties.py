@@ -26,7 +26,7 @@ def groups(draw: st.DrawFn, *, equal: bool = False) -> tuple[dict[str, int], lis
 EQUAL, ANY = groups(equal=True), groups()
 
 
-def by_uniform(topics: dict[str, int], members: list[Member]) -> Assignment:
+def assign_uniform(topics: dict[str, int], members: list[Member]) -> Assignment:
     return uniform.assign(topics, topic_ids(topics), members)
 
 
@@ -47,7 +47,7 @@ def test_each_subscribed_partition_is_assigned_to_one_subscriber(group):
     topics, members = group
     subscribed = {(topic, partition) for member in members for topic in member.topics for partition in builtins.range(topics[topic])}
     subscriptions = {member.member_id: set(member.topics) for member in members}
-    for assign in (range.assign, round_robin.assign, by_uniform):
+    for assign in (range.assign, round_robin.assign, assign_uniform):
         answer = assign(topics, members)
         assert Counter(pair for owned in answer.values() for pair in owned) == dict.fromkeys(subscribed, 1)
         assert all(topic in subscriptions[member] for member, owned in answer.items() for topic, _ in owned)
@@ -58,7 +58,7 @@ def test_each_subscribed_partition_is_assigned_to_one_subscriber(group):
 @given(EQUAL)
 def test_equal_subscriptions_differ_by_one_partition_at_most(group):
     topics, members = group
-    for assign in (round_robin.assign, sticky.assign, cooperative_sticky.assign, by_uniform):
+    for assign in (round_robin.assign, sticky.assign, cooperative_sticky.assign, assign_uniform):
         sizes = [len(owned) for owned in assign(topics, members).values()]
         assert max(sizes) - min(sizes) <= 1
 
@@ -75,7 +75,7 @@ def test_range_divides_each_topic_evenly(group):
 @given(ANY)
 def test_a_second_assignment_changes_nothing(group):
     topics, members = group
-    for assign in (sticky.assign, cooperative_sticky.assign, by_uniform):
+    for assign in (sticky.assign, cooperative_sticky.assign, assign_uniform):
         first = assign(topics, members)
         assert as_sets(assign(topics, with_owned(members, first))) == as_sets(first)
 
@@ -83,20 +83,20 @@ def test_a_second_assignment_changes_nothing(group):
 @given(EQUAL)
 def test_remaining_members_keep_all_partitions_when_a_member_leaves(group):
     topics, members = group
-    for assign in (sticky.assign, by_uniform):
-        before = as_sets(assign(topics, members))
-        after = as_sets(assign(topics, with_owned(members, assign(topics, members))[1:])) if members[1:] else {}
-        assert all(before[member] <= owned for member, owned in after.items())
+    for assign in (sticky.assign, assign_uniform):
+        assigned_before = as_sets(assign(topics, members))
+        assigned_after = as_sets(assign(topics, with_owned(members, assign(topics, members))[1:])) if members[1:] else {}
+        assert all(assigned_before[member] <= owned for member, owned in assigned_after.items())
 
 
 @given(EQUAL)
 def test_partitions_move_only_to_a_new_member(group):
     topics, members = group
     new = Member("new", members[0].topics)
-    for assign in (sticky.assign, by_uniform):
-        before = as_sets(assign(topics, members))
-        after = as_sets(assign(topics, [*with_owned(members, assign(topics, members)), new]))
-        assert all(after[member] <= owned for member, owned in before.items())
+    for assign in (sticky.assign, assign_uniform):
+        assigned_before = as_sets(assign(topics, members))
+        assigned_after = as_sets(assign(topics, [*with_owned(members, assign(topics, members)), new]))
+        assert all(assigned_after[member] <= owned for member, owned in assigned_before.items())
 
 
 @given(EQUAL)

@@ -18,7 +18,7 @@ def test_cooperative_assigns_moved_partitions_only_in_the_second_round():
     assert cooperative_sticky.assign({"T": 6}, second) == {"A": _of_t(0, 2), "B": _of_t(1, 3), "C": _of_t(4, 5)}
 
 
-def test_of_two_claims_the_higher_generation_wins():
+def test_the_claim_of_the_higher_generation_wins():
     members = [_owner("A", 0, generation=1), _owner("B", 0, generation=2)]
     assert sticky.assign({"T": 2}, members) == {"A": _of_t(1), "B": _of_t(0)}
 
@@ -29,7 +29,7 @@ def test_conflicting_claims_compare_the_subscription_generation_of_the_first_mem
     assert sticky.assign({"T": 2}, members, subscription_generations={"A": None})["B"] == _of_t(0)
 
 
-def test_of_two_claims_in_one_generation_neither_wins():
+def test_neither_of_two_claims_in_one_generation_wins():
     members = [_owner("A", 1), _owner("B", 1)]
     assert sticky.assign({"T": 2}, members) == {"A": _of_t(0), "B": _of_t(1)}
 

@@ -14,6 +14,6 @@ def test_elr_before_3_8_is_refused() -> None:
 
 def test_before_4_3_a_reassignment_completes_only_when_all_staying_replicas_are_in_sync() -> None:
     moving = Partition((1, 2, 3), 1, (1, 2), adding_replicas=(2,))
-    after = {version: change(moving, isr=(1, 2), acceptable={1, 2}, elr=True, version=version) for version in ("4.2.0", "4.3.1")}
-    assert after["4.2.0"].adding_replicas == (2,)
-    assert after["4.3.1"].adding_replicas == ()
+    changed = {version: change(moving, isr=(1, 2), acceptable={1, 2}, elr=True, version=version) for version in ("4.2.0", "4.3.1")}
+    assert changed["4.2.0"].adding_replicas == (2,)
+    assert changed["4.3.1"].adding_replicas == ()

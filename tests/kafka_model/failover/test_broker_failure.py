@@ -26,44 +26,44 @@ def all_in_sync(min_insync_replicas: int = 1, *brokers: int) -> Partition:
     return Partition(replicas=replicas, leader=replicas[0], isr=replicas, min_insync_replicas=min_insync_replicas)
 
 
-def after_deaths(partition: Partition, brokers: Iterable[int], *, elr: bool = True, unclean: bool = False) -> Partition:
+def partition_after_deaths(partition: Partition, brokers: Iterable[int], *, elr: bool = True, unclean: bool = False) -> Partition:
     """Kill the brokers of a KRaft cluster."""
     return fail_brokers(partition, brokers, LIVE, controller="kraft", elr=elr, unclean=unclean).partition
 
 
 @pytest.mark.parametrize(("min_insync_replicas", "elr"), [(1, ()), (2, (21,)), (3, (21, 11))])
 def test_brokers_that_leave_the_isr_below_min_isr_join_the_elr(min_insync_replicas: int, elr: tuple[int, ...]) -> None:
-    after = after_deaths(all_in_sync(min_insync_replicas), [11, 21])
-    assert (after.leader, after.isr, after.elr) == (31, (31,), elr)
+    survivor = partition_after_deaths(all_in_sync(min_insync_replicas), [11, 21])
+    assert (survivor.leader, survivor.isr, survivor.elr) == (31, (31,), elr)
 
 
 def test_kraft_with_elr_moves_the_only_replica_to_the_elr() -> None:
-    after = after_deaths(all_in_sync(1, 11), [11])
-    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (None, (), (11,), (11,))
+    survivor = partition_after_deaths(all_in_sync(1, 11), [11])
+    assert (survivor.leader, survivor.isr, survivor.elr, survivor.last_known_elr) == (None, (), (11,), (11,))
 
 
 def test_kraft_without_elr_leaves_the_last_member_in_the_isr() -> None:
-    after = after_deaths(all_in_sync(1, 11), [11], elr=False)
-    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (None, (11,), (), ())
+    survivor = partition_after_deaths(all_in_sync(1, 11), [11], elr=False)
+    assert (survivor.leader, survivor.isr, survivor.elr, survivor.last_known_elr) == (None, (11,), (), ())
 
 
 def test_zookeeper_leaves_the_last_member_in_the_isr() -> None:
-    after = fail_brokers(all_in_sync(1, 11), [11], {11}, controller="zookeeper", elr=False, unclean=False).partition
-    assert (after.leader, after.isr) == (None, (11,))
+    survivor = fail_brokers(all_in_sync(1, 11), [11], {11}, controller="zookeeper", elr=False, unclean=False).partition
+    assert (survivor.leader, survivor.isr) == (None, (11,))
 
 
 def test_with_an_empty_isr_a_live_elr_member_leads_and_the_others_stay_in_the_elr() -> None:
     partition = Partition(replicas=(11, 21, 31), leader=31, isr=(31,), elr=(11, 21), min_insync_replicas=3)
-    after = after_deaths(partition, [31], unclean=True)
-    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (11, (11,), (21, 31), ())
+    survivor = partition_after_deaths(partition, [31], unclean=True)
+    assert (survivor.leader, survivor.isr, survivor.elr, survivor.last_known_elr) == (11, (11,), (21, 31), ())
 
 
 def test_kraft_unclean_election_empties_the_elr() -> None:
     partition = Partition(replicas=(11, 21, 31), leader=31, isr=(31,), min_insync_replicas=2)
     outcome = fail_brokers(partition, [31], LIVE, controller="kraft", elr=True, unclean=True)
-    after = outcome.partition
-    assert (after.leader, after.isr, after.elr, after.last_known_elr) == (11, (11,), (), ())
-    assert after.recovering
+    survivor = outcome.partition
+    assert (survivor.leader, survivor.isr, survivor.elr, survivor.last_known_elr) == (11, (11,), (), ())
+    assert survivor.recovering
     assert outcome.election is ElectionKind.UNCLEAN
     assert outcome.transitions == ((ONLINE, OFFLINE), (OFFLINE, ONLINE))
 
@@ -98,7 +98,7 @@ def test_zookeeper_controlled_shutdown_of_the_only_isr_member_ends_like_its_deat
 def test_kraft_controlled_shutdown_ends_like_a_death() -> None:
     for partition in (all_in_sync(1), all_in_sync(2), all_in_sync(3), all_in_sync(1, 11)):
         stopped = fail_brokers(partition, [11], LIVE, controller="kraft", elr=True, unclean=False, controlled_shutdown=True).partition
-        assert stopped == after_deaths(partition, [11])
+        assert stopped == partition_after_deaths(partition, [11])
 
 
 def test_a_partition_without_a_leader_stays_offline_when_another_replica_dies() -> None:
@@ -131,13 +131,13 @@ def test_a_leader_is_live_and_in_the_isr_and_was_in_sync_unless_unclean(
         outcome = fail_brokers(
             partition, brokers, range(1, 7), controller=controller, elr=elr, unclean=unclean, controlled_shutdown=controlled
         )
-        after = outcome.partition
-        assert after.leader not in brokers
-        if after.leader is not None:
-            assert after.leader in after.isr
-            assert not set(after.isr) & set(brokers)
+        survivor = outcome.partition
+        assert survivor.leader not in brokers
+        if survivor.leader is not None:
+            assert survivor.leader in survivor.isr
+            assert not set(survivor.isr) & set(brokers)
             if outcome.election is not ElectionKind.UNCLEAN and not unclean:
-                assert after.leader in {*partition.isr, *partition.elr}
+                assert survivor.leader in {*partition.isr, *partition.elr}
         assert all(state in ENTERED_FROM[target] for state, target in outcome.transitions)
 
 
@@ -148,17 +148,17 @@ def test_zookeeper_failures_equal_those_of_its_controller(partition: Partition, 
     brokers = frozenset(range(1, 7))
     context = zookeeper_controller.start_up(zookeeper_controller.Context({name: partition}, brokers, unclean_topics=unclean_topics)).context
     live = set(brokers)
-    after = partition
+    survivor = partition
     for broker in order:
         if controlled:
             context = zookeeper_controller.on_controlled_shutdown(context, broker).context
         context = zookeeper_controller.on_broker_failure(context, [broker]).context
-        after = fail_brokers(
-            after, [broker], live, controller="zookeeper", elr=False, unclean=unclean, controlled_shutdown=controlled
+        survivor = fail_brokers(
+            survivor, [broker], live, controller="zookeeper", elr=False, unclean=unclean, controlled_shutdown=controlled
         ).partition
         live.remove(broker)
-        assert after == context.partitions[name]
-        assert (ONLINE if after.leader in live else OFFLINE) is context.partition_states[name]
+        assert survivor == context.partitions[name]
+        assert (ONLINE if survivor.leader in live else OFFLINE) is context.partition_states[name]
 
 
 def return_in_kraft(partition: Partition, broker: int, live_after: set[int], *, clean_stop: bool, unclean: bool = False) -> Outcome:
@@ -167,7 +167,7 @@ def return_in_kraft(partition: Partition, broker: int, live_after: set[int], *, 
 
 def test_a_killed_elr_member_leaves_the_elr_and_the_last_known_leader_waits_until_it_is_empty() -> None:
     # min.insync.replicas is 2 and all three brokers were killed: 31 is in the ELR with 21, and was the last leader.
-    down = after_deaths(all_in_sync(2), [11, 21, 31])
+    down = partition_after_deaths(all_in_sync(2), [11, 21, 31])
     assert (down.leader, down.isr, set(down.elr), down.last_known_elr) == (None, (), {21, 31}, (31,))
     alone = return_in_kraft(down, 31, {31}, clean_stop=False).partition
     assert (alone.leader, alone.elr) == (None, (21,))
@@ -177,21 +177,26 @@ def test_a_killed_elr_member_leaves_the_elr_and_the_last_known_leader_waits_unti
 
 
 def test_after_clean_stops_the_first_elr_member_to_return_leads_and_the_others_stay_in_the_elr() -> None:
-    down = after_deaths(all_in_sync(2), [11, 21, 31])
-    back = return_in_kraft(down, 21, {21}, clean_stop=True)
-    assert (back.partition.leader, back.partition.isr, back.partition.elr) == (21, (21,), (31,))
-    assert (back.election, back.partition.recovering) == (ElectionKind.OFFLINE, False)
+    down = partition_after_deaths(all_in_sync(2), [11, 21, 31])
+    returned = return_in_kraft(down, 21, {21}, clean_stop=True)
+    assert (returned.partition.leader, returned.partition.isr, returned.partition.elr) == (21, (21,), (31,))
+    assert (returned.election, returned.partition.recovering) == (ElectionKind.OFFLINE, False)
 
 
 def test_with_unclean_election_any_returning_replica_leads_at_once() -> None:
-    down = after_deaths(all_in_sync(2), [11, 21, 31], unclean=True)
-    back = return_in_kraft(down, 11, {11}, clean_stop=False, unclean=True)
-    assert (back.partition.leader, back.partition.isr, back.partition.elr, back.partition.last_known_elr) == (11, (11,), (), ())
-    assert back.election is ElectionKind.UNCLEAN
+    down = partition_after_deaths(all_in_sync(2), [11, 21, 31], unclean=True)
+    returned = return_in_kraft(down, 11, {11}, clean_stop=False, unclean=True)
+    assert (returned.partition.leader, returned.partition.isr, returned.partition.elr, returned.partition.last_known_elr) == (
+        11,
+        (11,),
+        (),
+        (),
+    )
+    assert returned.election is ElectionKind.UNCLEAN
 
 
 def test_zookeeper_last_isr_member_leads_again_after_its_return() -> None:
     down = fail_brokers(all_in_sync(1, 11), [11], {11}, controller="zookeeper", elr=False, unclean=False).partition
-    back = return_broker(down, 11, {11}, controller="zookeeper", elr=False, unclean=False, clean_stop=False)
-    assert (back.partition.leader, back.partition.isr) == (11, (11,))
-    assert back.transitions == ((OFFLINE, OFFLINE), (OFFLINE, ONLINE))
+    returned = return_broker(down, 11, {11}, controller="zookeeper", elr=False, unclean=False, clean_stop=False)
+    assert (returned.partition.leader, returned.partition.isr) == (11, (11,))
+    assert returned.transitions == ((OFFLINE, OFFLINE), (OFFLINE, ONLINE))

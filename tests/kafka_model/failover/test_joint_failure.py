@@ -16,15 +16,15 @@ SETS = st.lists(st.frozensets(BROKERS, min_size=1, max_size=4), max_size=12)
 @given(fatal=SETS, brokers=st.frozensets(BROKERS, min_size=1), deaths=st.integers(1, 5))
 def test_count_of_fatal_sets_equals_enumeration(fatal: list[frozenset[int]], brokers: frozenset[int], deaths: int) -> None:
     within = [each for each in fatal if each <= brokers]
-    enumerated = sum(any(each <= set(dead) for each in within) for dead in combinations(sorted(brokers), deaths))
+    enumerated = sum(any(brokers_of_set <= set(dead) for brokers_of_set in within) for dead in combinations(sorted(brokers), deaths))
     assert count_fatal_sets(within, brokers=sorted(brokers), deaths=deaths) == enumerated
 
 
 @given(fatal=SETS)
 def test_minimal_sets_contain_no_other_and_cover_all(fatal: list[frozenset[int]]) -> None:
     minimal = minimal_sets(fatal)
-    assert not any(one < other for one in minimal for other in minimal)
-    assert all(any(one <= each for one in minimal) for each in fatal)
+    assert not any(subset < superset for subset in minimal for superset in minimal)
+    assert all(any(subset <= superset for subset in minimal) for superset in fatal)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ def stops_under_min_isr(partition: Partition, order: tuple[int, ...], live: set[
     """Simulate the order, with each broker back in sync before the next stop, and list the stops that leave too few in sync."""
     fatal = set()
     for broker in order:
-        after = fail_brokers(partition, [broker], live, controller="kraft", elr=False, unclean=False, controlled_shutdown=True).partition
-        in_sync = [id for id in after.isr if id != broker]
-        if broker in partition.isr and (after.leader is None or len(in_sync) < partition.min_insync_replicas):
+        stopped = fail_brokers(partition, [broker], live, controller="kraft", elr=False, unclean=False, controlled_shutdown=True).partition
+        in_sync = [replica for replica in stopped.isr if replica != broker]
+        if broker in partition.isr and (stopped.leader is None or len(in_sync) < partition.min_insync_replicas):
             fatal.add(broker)
-        isr = tuple(id for id in partition.replicas if id in {*in_sync, broker})
-        partition = Partition(partition.replicas, after.leader or broker, isr, min_insync_replicas=partition.min_insync_replicas)
+        isr = tuple(replica for replica in partition.replicas if replica in {*in_sync, broker})
+        partition = Partition(partition.replicas, stopped.leader or broker, isr, min_insync_replicas=partition.min_insync_replicas)
     return fatal
 
 
@@ -35,9 +35,9 @@ def test_an_order_is_found_exactly_if_some_permutation_is_safe() -> None:
         constraints = [RestartConstraint(frozenset(p.replicas), frozenset(p.isr), p.min_insync_replicas) for p in partitions]
         avoidable = [p for p, constraint in zip(partitions, constraints, strict=True) if not constraint.unavoidable]
         safe = [order for order in permutations(brokers) if not any(stops_under_min_isr(p, order, live) for p in avoidable)]
-        found = restart_order(brokers, constraints)
-        assert bool(safe) == (found.blocked == ()), (constraints, found)
-        assert found.blocked or found.order in safe
+        computed = restart_order(brokers, constraints)
+        assert bool(safe) == (computed.blocked == ()), (constraints, computed)
+        assert computed.blocked or computed.order in safe
         kinds.append((bool(safe), len(safe) < len(list(permutations(brokers)))))
         unavoidable = [p for p, constraint in zip(partitions, constraints, strict=True) if constraint.unavoidable]
         assert all(stops_under_min_isr(p, order, live) for p in unavoidable for order in permutations(brokers))

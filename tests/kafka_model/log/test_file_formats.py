@@ -55,12 +55,12 @@ def test_every_offset_is_at_or_after_the_position_where_its_lookup_begins(batche
     offset, positions = 0, {}
     for records, size in batches:
         log = append(log, Batch(offset, offset + records - 1, size, 0), config, now_ms=0)
-        positions |= {each: (len(log) - 1, log[-1].size_bytes - size) for each in range(offset, offset + records)}
+        positions |= {record_offset: (len(log) - 1, log[-1].size_bytes - size) for record_offset in range(offset, offset + records)}
         offset += records
     assert sum(segment.size_bytes for segment in log) == sum(size for _, size in batches)
-    for each, (segment, position) in positions.items():
-        found = lookup(log, each)
-        assert found is not None
-        assert found[0] == segment
-        assert found[1] <= position
+    for record_offset, (segment, position) in positions.items():
+        start = lookup(log, record_offset)
+        assert start is not None
+        assert start[0] == segment
+        assert start[1] <= position
     assert all(len(segment.offset_index) <= index_entries(segment.size_bytes, interval) for segment in log)

@@ -38,8 +38,8 @@ def test_a_lookup_selects_the_last_segment_that_starts_at_the_target_or_before()
 def test_a_lookup_by_time_selects_the_first_segment_with_a_record_of_that_time_or_later() -> None:
     early = Segment(0, 10, time_index=(TimeIndexEntry(100, 4), TimeIndexEntry(200, 9)), largest_timestamp_ms=200)
     late = Segment(10, 10, time_index=(TimeIndexEntry(300, 5),), largest_timestamp_ms=350)
-    found = [lookup_time([early, late], at) for at in (50, 100, 150, 200, 201, 300, 350, 351)]
-    assert found == [(0, 0), (0, 4), (0, 4), (0, 9), (1, 10), (1, 15), (1, 15), None]
+    starts = [lookup_time([early, late], timestamp) for timestamp in (50, 100, 150, 200, 201, 300, 350, 351)]
+    assert starts == [(0, 0), (0, 4), (0, 4), (0, 9), (1, 10), (1, 15), (1, 15), None]
 
 
 def test_retention_by_size_deletes_the_oldest_segments_and_leaves_at_least_retention_bytes() -> None:
@@ -48,7 +48,7 @@ def test_retention_by_size_deletes_the_oldest_segments_and_leaves_at_least_reten
 
 
 def test_retention_by_time_stops_at_the_first_segment_that_is_new_enough() -> None:
-    log = [Segment(base, 100, largest_timestamp_ms=at) for base, at in ((0, 10), (10, 50), (20, 20), (30, 99))]
+    log = [Segment(base, 100, largest_timestamp_ms=timestamp) for base, timestamp in ((0, 10), (10, 50), (20, 20), (30, 99))]
     assert [deletable_by_time(log, retention_ms, 100) for retention_ms in (-1, 90, 89, 50, 49, 1, 0)] == [0, 0, 1, 1, 3, 3, 4]
 
 
@@ -66,7 +66,7 @@ def test_minimum_number_of_segments(size: int, count: int) -> None:
 @given(st.integers(0, 20_000), st.integers(1, 900), st.integers(-1, 20_000))
 def test_bounds_from_the_size_equal_those_of_a_log_with_full_segments(size: int, segment_bytes: int, retention_bytes: int) -> None:
     count = segments(size, segment_bytes)
-    log = [Segment(place, min(segment_bytes, size - place * segment_bytes)) for place in range(count)]
+    log = [Segment(number, min(segment_bytes, size - number * segment_bytes)) for number in range(count)]
     closed = min(deletable_by_size(log, retention_bytes), count - 1)
     assert deletable_bytes(size, retention_bytes, segment_bytes) == sum(segment.size_bytes for segment in log[:closed])
 

@@ -22,15 +22,15 @@ def case(rng: random.Random) -> dict[str, Any]:
     lacking = rng.choice([0, 0, 0, 1, 1, 0.1])  # the share of brokers without a rack
     brokers = [[broker, None if rng.random() < lacking else rng.choice(racks)] for broker in ids]
     replication_factor = rng.choice([1, 2, 3, len(ids), len(ids), rng.randint(1, len(ids)), len(ids) + 1, 0, -1])
-    asked = {
+    question = {
         "brokers": brokers,
         "partitions": rng.choice([1, 2, rng.randint(1, 40), rng.randint(1, 40), 0]),
         "replication_factor": replication_factor,
     }
-    asked["start_partition"] = rng.choice([-1, -1, 0, 1, len(ids), rng.randint(0, 50)])
+    question["start_partition"] = rng.choice([-1, -1, 0, 1, len(ids), rng.randint(0, 50)])
     if rng.random() < 0.5:
-        return {**asked, "seed": rng.randrange(2**48)}
-    return {**asked, "start_index": rng.randint(0, 2 * len(ids))}
+        return {**question, "seed": rng.randrange(2**48)}
+    return {**question, "start_index": rng.randint(0, 2 * len(ids))}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[tuple[int, ...]]:
@@ -41,5 +41,5 @@ def answer(case: dict[str, Any], kafka: str) -> list[tuple[int, ...]]:
     else:
         start = shift = case["start_index"]
     brokers = {broker: rack for broker, rack in case["brokers"]}
-    asked = case["partitions"], case["replication_factor"]
-    return place(brokers, *asked, start_index=start, shift=shift, start_partition=case["start_partition"])
+    question = case["partitions"], case["replication_factor"]
+    return place(brokers, *question, start_index=start, shift=shift, start_partition=case["start_partition"])

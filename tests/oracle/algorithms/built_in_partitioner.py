@@ -27,8 +27,8 @@ def case(rng: random.Random) -> dict[str, Any]:
             steps.append(["load", queues, [partition for partition, *_ in topic], [rack or "" for _, rack, _ in topic], length])
         else:
             steps.append(["append", rng.randint(0, 3 * size), rng.random() < 0.6])
-    asked = {"topic": topic, "seed": rng.randrange(2**63), "sticky_batch_size": size}
-    return {**asked, "rack": rng.choice([None, "a", "b", "elsewhere"]), "steps": steps}
+    question = {"topic": topic, "seed": rng.randrange(2**63), "sticky_batch_size": size}
+    return {**question, "rack": rng.choice([None, "a", "b", "elsewhere"]), "steps": steps}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[int | None]:

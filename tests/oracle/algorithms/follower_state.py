@@ -22,11 +22,11 @@ def case(rng: random.Random) -> dict[str, Any]:
         offset = rng.choice([leader, leader, min(leader, offset + rng.randint(0, 20)), max(0, offset - 5), leader + 2])
         now += rng.choice([0, 1, 500, 10_000])
         fetches.append([offset, leader, now])
-    asked = [
+    queries = [
         [rng.choice([offset, leader, leader + 1]), now + rng.choice([0, 1, 29_999, 30_000, 30_001, 99_999]), rng.choice([30_000, 1])]
         for _ in range(6)
     ]
-    return {"fetches": fetches, "asked": asked}
+    return {"fetches": fetches, "asked": queries}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:

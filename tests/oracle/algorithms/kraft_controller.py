@@ -40,8 +40,8 @@ def case(rng: random.Random) -> dict[str, Any]:
             steps.append([kind, broker, rng.random() < 0.5])
         else:
             steps.append(["balance"])
-    asked = {"brokers": brokers, "dead": [], "partitions": partitions, "elr": rng.random() < 0.7}
-    return {**asked, "min_isr": rng.choice([1, 2, 2, 3]), "unclean": rng.random() < 0.3, "steps": steps}
+    question = {"brokers": brokers, "dead": [], "partitions": partitions, "elr": rng.random() < 0.7}
+    return {**question, "min_isr": rng.choice([1, 2, 2, 3]), "unclean": rng.random() < 0.3, "steps": steps}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[Any]:

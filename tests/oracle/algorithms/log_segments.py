@@ -37,8 +37,8 @@ def case(rng: random.Random) -> dict[str, Any]:
     end = sum(batch[0] for batch in batches)
     offsets = [0, end, *(rng.randint(0, end) for _ in range(5))]
     times = [0, now + 100, *(rng.randint(999_900, now + 60) for _ in range(5))]
-    asked = {"config": config, "created": 1_000_000, "batches": batches, "offsets": offsets, "times": times}
-    return {**asked, "high_watermark": rng.choice([end, end, rng.randint(0, end)]), "now": now + rng.choice([0, 10, 10_000])}
+    question = {"config": config, "created": 1_000_000, "batches": batches, "offsets": offsets, "times": times}
+    return {**question, "high_watermark": rng.choice([end, end, rng.randint(0, end)]), "now": now + rng.choice([0, 10, 10_000])}
 
 
 def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:

@@ -35,9 +35,9 @@ def case(rng: random.Random) -> dict[str, Any]:
         else:
             asleep = {follower for follower in at if rng.random() < 0.2}
             events.append(["shrink", now])
-    asked = {"log_end_offset": start, "high_watermark": rng.choice([start, rng.randint(0, start)]), "replicas": replicas}
+    question = {"log_end_offset": start, "high_watermark": rng.choice([start, rng.randint(0, start)]), "replicas": replicas}
     isr = [0, *rng.sample(replicas[1:], rng.choice([len(at), rng.randint(0, len(at))]))]
-    return {**asked, "isr": isr, "min_isr": rng.choice([1, 1, 2, 3]), "lag": lag, "now": began, "events": events}
+    return {**question, "isr": isr, "min_isr": rng.choice([1, 1, 2, 3]), "lag": lag, "now": began, "events": events}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[list[Any]]:

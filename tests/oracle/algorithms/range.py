@@ -9,7 +9,7 @@ from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.range import assign
 from kafka_model.java.hash_map import string_order
 from kafka_model.release import release
-from tests.oracle.groups import as_members, counts, group, in_order, racks_of
+from tests.oracle.groups import as_members, counts, group, racks_of, sorted_by_topic
 
 PROGRAMS = {"2.0.0": "ClientAssignor20", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
 RECORDED = 600
@@ -23,4 +23,4 @@ def case(rng: random.Random) -> dict[str, Any]:
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Compute the assignment, in Kafka's order of partitions."""
     assignment = assign(counts(case), as_members(case), racks=racks_of(case), version=kafka)
-    return in_order(assignment, string_order) if release(kafka) < (2, 4) else assignment
+    return sorted_by_topic(assignment, string_order) if release(kafka) < (2, 4) else assignment

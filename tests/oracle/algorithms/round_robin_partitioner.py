@@ -15,8 +15,8 @@ KAFKAS = ("2.4", "9.9")
 
 def case(rng: random.Random) -> dict[str, Any]:
     """Draw records with and without keys for a topic with and without leaders."""
-    asked = partitioners.case(rng, "RoundRobinPartitioner")
-    return {**asked, "steps": [step for step in asked["steps"] if step[0] == "send"]}
+    question = partitioners.case(rng, "RoundRobinPartitioner")
+    return {**question, "steps": [step for step in question["steps"] if step[0] == "send"]}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.share_simple import assign
 from kafka_model.java.hash_map import string_order
-from tests.oracle.groups import as_members, in_order, share_group
+from tests.oracle.groups import as_members, share_group, sorted_by_topic
 
 PROGRAMS = {"4.3.1": "CoordinatorAssignor"}
 RECORDED = 800
@@ -23,4 +23,6 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Compute the assignment, sorted because Kafka's is a set."""
-    return in_order(assign(case["topics"], case["ids"], as_members(case), assignable=case.get("assignable"), version=kafka), string_order)
+    return sorted_by_topic(
+        assign(case["topics"], case["ids"], as_members(case), assignable=case.get("assignable"), version=kafka), string_order
+    )

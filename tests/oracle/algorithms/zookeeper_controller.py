@@ -25,7 +25,7 @@ def case(rng: random.Random) -> dict[str, Any]:
     brokers = rng.sample(range(rng.choice([9, 32])), rng.randint(1, 8))
     partitions = [_partition(rng, brokers, "ab"[number % 2], number // 2) for number in range(rng.randint(1, 6))]
     live = set(rng.sample(brokers, rng.choice([len(brokers), len(brokers), rng.randint(1, len(brokers))])))
-    asked = {
+    question = {
         "partitions": partitions,
         "live": sorted(live),
         "unclean_topics": rng.choice([[], [], ["a"]]),
@@ -71,7 +71,7 @@ def case(rng: random.Random) -> dict[str, Any]:
             events += [[kind, broker, rng.random() < 0.1] for broker in rng.sample(brokers, rng.randint(1, len(brokers)))]
         else:
             events.append(["balance"])
-    return {**asked, "events": events}
+    return {**question, "events": events}
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any]]:
