@@ -226,11 +226,11 @@ def what_if(
 ) -> None:
     """Simulate the failure of brokers, racks or log dirs of a published cluster."""
     from jobs.views import DuckdbViews
-    from jobs.what_if import Question, answer
+    from jobs.what_if import WhatIf, simulate
 
     if not broker and not rack and not log_dir:
         raise AuditError("a what-if needs at least one --broker, --rack or --log-dir that fails")
-    question = Question(
+    request = WhatIf(
         new_id("what-if") if id is None else id,
         cluster,
         broker or (),
@@ -241,14 +241,14 @@ def what_if(
     )
     place = _lake(lake)
     with _timed(f"what if, on {cluster}"):
-        snapshot_id = answer(place, _snapshot_id(snapshot) if snapshot else None, question)
-    parts = what_if_report(DuckdbViews(place), snapshot_id, cluster, question.id)
+        snapshot_id = simulate(place, _snapshot_id(snapshot) if snapshot else None, request)
+    parts = what_if_report(DuckdbViews(place), snapshot_id, cluster, request.id)
     print_parts(parts)
-    if folder := _report_folder(place, f"{snapshot_id}/what-if/{folder_name(cluster)}/{question.id}", report):
+    if folder := _report_folder(place, f"{snapshot_id}/what-if/{folder_name(cluster)}/{request.id}", report):
         name_snapshot(folder, snapshot_id)
         write_page(parts, folder / "index.html", title=f"What if, on {cluster}")
         _print(f"The page is in [bold]{escape(str(folder))}[/].")
-    _print(f"Next: [bold]topology-audit query --lake {lake} \"{HARMED_PARTITIONS} WHERE scenario_set = '{question.id}'\"[/]")
+    _print(f"Next: [bold]topology-audit query --lake {lake} \"{HARMED_PARTITIONS} WHERE scenario_set = '{request.id}'\"[/]")
 
 
 @app.command()

@@ -9,12 +9,12 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from jobs.errors import AuditError
+from jobs.schema.failure import NIGHTLY
 
 # Both patterns are also read by browsers, for the DAGs' forms.
 SNAPSHOT_PATTERN = r"^[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}$"
 # Every run id that Airflow accepts by default ([scheduler] allowed_run_id_pattern, 250 characters), but "." and "..", which are folders.
 ID_PATTERN = r"^(?!\.{1,2}$)[0-9A-Za-z_.~:+-]{1,250}$"
-NIGHTLY = "nightly"  # the id of the failures that a night computes
 
 _MAX_FOLDER_BYTES = 255  # of most file systems
 _ID_FOLDER = "scenario_set="  # of the Delta partition; the other column of ids, plan_id, has a shorter name

@@ -29,8 +29,9 @@ from jobs.lake import publication as publish
 from jobs.lake.lake import Lake, Slice
 from jobs.lake.publication import Outcome
 from jobs.lake.table_file import TableFile
-from jobs.names import NIGHTLY, snapshot_name
+from jobs.names import snapshot_name
 from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.schema.failure import NIGHTLY
 from jobs.spark.session import set_for
 from jobs.steps import (
     broker_balance,

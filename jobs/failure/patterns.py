@@ -1,9 +1,9 @@
-"""What happens to partitions when brokers die or return, computed once for each pattern of a batch (kafka_model.failover.broker_failure).
+"""Partitions as brokers die or return, computed once for each distinct pattern of a batch (kafka_model.failover.broker_failure).
 
-What happens does not depend on which brokers these are, only on their places: who is the first replica, who is in sync, who lives, who dies
-and in which order. Millions of partitions have some hundreds of such patterns. So a batch's partitions are written as patterns, in which
-brokers are their places among the partition's members; the model answers each distinct one, and its places become broker ids again. All but
-the model's answer is done on whole columns: matrices with a column for each row of the batch, and a row for each nth broker of a list.
+The result does not depend on the ids of brokers, only on their positions: which is the first replica, which are in sync, which are live, and
+which die in which order. Millions of partitions have some hundreds of such patterns. So a broker is written as its position among the members
+of the partition, the model computes each distinct pattern, and positions become broker ids again. Everything but the model works on whole
+columns: matrices with a column per row of the batch and a row per position in a list.
 """
 
 from __future__ import annotations
@@ -18,128 +18,186 @@ import pyarrow.compute as pc
 
 from jobs.arrays import NO_BROKER, Ints, Matrix, list_positions, to_ints, to_matrix
 from jobs.schema import FAILOVER
-from jobs.schema.failure import HARMS
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
 from kafka_model.failover.broker_failure import ElectionKind, fail_brokers, return_broker
 
-Places = tuple[int, ...]
-Asked = tuple[tuple[Places, ...], Places, Places]  # of a pattern: what the partition has, the rules, and who dies
+Positions = tuple[int, ...]
 
-PATTERNED = (
-    "kraft", "elr_kept", "topic_unclean", "min_insync_replicas", "replication_factor", "leader",
-    "replicas", "live", "isr", "elr", "last_known_elr",
+# Columns of a batch of partitions (jobs.failure.election_inputs). A null replication factor stands for the number of replicas.
+INPUTS = (
+    "kraft", "elr_enabled", "topic_unclean", "min_insync_replicas", "replication_factor", "leader",
+    "replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers",
 )  # fmt: skip
-# Of `failover`'s columns those that follow from the pattern, in which brokers are places.
-_OF_PATTERN = (
+# Columns of `failover` that follow from the pattern, with positions in place of broker ids.
+_COMPUTED = (
     "state_before", "state", "transitions", "election", "leader_before", "leader", "isr", "elr", "last_known_elr", "survivors",
     "under_min_isr_before", "under_min_isr", "at_min_isr", "unclean", "live_replicas_before", "live_replicas",
     "safe_replicas_before", "safe_replicas", "metadata_records", "leader_epochs",
 )  # fmt: skip
-OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _OF_PATTERN])
-_FREE = 2 * NO_BROKER  # a place that nobody has: no broker's id either
-HARM = tuple(HARMS)
-# Whether a broker that comes back has an ISR to come back to, who led before it died, until it is back and then (0: nobody), and whether the
-# partition gets a leader by its return, and one that may lack records.
-RETURN = ("rejoins", "leader_before", "leader", "leader_after", "revived", "revived_uncleanly")
-AS_TOPIC_SAYS = -1  # whether unclean elections are allowed
+OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _COMPUTED])
+AS_TOPIC = -1  # unclean elections as the topic's configuration allows
+_UNUSED = 2 * NO_BROKER  # fills a matrix of members; neither a broker's id nor NO_BROKER
+
+
+class Pattern(NamedTuple):
+    """A partition before a failure, with positions from 1 in place of broker ids; leader 0: none."""
+
+    kraft: int
+    elr_enabled: int
+    topic_unclean: int
+    min_insync_replicas: int
+    replication_factor: int
+    replicas: int  # the number of replicas; their positions are 1, 2, ...
+    leader: int
+    isr: Positions
+    elr: Positions
+    last_known_elr: Positions
+    live: Positions
+
+
+class Event(NamedTuple):
+    """Deaths of a partition's replicas, in order."""
+
+    effective_deaths: int
+    quorum_lost: int
+    unclean: int
+    controlled_shutdown: int
+    dying: Positions
+
+
+class Counts(NamedTuple):
+    """Columns of `scenario` that count partitions by outcome; of one partition, 0 or 1 each."""
+
+    partitions: int
+    moved_leaders: int
+    newly_offline: int
+    newly_refusing_acks_all: int
+    at_min_isr: int
+    newly_lost: int
+
+
+class Return(NamedTuple):
+    """A partition when a dead broker returns; leaders are positions, 0: none."""
+
+    rejoins: int  # 1: the broker is to rejoin the ISR
+    leader_before: int  # before the broker died
+    leader: int  # until its return
+    leader_after: int
+    revived: int  # 1: the return gives the partition a leader
+    revived_uncleanly: int  # 1: that leader may lack records
 
 
 class Deaths(NamedTuple):
-    """Who dies of partitions, a column each."""
+    """Deaths of brokers with replicas of some partitions of a batch: an element, or a column, for each failure of a partition."""
 
-    row: Ints  # the partition's in its batch
-    places: Matrix  # of its replicas, in the order of their deaths, and then zeros
-    heard: Ints  # how many of these deaths are acted upon: fewer, if the one after them costs the controllers their quorum
+    row: Ints  # index of the partition in its batch
+    positions: Matrix  # of its replicas, in the order of their deaths, padded with 0
+    effective_deaths: Ints  # deaths that the controllers react to: fewer than all if the next one breaks their quorum
     quorum_lost: Ints
     unclean: Ints
-    in_order: Ints  # by a controlled shutdown
+    controlled_shutdown: Ints
 
     @classmethod
-    def killed(cls, row: Ints, *places: Ints, quorum_lost: Ints | int = 0) -> Deaths:
-        """Of each row, the replicas at these places are killed one after the other; if that loses the quorum, none of it is acted upon."""
-        lost, none = np.broadcast_to(quorum_lost, row.shape), np.zeros_like(row)
-        return cls(row, np.stack(places), np.where(lost, 0, len(places)), lost, none + AS_TOPIC_SAYS, none)
+    def killed(cls, row: Ints, *positions: Ints, quorum_lost: Ints | int = 0) -> Deaths:
+        """Kill the replicas at these positions one after the other; with a lost quorum the controllers react to no death."""
+        lost, zeros = np.broadcast_to(quorum_lost, row.shape), np.zeros_like(row)
+        return cls(row, np.stack(positions), np.where(lost, 0, len(positions)), lost, zeros + AS_TOPIC, zeros)
 
 
 class Partitions:
-    """A batch of partitions as deaths find them. A leader that does not live leads no more, whatever the dump says.
+    """A batch of partitions before any failure, with the columns INPUTS. A leader on a dead broker counts as none.
 
-    Its columns are PATTERNED: replication_factor null is as many as it has replicas, `live` are the replicas on live brokers. Places of
-    brokers are from 1, and 0 where a list has ended.
+    Positions of brokers count from 1; 0 pads lists.
     """
 
-    def __init__(self, of: Mapping[str, pa.Array] | pa.RecordBatch) -> None:
-        lists = [to_matrix(of[name]) for name in ("replicas", "isr", "elr", "last_known_elr")]
-        leader = to_ints(of["leader"], NO_BROKER)[np.newaxis]
-        self._members, places = _members(np.concatenate([*lists, leader]))
-        self.replicas, *sets, leader = np.split(places, np.cumsum([len(each) for each in lists]))
-        self.live = _places(to_matrix(of["live"]), self._members)
-        assigned, factor = self.replicas.max(axis=0, initial=0), to_ints(of["replication_factor"], 0)
-        rules = [*(to_ints(of[name], 0) for name in PATTERNED[:3]), to_ints(of["min_insync_replicas"], 1)]
-        leads = np.where((self.live == leader).any(axis=0), leader[0], 0)
-        scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, leads])
-        self._patterns, self._pattern = _distinct(scalars, *sets, self.live)
+    def __init__(self, columns: Mapping[str, pa.Array] | pa.RecordBatch) -> None:
+        lists = [to_matrix(columns[name]) for name in ("replicas", "isr", "elr", "last_known_elr")]
+        reported_leader = to_ints(columns["leader"], NO_BROKER)[np.newaxis]
+        self._members, positions = _members(np.concatenate([*lists, reported_leader]))
+        self.replicas, *sets, leader = np.split(positions, np.cumsum([len(matrix) for matrix in lists]))
+        self.live = _positions(to_matrix(columns["live"]), self._members)
+        self._quorum_breaking_brokers = to_matrix(columns["quorum_breaking_brokers"])
+        assigned, factor = self.replicas.max(axis=0, initial=0), to_ints(columns["replication_factor"], 0)
+        rules = [*(to_ints(columns[name], 0) for name in INPUTS[:3]), to_ints(columns["min_insync_replicas"], 1)]
+        live_leader = np.where((self.live == leader).any(axis=0), leader[0], 0)
+        scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, live_leader])
+        patterns, self._pattern_index = _distinct_columns(scalars, *sets, self.live)
+        self._patterns = [Pattern(*values, *map(_unpadded, lists)) for values, *lists in patterns]  # type: ignore[arg-type]
 
-    def after(self, deaths: Deaths) -> pa.StructArray:
-        """What becomes of them: OUTCOME."""
-        asked, which = self._asked(deaths)
-        return pa.array([outcome_of(*each) for each in asked], OUTCOME).take(pa.array(which))
+    def outcomes(self, deaths: Deaths) -> pa.StructArray:
+        """Return the partition after each failure, with the fields OUTCOME."""
+        cases, index = self._cases(deaths)
+        return pa.array([outcome_of(*case) for case in cases], OUTCOME).take(pa.array(index))
 
-    def harm(self, deaths: Deaths) -> Matrix:
-        """Whether they suffer each of HARM: a row for each of these deaths."""
-        asked, which = self._asked(deaths)
-        return np.array([harm_of(outcome_of(*each)) for each in asked], np.int64).reshape(-1, len(HARM))[which]
+    def counts(self, deaths: Deaths) -> Matrix:
+        """Return the counts of each failure: a row per failure, a column per field of Counts."""
+        cases, index = self._cases(deaths)
+        return np.array([counts_of(outcome_of(*case)) for case in cases], np.int64).reshape(-1, len(Counts._fields))[index]
 
-    def back(self, deaths: Deaths) -> Matrix:
-        """What the return of the first to die does, each of RETURN: a row for each of these deaths."""
-        asked, which = self._asked(deaths)
-        return np.array([return_of(*each) for each in asked], np.int64).reshape(-1, len(RETURN))[which]
+    def returns(self, deaths: Deaths) -> dict[str, Ints]:
+        """Return, by the fields of Return, the partition after the first of these brokers died and returned."""
+        cases, index = self._cases(deaths)
+        columns = np.array([return_of(*case) for case in cases], np.int64).reshape(-1, len(Return._fields))[index].T
+        return dict(zip(Return._fields, columns, strict=True))
 
-    def _asked(self, deaths: Deaths) -> tuple[list[Asked], Ints]:
-        rules = np.stack([deaths.heard, deaths.quorum_lost, deaths.unclean, deaths.in_order])
-        asked, which = _distinct(self._pattern[np.newaxis, deaths.row], rules, deaths.places)
-        return [(self._patterns[pattern], *dying) for (pattern,), *dying in asked], which
+    def _cases(self, deaths: Deaths) -> tuple[list[tuple[Pattern, Event]], Ints]:
+        """Return the distinct pairs of pattern and event, and the index of the pair of each failure."""
+        scalars = np.stack([deaths.effective_deaths, deaths.quorum_lost, deaths.unclean, deaths.controlled_shutdown])
+        cases, index = _distinct_columns(self._pattern_index[np.newaxis, deaths.row], scalars, deaths.positions)
+        return [(self._patterns[pattern], Event(*values, _unpadded(dying))) for (pattern,), values, dying in cases], index
 
-    def brokers(self, places: Ints, row: Ints) -> Ints:
-        """The brokers at these places, each of the partition of that row."""
-        return self._members[np.maximum(places, 1) - 1, row] if len(self._members) else places
+    def one_death_each(self, positions: Matrix) -> tuple[Ints, Deaths]:
+        """Kill each of these replicas alone, given as a column of positions per partition; return the broker's id for each death too."""
+        nth, row = np.nonzero(positions)
+        position = positions[nth, row]
+        broker = self.brokers(position, row)
+        quorum_lost = (self._quorum_breaking_brokers[:, row] == broker).any(axis=0)
+        return broker, Deaths.killed(row, position, quorum_lost=quorum_lost)
 
-    def lists_of_brokers(self, places: pa.ListArray, row: Ints, *, in_order: bool = False) -> pa.ListArray:
-        """Likewise lists of places; `in_order`: sorted by the brokers' ids."""
-        lengths = to_ints(pc.list_value_length(places), 0)
-        of, _ = list_positions(lengths)
-        ids = self.brokers(to_ints(places.flatten(), 0), row[of])
-        if in_order:
-            ids = np.sort((of << 32) + ids) - (of << 32)
+    def brokers(self, positions: Ints, row: Ints) -> Ints:
+        """Return the ids of the brokers at these positions, each of the partition of that row."""
+        return self._members[np.maximum(positions, 1) - 1, row] if len(self._members) else positions
+
+    def broker_lists(self, positions: pa.ListArray, row: Ints, *, sort: bool = False) -> pa.ListArray:
+        """Convert lists of positions, each of the partition of that row, to lists of broker ids; `sort` orders each by id."""
+        lengths = to_ints(pc.list_value_length(positions), 0)
+        index, _ = list_positions(lengths)
+        ids = self.brokers(to_ints(positions.flatten(), 0), row[index])
+        if sort:
+            ids = np.sort((index << 32) + ids) - (index << 32)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-        return pa.ListArray.from_arrays(offsets, pa.array(ids, pa.int32()), mask=places.is_null())
+        return pa.ListArray.from_arrays(offsets, pa.array(ids, pa.int32()), mask=positions.is_null())
 
 
-def _members(named: Matrix) -> tuple[Matrix, Matrix]:
-    """Of each column, who is named in it, in the order of first naming; and of each naming the place in that order, from 1."""
-    members, places, known = np.full(named.shape, _FREE), np.zeros_like(named), np.zeros(named.shape[1], np.int64)
-    for nth, ids in enumerate(named):
-        places[nth] = _places(ids[np.newaxis], members[: known.max(initial=0)])[0]
-        new = np.flatnonzero((places[nth] == 0) & (ids != NO_BROKER))
-        members[known[new], new] = ids[new]
-        known[new] += 1
-        places[nth, new] = known[new]
-    return members[: known.max(initial=0)], places
+def _members(brokers: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the distinct brokers of each column in the order of their first occurrence, and the position of each occurrence, from 1."""
+    members, positions, count = np.full(brokers.shape, _UNUSED), np.zeros_like(brokers), np.zeros(brokers.shape[1], np.int64)
+    for nth, ids in enumerate(brokers):
+        positions[nth] = _positions(ids[np.newaxis], members[: count.max(initial=0)])[0]
+        new = np.flatnonzero((positions[nth] == 0) & (ids != NO_BROKER))
+        members[count[new], new] = ids[new]
+        count[new] += 1
+        positions[nth, new] = count[new]
+    return members[: count.max(initial=0)], positions
 
 
-def _places(ids: Matrix, members: Matrix) -> Matrix:
-    """The place of each id among the members of its column, from 1; 0: it is none."""
-    places = np.zeros_like(ids)
-    for place, member in enumerate(members, start=1):
-        places[ids == member] = place
-    return places
+def _positions(ids: Matrix, members: Matrix) -> Matrix:
+    """Return the position of each id among the members of its column, from 1; 0: it is no member."""
+    positions = np.zeros_like(ids)
+    for position, member in enumerate(members, start=1):
+        positions[ids == member] = position
+    return positions
 
 
-def _distinct(*parts: Matrix) -> tuple[list[tuple[Places, ...]], Ints]:
-    """The distinct columns of matrices that lie above one another, each as what it has of every one, and of each column which it is."""
-    rows = np.ascontiguousarray(np.concatenate(parts).T)
-    ends = np.cumsum([len(part) for part in parts])[:-1]
+def _unpadded(positions: Positions) -> Positions:
+    return tuple([position for position in positions if position])
+
+
+def _distinct_columns(*matrices: Matrix) -> tuple[list[tuple[Positions, ...]], Ints]:
+    """Stack matrices and return their distinct columns, split by matrix, and the index of the distinct column of each column."""
+    rows = np.ascontiguousarray(np.concatenate(matrices).T)
+    ends = np.cumsum([len(matrix) for matrix in matrices])[:-1]
     keys = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]
     ).dictionary_encode()
@@ -147,93 +205,100 @@ def _distinct(*parts: Matrix) -> tuple[list[tuple[Places, ...]], Ints]:
     return [tuple([tuple(part.tolist()) for part in parts]) for parts in split], keys.indices.to_numpy()
 
 
-def _read(found: tuple[Places, ...], rules: Places, dying: Places) -> tuple[Partition, Places, Places, dict[str, Any]]:
-    """A pattern as the model has it: the partition, its replicas that live, those that die, and the rules of elections."""
-    (kraft, elr_kept, topic_unclean, least, factor, replicas, leader), *lists = found
-    isr, elr, last_known_elr, live, gone = (tuple([place for place in places if place]) for places in (*lists, dying))
-    _, _, unclean, _ = rules
+def _model_inputs(pattern: Pattern, event: Event) -> tuple[Partition, dict[str, Any]]:
+    """Return the partition of a pattern, and the rules of its elections, as kafka_model has them."""
     partition = Partition(
-        replicas=tuple(range(1, replicas + 1)),
-        leader=leader or None,
-        isr=isr,
-        elr=elr,
-        last_known_elr=last_known_elr,
-        min_insync_replicas=least,
-        topic_replication_factor=factor,
+        replicas=tuple(range(1, pattern.replicas + 1)),
+        leader=pattern.leader or None,
+        isr=pattern.isr,
+        elr=pattern.elr,
+        last_known_elr=pattern.last_known_elr,
+        min_insync_replicas=pattern.min_insync_replicas,
+        topic_replication_factor=pattern.replication_factor,
     )
-    elections = {
-        "controller": "kraft" if kraft else "zookeeper",
-        "elr": bool(elr_kept),
-        "unclean": bool(topic_unclean if unclean == AS_TOPIC_SAYS else unclean),
+    rules = {
+        "controller": "kraft" if pattern.kraft else "zookeeper",
+        "elr": bool(pattern.elr_enabled),
+        "unclean": bool(pattern.topic_unclean if event.unclean == AS_TOPIC else event.unclean),
     }
-    return partition, live, gone, elections
+    return partition, rules
 
 
 @cache
-def outcome_of(found: tuple[Places, ...], rules: Places, dying: Places) -> dict[str, Any]:
-    """The model's answer to a pattern, by the names of `failover`'s columns: the scalars and lists of Partitions, and those of Deaths."""
-    was, live, gone, elections = _read(found, rules, dying)
-    heard, quorum_lost, _, in_order = rules
-    least, kraft, elr_kept = was.min_insync_replicas, elections["controller"] == "kraft", elections["elr"]
-    now, left, election, transitions, lossy = was, set(live), ElectionKind.NONE, [], False
-    for broker in gone[:heard]:
-        left.discard(broker)
-        step = fail_brokers(now, [broker], left | {broker}, controlled_shutdown=bool(in_order), **elections)
-        now, lossy = step.partition, lossy or step.election is ElectionKind.UNCLEAN
+def outcome_of(pattern: Pattern, event: Event) -> dict[str, Any]:
+    """Return a partition after a failure, by the names of `failover`'s columns."""
+    before, rules = _model_inputs(pattern, event)
+    after, live, election, transitions, unclean = before, set(pattern.live), ElectionKind.NONE, [], False
+    for broker in event.dying[: event.effective_deaths]:
+        live.discard(broker)
+        step = fail_brokers(after, [broker], live | {broker}, controlled_shutdown=bool(event.controlled_shutdown), **rules)
+        after, unclean = step.partition, unclean or step.election is ElectionKind.UNCLEAN
         election = election if step.election is ElectionKind.NONE else step.election
-        transitions += [f"{before.value} -> {then.value}" for before, then in step.transitions]
-    survivors = [place for place in live if place not in gone]
-    leads = now.leader if now.leader in survivors else None
-    # Nobody takes the dead out of an ISR once the quorum is lost: records with acks=all wait for them.
-    accepts = leads is not None and len(now.isr) >= least and not (quorum_lost and not set(now.isr) <= set(survivors))
-    trusted = {*was.isr, *was.elr}
+        transitions += [f"{state.value} -> {next_state.value}" for state, next_state in step.transitions]
+    min_isr, survivors = pattern.min_insync_replicas, [position for position in pattern.live if position not in event.dying]
+    leader = after.leader if after.leader in survivors else None
+    # After the quorum is lost no controller removes dead brokers from an ISR: acks=all writes wait for them.
+    waits_for_dead = event.quorum_lost and not set(after.isr) <= set(survivors)
+    accepts_acks_all = leader is not None and len(after.isr) >= min_isr and not waits_for_dead
+    has_every_record = {*before.isr, *before.elr}
     return {
-        "state_before": _state(was.leader),
-        "state": _state(leads),
+        "state_before": _state(before.leader),
+        "state": _state(leader),
         "transitions": transitions,
         "election": election.value,
-        "leader_before": was.leader,
-        "leader": leads,
-        "isr": now.isr,
-        "elr": now.elr if elr_kept else None,
-        "last_known_elr": now.last_known_elr if elr_kept else None,
+        "leader_before": before.leader,
+        "leader": leader,
+        "isr": after.isr,
+        "elr": after.elr if pattern.elr_enabled else None,
+        "last_known_elr": after.last_known_elr if pattern.elr_enabled else None,
         "survivors": survivors,
-        "under_min_isr_before": was.leader is None or len(was.isr) < least,
-        "under_min_isr": not accepts,
-        "at_min_isr": accepts and len(now.isr) == least,
-        "unclean": lossy,
-        "live_replicas_before": len(live),
+        "under_min_isr_before": before.leader is None or len(before.isr) < min_isr,
+        "under_min_isr": not accepts_acks_all,
+        "at_min_isr": accepts_acks_all and len(after.isr) == min_isr,
+        "unclean": unclean,
+        "live_replicas_before": len(pattern.live),
         "live_replicas": len(survivors),
-        "safe_replicas_before": len(trusted.intersection(live)),
-        "safe_replicas": len(trusted.intersection(survivors)),
-        "metadata_records": now.partition_epoch - was.partition_epoch if kraft else None,
-        "leader_epochs": now.leader_epoch - was.leader_epoch,
+        "safe_replicas_before": len(has_every_record.intersection(pattern.live)),
+        "safe_replicas": len(has_every_record.intersection(survivors)),
+        "metadata_records": after.partition_epoch - before.partition_epoch if pattern.kraft else None,
+        "leader_epochs": after.leader_epoch - before.leader_epoch,
     }
 
 
 @cache
-def return_of(found: tuple[Places, ...], rules: Places, dying: Places) -> tuple[int, ...]:
-    """What it does to a partition that the first to die comes back, whether it lived or was dead already: RETURN."""
-    was, live, (back, *_), elections = _read(found, rules, dying)
-    _, quorum_lost, _, in_order = rules
-    now, left = was, {*live} - {back}
-    if back in live:
-        now = fail_brokers(was, [back], live, controlled_shutdown=bool(in_order), **elections).partition
-    # A quorum that was lost comes back with its voter, and hears only then of the death.
-    leader = was.leader if quorum_lost else now.leader
-    leads = leader if leader in left else None
-    came = return_broker(now, back, left | {back}, clean_stop=bool(in_order), **elections)
-    revived = leads is None and came.partition.leader is not None
-    uncleanly = revived and came.election in (ElectionKind.UNCLEAN, ElectionKind.LAST_KNOWN_LEADER)
-    return back not in live or back in was.isr, was.leader or 0, leads or 0, came.partition.leader or 0, revived, uncleanly
+def return_of(pattern: Pattern, event: Event) -> Return:
+    """Return a partition after the first of the dying brokers returns, whether it was live before or dead already."""
+    before, rules = _model_inputs(pattern, event)
+    broker, clean_stop = event.dying[0], bool(event.controlled_shutdown)
+    others = {*pattern.live} - {broker}
+    dead = before
+    if broker in pattern.live:
+        dead = fail_brokers(before, [broker], pattern.live, controlled_shutdown=clean_stop, **rules).partition
+    # A lost quorum recovers when its voter returns; only then do the controllers react to the death.
+    leader = before.leader if event.quorum_lost else dead.leader
+    live_leader = leader if leader in others else None
+    returned = return_broker(dead, broker, others | {broker}, clean_stop=clean_stop, **rules)
+    revived = live_leader is None and returned.partition.leader is not None
+    return Return(
+        rejoins=broker not in pattern.live or broker in before.isr,
+        leader_before=before.leader or 0,
+        leader=live_leader or 0,
+        leader_after=returned.partition.leader or 0,
+        revived=revived,
+        revived_uncleanly=revived and returned.election in (ElectionKind.UNCLEAN, ElectionKind.LAST_KNOWN_LEADER),
+    )
 
 
-def harm_of(outcome: Mapping[str, Any]) -> tuple[bool, ...]:
-    """Whether a failure does each harm of HARM to a partition; jobs/schema/failure.py has the same definition in SQL."""
-    return (
-        outcome["leader"] is None and outcome["leader_before"] is not None,
-        outcome["leader"] is not None and outcome["under_min_isr"] and not outcome["under_min_isr_before"],
-        outcome["safe_replicas"] == 0 and outcome["safe_replicas_before"] > 0,
+def counts_of(outcome: Mapping[str, Any]) -> Counts:
+    """Return the counts of one partition after a failure; jobs/schema/failure.py has the same definitions in SQL."""
+    leader, leader_before = outcome["leader"], outcome["leader_before"]
+    return Counts(
+        partitions=1,
+        moved_leaders=leader is not None and leader != leader_before,
+        newly_offline=leader is None and leader_before is not None,
+        newly_refusing_acks_all=leader is not None and outcome["under_min_isr"] and not outcome["under_min_isr_before"],
+        at_min_isr=outcome["at_min_isr"],
+        newly_lost=outcome["safe_replicas"] == 0 and outcome["safe_replicas_before"] > 0,
     )
 
 

@@ -1,133 +1,152 @@
-"""Failures played on batches of partitions: whom each touches, and what becomes of them.
+"""Failures simulated on batches of partitions: which partitions each failure affects, and their state after it.
 
-A failure is a list of brokers that die in order, and then of log dirs. Only partitions with a replica there change, so each partition's
-replicas look up the failures that take them: more brokers, and more failures elsewhere, cost nothing.
+A failure is a list of brokers that die in order, followed by log dirs. It changes only partitions with a replica there, so each replica looks
+up the failures that include its broker: more brokers, and failures elsewhere, cost nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.arrays import NO_BROKER, Ints, Matrix, list_positions, pick, to_ints, to_matrix
-from jobs.failure.patterns import AS_TOPIC_SAYS, Deaths, Partitions
+from jobs.failure.patterns import AS_TOPIC, Deaths, Partitions
+from jobs.failure.sizes import UNKNOWN, bytes_at_risk
 from jobs.schema import FAILOVER
 
-_OF_PARTITION = ("snapshot_id", "cluster_id", "topic", "partition", "min_insync_replicas")
-UNKNOWN = -1  # a size
+_COPIED = ("snapshot_id", "cluster_id", "topic", "partition", "min_insync_replicas")
 
 
 class Failures:
-    """Failures of clusters in one snapshot, a row each: cluster_id, brokers, unclean (null: as topics say), controlled_shutdown,
-    quorum_lost (by these deaths), heard (how many of them are acted upon), and log_dirs, each a broker's id, a colon and a path.
-    """
+    """Failures of the clusters of one snapshot: rows of jobs.failure.scenarios.scenario_table."""
 
     def __init__(self, rows: pa.Table) -> None:
-        self.of = {name: rows[name].combine_chunks() for name in rows.column_names}
-        self._clusters = self.of["cluster_id"].unique()
-        self._cluster = self._number(self.of["cluster_id"])
-        self._deaths = to_ints(pc.list_value_length(self.of["brokers"]), 0)
-        failure, nth = list_positions(self._deaths)
-        broker = (self._cluster[failure] << 32) + to_ints(self.of["brokers"].flatten(), NO_BROKER)
+        self.columns = {name: rows[name].combine_chunks() for name in rows.column_names}
+        self._cluster_ids = self.columns["cluster_id"].unique()
+        self._cluster = self._cluster_index(self.columns["cluster_id"])
+        self._deaths = to_ints(pc.list_value_length(self.columns["brokers"]), 0)
+        failure, turn = list_positions(self._deaths)
+        broker = (self._cluster[failure] << 32) + to_ints(self.columns["brokers"].flatten(), NO_BROKER)
         order = np.argsort(broker, kind="stable")
-        self._broker, self._failure, self._nth = broker[order], failure[order], nth[order]
-        self._quorum_lost, self._in_order = (to_ints(self.of[name], 0) for name in ("quorum_lost", "controlled_shutdown"))
-        self._heard = np.where(self._quorum_lost, to_ints(self.of["heard"], 0), np.iinfo(np.int64).max)
-        self._unclean = to_ints(self.of["unclean"], AS_TOPIC_SAYS)
+        self._broker, self._failure, self._turn = broker[order], failure[order], turn[order]
+        self._quorum_lost, self._controlled_shutdown = (to_ints(self.columns[name], 0) for name in ("quorum_lost", "controlled_shutdown"))
+        self._effective = np.where(self._quorum_lost, to_ints(self.columns["effective_deaths"], 0), np.iinfo(np.int64).max)
+        self._unclean = to_ints(self.columns["unclean"], AS_TOPIC)
 
-    def _number(self, cluster_id: pa.Array) -> Ints:
-        return to_ints(pc.index_in(cluster_id, value_set=self._clusters), -1)
+    def _cluster_index(self, cluster_id: pa.Array) -> Ints:
+        return to_ints(pc.index_in(cluster_id, value_set=self._cluster_ids), -1)
 
-    def touching(self, partitions: Partitions, cluster_id: pa.Array, log_dirs: pa.ListArray | None = None) -> tuple[Ints, Deaths]:
-        """The failures that touch these partitions, and the deaths that each of them has there; `log_dirs`: where each has its replicas."""
-        cluster = self._number(cluster_id)
+    def affected_by(self, partitions: Partitions, cluster_id: pa.Array, log_dirs: pa.ListArray | None = None) -> tuple[Ints, Deaths]:
+        """Return each failure of each partition that it affects: the index of the failure, and the deaths there.
+
+        `log_dirs` are the log dirs of each partition's replicas, each as broker id, colon and path.
+        """
+        cluster = self._cluster_index(cluster_id)
         nth, row = np.nonzero(partitions.replicas)
-        place = partitions.replicas[nth, row]
-        broker = (cluster[row] << 32) + partitions.brokers(place, row)
-        first, past = (np.searchsorted(self._broker, broker, side) for side in ("left", "right"))
-        of, more = list_positions(past - first)
-        at = first[of] + more
-        found = [(row[of], self._failure[at], self._nth[at], place[of])]
+        position = partitions.replicas[nth, row]
+        broker = (cluster[row] << 32) + partitions.brokers(position, row)
+        start, end = (np.searchsorted(self._broker, broker, side) for side in ("left", "right"))
+        replica, offset = list_positions(end - start)
+        match = start[replica] + offset
+        deaths = [(row[replica], self._failure[match], self._turn[match], position[replica])]
         if log_dirs is not None:
-            found += [self._on_log_dirs(failure, partitions, cluster, log_dirs) for failure in range(len(self._cluster))]
-        row, failure, nth, place = (np.concatenate(each) for each in zip(*found, strict=True))
-        order = np.lexsort((nth, failure, row))
-        row, failure, nth, place = (each[order] for each in (row, failure, nth, place))
-        each = np.flatnonzero(np.diff(row * len(self._cluster) + failure, prepend=-1))
-        touched, turn = list_positions(np.diff(each, append=len(row)))
-        places = np.zeros((turn.max(initial=-1) + 1, len(each)), np.int64)
-        places[turn, touched] = place
-        heard = np.bincount(touched[nth < self._heard[failure]], minlength=len(each))
-        row, failure = row[each], failure[each]
-        return failure, Deaths(row, places, heard, self._quorum_lost[failure], self._unclean[failure], self._in_order[failure])
+            deaths += [self._on_log_dirs(failure, partitions, cluster, log_dirs) for failure in range(len(self._cluster))]
+        return self._grouped(*(np.concatenate(each) for each in zip(*deaths, strict=True)))
+
+    def _grouped(self, row: Ints, failure: Ints, turn: Ints, position: Ints) -> tuple[Ints, Deaths]:
+        """Group deaths of replicas by partition and failure, in the order of their turns."""
+        order = np.lexsort((turn, failure, row))
+        row, failure, turn, position = (column[order] for column in (row, failure, turn, position))
+        start = np.flatnonzero(np.diff(row * len(self._cluster) + failure, prepend=-1))
+        group, nth = list_positions(np.diff(start, append=len(row)))
+        positions = np.zeros((nth.max(initial=-1) + 1, len(start)), np.int64)
+        positions[nth, group] = position
+        effective = np.bincount(group[turn < self._effective[failure]], minlength=len(start))
+        row, failure = row[start], failure[start]
+        flags = (self._quorum_lost[failure], self._unclean[failure], self._controlled_shutdown[failure])
+        return failure, Deaths(row, positions, effective, *flags)
 
     def _on_log_dirs(self, failure: int, partitions: Partitions, cluster: Ints, log_dirs: pa.ListArray) -> tuple[Ints, Ints, Ints, Ints]:
-        """The replicas that go with a failure's log dirs: their rows, the failure, their turns after its brokers, and their places."""
+        """Return the replicas on the failed log dirs of a failure: rows, failure, turns after its brokers, and positions."""
         row, _ = list_positions(to_ints(pc.list_value_length(log_dirs), 0))
-        place_of = log_dirs.flatten()
-        nth = to_ints(pc.index_in(place_of, value_set=self.of["log_dirs"][failure].values), -1)
-        broker = to_ints(pc.list_element(pc.split_pattern(place_of, ":", max_splits=1), 0).cast(pa.int64()), NO_BROKER)
-        dead = np.isin(broker, to_ints(self.of["brokers"][failure].values, NO_BROKER))
-        gone = np.flatnonzero((nth >= 0) & ~dead & (cluster[row] == self._cluster[failure]))
-        row, nth, broker = row[gone], nth[gone], broker[gone]
+        log_dir = log_dirs.flatten()
+        turn = to_ints(pc.index_in(log_dir, value_set=self.columns["log_dirs"][failure].values), -1)
+        broker = to_ints(pc.list_element(pc.split_pattern(log_dir, ":", max_splits=1), 0).cast(pa.int64()), NO_BROKER)
+        dead = np.isin(broker, to_ints(self.columns["brokers"][failure].values, NO_BROKER))
+        failed = np.flatnonzero((turn >= 0) & ~dead & (cluster[row] == self._cluster[failure]))
+        row, turn, broker = row[failed], turn[failed], broker[failed]
         replicas = partitions.replicas[:, row]
-        place = np.where(partitions.brokers(replicas, row) == broker, replicas, 0).max(axis=0, initial=0)
-        there = place > 0
-        return row[there], np.full(there.sum(), failure), self._deaths[failure] + nth[there], place[there]
+        position = np.where(partitions.brokers(replicas, row) == broker, replicas, 0).max(axis=0, initial=0)
+        assigned = position > 0
+        return row[assigned], np.full(assigned.sum(), failure), self._deaths[failure] + turn[assigned], position[assigned]
 
-    def played(self, of: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of `failover` that these partitions have. Their columns are those of Partitions, and their names, replica_size_bytes,
-        records_per_byte and, where log dirs fail, log_dirs.
+    def simulate(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of `failover` of a batch of partitions.
+
+        Its columns are those of Partitions, the partitions' keys, replica_size_bytes, records_per_byte and, if log dirs fail, log_dirs.
         """
-        partitions = Partitions(of)
-        failure, deaths = self.touching(partitions, of["cluster_id"], of["log_dirs"] if "log_dirs" in of.schema.names else None)
-        outcome, row, asked = partitions.after(deaths), pa.array(deaths.row), pa.array(failure)
-        told = dict(zip(outcome.type.names, outcome.flatten(), strict=True))
-        per_byte = of["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: unknown
-        lists = {name: partitions.lists_of_brokers(told[name], deaths.row, in_order=True) for name in ("isr", "elr", "last_known_elr")}
-        leaders = {name: to_ints(told[name], 0) for name in ("leader_before", "leader")}
-        sizes = to_matrix(of["replica_size_bytes"], UNKNOWN)
-        size, unknown = at_risk(sizes, deaths.row, *leaders.values(), _largest_left(sizes, deaths.row, told))
-        rows = {
-            **told,
-            **{name: of[name].take(row) for name in _OF_PARTITION},
-            **{name: self.of[name].take(asked) for name in ("scenario_set", "scenario_id")},
-            **{name: pa.array(partitions.brokers(place, deaths.row), pa.int32(), mask=place == 0) for name, place in leaders.items()},
-            **lists,
-            "survivors": partitions.lists_of_brokers(told["survivors"], deaths.row),
-            "isr_before": of["isr"].take(row),
+        partitions = Partitions(batch)
+        failure, deaths = self.affected_by(partitions, batch["cluster_id"], batch["log_dirs"] if "log_dirs" in batch.schema.names else None)
+        struct, row, scenario = partitions.outcomes(deaths), pa.array(deaths.row), pa.array(failure)
+        outcome = dict(zip(struct.type.names, struct.flatten(), strict=True))
+        leaders = {name: to_ints(outcome[name], 0) for name in ("leader_before", "leader")}
+        sizes = to_matrix(batch["replica_size_bytes"], UNKNOWN)
+        size, unknown = bytes_at_risk(sizes, deaths.row, *leaders.values(), _largest_survivor(sizes, deaths.row, outcome))
+        records_per_byte = batch["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: unknown
+        columns = {
+            **outcome,
+            **{name: batch[name].take(row) for name in _COPIED},
+            **{name: self.columns[name].take(scenario) for name in ("scenario_set", "scenario_id")},
+            **{name: pa.array(partitions.brokers(each, deaths.row), pa.int32(), mask=each == 0) for name, each in leaders.items()},
+            **{name: partitions.broker_lists(outcome[name], deaths.row, sort=True) for name in ("isr", "elr", "last_known_elr")},
+            "survivors": partitions.broker_lists(outcome["survivors"], deaths.row),
+            "isr_before": batch["isr"].take(row),
             "at_risk_size_bytes": pa.array(size, mask=unknown),
-            "at_risk_records": _records(size, unknown, per_byte),
-            "assigned_replicas": pc.list_value_length(of["replicas"]).take(row),
+            "at_risk_records": _records(size, unknown, records_per_byte),
+            "assigned_replicas": pc.list_value_length(batch["replicas"]).take(row),
         }
-        return pa.record_batch([rows[name] for name in FAILOVER.schema.names], schema=FAILOVER.schema)
+        return pa.record_batch([columns[name] for name in FAILOVER.schema.names], schema=FAILOVER.schema)
 
 
-def at_risk(sizes: Matrix, row: Ints, before: Ints, leader: Ints, left: Ints) -> tuple[Ints, np.ndarray]:
-    """What a lost leader stores and its successor does not, or what else is left of the partition if it has none; and where that is unknown.
+class PairCounts(NamedTuple):
+    """Counts of the deaths of two brokers with a replica of the same partition: an element, or a column, for each pair of a partition."""
 
-    `sizes` are those of a batch's partitions, `row` is the partition of each loss, and leaders are places.
+    row: Ints  # index of the partition in its batch
+    brokers: Matrix  # two rows, the lower id first
+    joint: Matrix  # per field of patterns.Counts: both deaths minus each death alone
+
+
+def pair_counts(partitions: Partitions) -> Iterator[PairCounts]:
+    """Yield the counts of every two live replicas of every partition, if two deaths do not lose the quorum.
+
+    A pair's count is that of each broker alone plus the joint counts of the partitions that they share.
     """
-    had, has = (pick(sizes, place, row, UNKNOWN) for place in (before, leader))
-    has = np.where(leader > 0, has, left)
-    lost = (before > 0) & (leader != before)
-    unknown = lost & ((had < 0) | (has < 0))
-    return np.where(lost & ~unknown, np.maximum(had - has, 0), 0), unknown
+    for nth, other_nth in combinations(range(len(partitions.live)), 2):
+        row = np.flatnonzero(partitions.live[other_nth])
+        positions = np.stack([partitions.live[nth, row], partitions.live[other_nth, row]])
+        ids = np.stack([partitions.brokers(position, row) for position in positions])
+        order = ids.argsort(axis=0)
+        one, other = np.take_along_axis(positions, order, axis=0)
+        both, *alone = (partitions.counts(Deaths.killed(row, *dying)) for dying in ((one, other), (one,), (other,)))
+        yield PairCounts(row, np.take_along_axis(ids, order, axis=0), both - sum(alone))
 
 
-def _largest_left(sizes: Matrix, row: Ints, told: Mapping[str, pa.Array]) -> Ints:
-    """What the largest of the replicas that live on stores."""
+def _largest_survivor(sizes: Matrix, row: Ints, outcome: Mapping[str, pa.Array]) -> Ints:
+    """Return the bytes of the largest surviving replica; 0: none survives."""
     largest = np.full(len(row), UNKNOWN)
-    for place in to_matrix(told["survivors"]):
-        largest = np.maximum(largest, pick(sizes, place, row, UNKNOWN))
-    return np.where(to_ints(told["live_replicas"], 0) == 0, 0, largest)
+    for position in to_matrix(outcome["survivors"]):
+        largest = np.maximum(largest, pick(sizes, position, row, UNKNOWN))
+    return np.where(to_ints(outcome["live_replicas"], 0) == 0, 0, largest)
 
 
-def _records(size: Ints, unknown: np.ndarray, per_byte: np.ndarray) -> pa.Array:
-    """So many bytes in records."""
+def _records(size: Ints, unknown: npt.NDArray[np.bool_], per_byte: npt.NDArray[np.float64]) -> pa.Array:
+    """Convert bytes to records, rounded up."""
     records = np.where(size == 0, 0, np.ceil(size * per_byte))
     unknown = unknown | np.isnan(records)
     return pa.array(np.where(unknown, 0, records).astype(np.int64), mask=unknown)

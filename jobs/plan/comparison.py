@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from jobs.plan.failover import COUNTS, Matrix
+from jobs.failure.counts import FailureCounts
 from kafka_model.cruise_control.limits import GOALS, Thresholds, balancedness_cost_by_goal
 from kafka_model.cruise_control.verdicts import UNFIXABLE, VIOLATED, Verdict
 
@@ -29,7 +29,7 @@ class Assessment:
 
     score: float
     verdicts: Mapping[str, Verdict]
-    failures: Matrix
+    failures: FailureCounts
     refusing_writes: int  # partitions with a leader that refuse acks=all without any failure
     blocked: float  # replicas that must move, or be added, and cannot
 
@@ -78,16 +78,15 @@ def _worse_failures(now: Assessment, than: Assessment, mended: Assessment | None
 
 def _costs(than: Assessment, now: Assessment) -> Iterator[tuple[str, str, dict[str, int], dict[str, int]]]:
     """Of each kind of failure and harm, the most severe first, how many partitions each failure costs before and after."""
-    compared = than.failures.beside(now.failures, every_pair=True)
+    compared = than.failures.compare(now.failures, every_pair=True)
     for kind in dict.fromkeys(row.kind for row in compared):
         of_kind = [row for row in compared if row.kind == kind]
         for harm, counts in _HARMS.items():
-            at = [COUNTS.index(name) for name in counts]
             # What refuses writes without a failure refuses them in every failure too.
             refusing = (than.refusing_writes, now.refusing_writes) if harm == _WRITES else (0, 0)
             yield (
                 kind,
                 harm,
-                {row.scenario_id: refusing[0] + sum([row.before[i] for i in at]) for row in of_kind},
-                {row.scenario_id: refusing[1] + sum([row.after[i] for i in at]) for row in of_kind},
+                {row.scenario_id: refusing[0] + sum(getattr(row.before, name) for name in counts) for row in of_kind},
+                {row.scenario_id: refusing[1] + sum(getattr(row.after, name) for name in counts) for row in of_kind},
             )

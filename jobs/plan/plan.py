@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ import pyarrow as pa
 
 from expectations.limits import Limits
 from jobs.errors import AuditError, NoSuchPlan
+from jobs.failure.cluster_state import ClusterState, cluster_state
+from jobs.failure.counts import FailureCounts, PartitionState, harmed_by_one_death, partition_states
+from jobs.failure.patterns import Counts
 from jobs.lake.lake import Lake
 from jobs.names import storable_id
 from jobs.night import Night
 from jobs.plan import planned_night
 from jobs.plan.comparison import Assessment, balancedness, worse
-from jobs.plan.failover import COUNTS, Failures, Matrix, State
 from jobs.plan.resources import disks, throttle
 from jobs.schema import (
     BROKER,
@@ -46,7 +48,7 @@ from jobs.schema import (
     Table,
 )
 from jobs.steps.cluster_array import ClusterArrays, cluster_arrays
-from jobs.what_if import published
+from jobs.what_if import published_snapshot
 from kafka_model.cruise_control import columnar, reassignment
 from kafka_model.cruise_control.limits import DISK, GOALS, Thresholds
 from kafka_model.cruise_control.plan import REQUIRED_REASONS, Plan, PlanRequest
@@ -92,7 +94,7 @@ class Planned:
 
     tables: tuple[pa.Table, ...]
     brokers: list[dict[str, Any]]
-    settled: dict[tuple[str, int], State]
+    settled: dict[tuple[str, int], PartitionState]
 
 
 def answer(lake: Lake, snapshot_id: str | None, question: Question, limits: Limits, *, rules: bool = True) -> str:
@@ -100,7 +102,7 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question, limits: Limi
 
     With `rules`, every rule is judged on the night after the plan, which takes as long as a night of the cluster.
     """
-    night = Night(lake, published(lake, snapshot_id, question.cluster_id))
+    night = Night(lake, published_snapshot(lake, snapshot_id, question.cluster_id))
     rows = {table: night.of_cluster(table, question.cluster_id) for table in READS}
     plan = planned(rows, question, limits)
     judged = planned_night.rules(night, question.cluster_id, limits, plan.brokers, plan.settled) if rules else []
@@ -199,8 +201,8 @@ class _Today:
     thresholds: Thresholds
     disks: DiskSpace
     wave_limits: WaveLimits
-    states: list[State]
-    failures: Failures
+    states: list[PartitionState]
+    cluster_state: ClusterState
     assessment: Assessment
 
 
@@ -211,7 +213,7 @@ class _Outcome:
     plan: Plan
     leader: columnar.Ints
     waves: dict[int, int]
-    states: dict[int, State]
+    states: dict[int, PartitionState]
     assessment: Assessment
 
 
@@ -223,11 +225,14 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
     cluster = arrays.cluster
     _refuse_impossible(rows, question, brokers, cluster)
     limit = limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
-    failures, states = _failures(rows, brokers), _states(rows, cluster)
+    state = _cluster_state(rows, brokers)
+    states = _states(rows, cluster, state)
+    failures = FailureCounts(state)
+    failures.add(states)
     today = _Today(
-        cluster, thresholds, disks(rows, brokers, arrays, limit), WaveLimits(question.wave_bytes, question.moves_per_broker), states, failures,
+        cluster, thresholds, disks(rows, brokers, arrays, limit), WaveLimits(question.wave_bytes, question.moves_per_broker), states, state,
         _assessment(
-            columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds), thresholds, failures.matrix(states), states, math.inf
+            columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds), thresholds, failures, states, math.inf
         ),
     )  # fmt: skip
     outcome, left_out = _offered(today, question)
@@ -236,7 +241,7 @@ def planned(rows: Mapping[Table, pa.Table], question: Question, limits: Limits) 
     changed = sorted(outcome.states)
     copied = np.where(np.isnan(cluster.loads[DISK]), math.nan, today.disks.copy_sizes)
     moves = [_move(outcome.plan, p, outcome.waves[p], float(copied[p])) for p in changed]
-    waves = _waves(moves, changed, states, failures, outcome.states)
+    waves = _waves(moves, changed, states, state, outcome.states)
     _fill_disks(waves, moves, changed, today, today.disks.limit / limit)
     limit_of_copying = throttle(brokers, cluster, moves, question.network_share)
     harmed_before = waves.pop(0)["harmed"]
@@ -346,12 +351,12 @@ def _outcome(today: _Today, question: Question, balancing: int, *, elect: bool =
     waves = dict(zip(plan.changed_partitions.tolist(), wave.tolist(), strict=True))
     ids = cluster.broker_ids
     states = {
-        p: _settled(today.states[p], ids[plan.replicas[p][plan.replicas[p] >= 0]].tolist(), today.failures.live) for p in changed.tolist()
+        p: _settled(today.states[p], ids[plan.replicas[p][plan.replicas[p] >= 0]].tolist(), today.cluster_state.racks)
+        for p in changed.tolist()
     }
     matrix = today.assessment.failures.copy()
-    for p, state in states.items():
-        matrix.add(today.states[p], -1)
-        matrix.add(state)
+    matrix.add([today.states[p] for p in states], sign=-1)
+    matrix.add(list(states.values()))
     then = [states.get(p, state) for p, state in enumerate(today.states)]
     verdicts = columnar.evaluate(cluster, plan.replicas, leader, thresholds)
     blocked = sum(each.replicas for each in plan.blocked if each.reason in REQUIRED_REASONS)
@@ -360,7 +365,7 @@ def _outcome(today: _Today, question: Question, balancing: int, *, elect: bool =
 
 
 def _assessment(
-    verdicts: Mapping[str, Verdict], thresholds: Thresholds, matrix: Matrix, states: Sequence[State], blocked: float
+    verdicts: Mapping[str, Verdict], thresholds: Thresholds, matrix: FailureCounts, states: Sequence[PartitionState], blocked: float
 ) -> Assessment:
     refusing = sum(state.leader is not None and len(state.isr) < state.min_insync_replicas for state in states)
     return Assessment(balancedness(verdicts, thresholds), verdicts, matrix, refusing, blocked)
@@ -514,33 +519,22 @@ def _move(plan: Plan, p: int, wave: int, size: float) -> dict[str, Any]:
     }
 
 
-def _failures(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> Failures:
+def _cluster_state(rows: Mapping[Table, pa.Table], brokers: Sequence[dict[str, Any]]) -> ClusterState:
     """Of the brokers there are and those to come; who is drained may still die."""
     (cluster,) = rows[CLUSTER].to_pylist()
     live = {row["broker_id"]: row["rack"] for row in brokers if row["live"]}
     dead = [row["broker_id"] for row in brokers if not row["live"]]
-    return Failures(cluster["controller"], live=live, dead=dead, voters=cluster["voters"])
+    return cluster_state(cluster, live, dead)
 
 
-def _states(rows: Mapping[Table, pa.Table], cluster: columnar.Cluster) -> list[State]:
+def _states(rows: Mapping[Table, pa.Table], cluster: columnar.Cluster, state: ClusterState) -> list[PartitionState]:
     """The partitions as they are, in the order of the cluster's."""
-    (told,) = rows[CLUSTER].to_pylist()
-    topics = {row["topic"]: row for row in rows[TOPIC].to_pylist()}
-    found = {}
-    for row in rows[PARTITION].to_pylist():
-        topic = topics.get(row["topic"], {"min_insync_replicas": None, "replication_factor": None, "configs": []})
-        kept = told["elr"] and row["elr"] is not None
-        found[row["topic"], row["partition"]] = State(
-            tuple(row["replicas"]), row["leader"], tuple(row["isr"]),
-            tuple(row["elr"]) if kept else None, tuple(row["last_known_elr"] or ()) if kept else None,
-            topic["min_insync_replicas"] or 1, topic["replication_factor"],
-            dict(topic["configs"]).get("unclean.leader.election.enable") == "true",
-        )  # fmt: skip
+    found = partition_states(state, rows[TOPIC].to_pylist(), rows[PARTITION].to_pylist())
     names = [cluster.topics[topic] for topic in cluster.topic.tolist()]
     return [found[key] for key in zip(names, cluster.partition.tolist(), strict=True)]
 
 
-def _settled(state: State, replicas: Sequence[int], live: frozenset[int]) -> State:
+def _settled(state: PartitionState, replicas: Sequence[int], live: Collection[int]) -> PartitionState:
     """The partition once it has these replicas: all that live are in sync, and the first of them leads."""
     in_sync = tuple(id for id in replicas if id in live)
     return state._replace(
@@ -554,17 +548,22 @@ def _settled(state: State, replicas: Sequence[int], live: frozenset[int]) -> Sta
 
 
 def _waves(
-    moves: Sequence[dict[str, Any]], changed: Sequence[int], states: Sequence[State], failures: Failures, after: Mapping[int, State]
+    moves: Sequence[dict[str, Any]],
+    changed: Sequence[int],
+    states: Sequence[PartitionState],
+    state: ClusterState,
+    after: Mapping[int, PartitionState],
 ) -> list[dict[str, Any]]:
     """Each wave, after one that stands for the cluster as it is: what it moves, and how many partitions a single death then harms."""
-    harmed = [failures.harms(state) for state in states]
-    count = sum(harmed)
+    harmed = harmed_by_one_death(state, states)
+    harmed_after = dict(zip(after, harmed_by_one_death(state, list(after.values())), strict=True))
+    count = int(harmed.sum())
     found = [{"harmed": count}]
     for wave in sorted({move["wave"] for move in moves}):
         of_wave = [(p, move) for p, move in zip(changed, moves, strict=True) if move["wave"] == wave]
         busy: dict[int, int] = {}
         for p, move in of_wave:
-            count += failures.harms(after[p]) - harmed[p]
+            count += int(harmed_after[p]) - int(harmed[p])
             for id in (*move["added_replicas"], *move["removed_replicas"]) if move["added_replicas"] else ():
                 busy[id] = busy.get(id, 0) + 1
         bytes_of = [move["moved_bytes"] for _, move in of_wave]
@@ -601,11 +600,11 @@ def _fill_disks(
                 used[place[id]] -= today.disks.replica_sizes[p, slot]
 
 
-def _scenarios(before: Matrix, after: Matrix) -> list[dict[str, Any]]:
+def _scenarios(before: FailureCounts, after: FailureCounts) -> list[dict[str, Any]]:
     """What each failure does before and after."""
     found = []
-    for row in before.beside(after):
-        outcome = {name: (one, other) for name, one, other in zip(COUNTS, row.before, row.after, strict=True)}
+    for row in before.compare(after):
+        outcome = {name: (one, other) for name, one, other in zip(Counts._fields, row.before, row.after, strict=True)}
         columns = {column: value for name, (one, other) in outcome.items() for column, value in ((f"{name}_before", one), (name, other))}
         found.append({"scenario_id": row.scenario_id, "kind": row.kind, "brokers": row.brokers, **columns})
     return found

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from expectations.limits import Limits
 from jobs import ingest
+from jobs.failure.counts import PartitionState
 from jobs.lake.lake import Lake
 from jobs.night import JOBS, Night
-from jobs.plan.failover import State
 from jobs.schema import BROKER, LOG_DIR, PARAMETER, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table
 
 # Of the night before; rules read no others of it (tests/jobs/plan/test_planned_night.py).
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 Key = tuple[str, int]
 
 
-def rules(night: Night, cluster_id: str, limits: Limits, brokers: Rows, settled: Mapping[Key, State]) -> Rows:
+def rules(night: Night, cluster_id: str, limits: Limits, brokers: Rows, settled: Mapping[Key, PartitionState]) -> Rows:
     """The rows of `plan_rule`, of a plan with these brokers at its end, and these of its partitions, in the order in which it is done."""
     told = {table: night.of_cluster(table, cluster_id) for table in ingest.WRITES}
     before = {(row["suite"], row["rule"]): row for row in night.of_cluster(VALIDATION, cluster_id).to_pylist()}
@@ -47,7 +47,7 @@ def rules(night: Night, cluster_id: str, limits: Limits, brokers: Rows, settled:
     return [_beside_each_other(before.get((row["suite"], row["rule"]), {"success": None, "broken_rows": 0}), row) for row in judged]
 
 
-def done(told: Mapping[Table, pa.Table], brokers: Rows, settled: Mapping[Key, State]) -> dict[Table, pa.Table]:
+def done(told: Mapping[Table, pa.Table], brokers: Rows, settled: Mapping[Key, PartitionState]) -> dict[Table, pa.Table]:
     """A cluster's tables once these partitions are as said; all else as it was."""
     of = {"snapshot_id": "", "cluster_id": told[BROKER]["cluster_id"][0].as_py()}
     known = set(told[BROKER]["broker_id"].to_pylist())
@@ -67,7 +67,7 @@ def done(told: Mapping[Table, pa.Table], brokers: Rows, settled: Mapping[Key, St
     return {table: changed.get(table, rows) for table, rows in told.items()}
 
 
-def _parted(rows: pa.Table, settled: Mapping[Key, State]) -> tuple[Rows, pa.Table]:
+def _parted(rows: pa.Table, settled: Mapping[Key, PartitionState]) -> tuple[Rows, pa.Table]:
     """The rows of these partitions, and the others."""
     keys = zip(rows["topic"].to_pylist(), rows["partition"].to_pylist(), strict=True)
     theirs = pa.array([key in settled for key in keys], pa.bool_())
@@ -78,7 +78,7 @@ def _with(rows: pa.Table, more: Rows, of: Table) -> pa.Table:
     return pa.concat_tables([rows, pa.Table.from_pylist(more, rows.schema)]).cast(of.schema)
 
 
-def _as(key: Key, settled: Mapping[Key, State], sizes: Mapping[tuple[str, int, int], int | None]) -> dict[str, Any]:
+def _as(key: Key, settled: Mapping[Key, PartitionState], sizes: Mapping[tuple[str, int, int], int | None]) -> dict[str, Any]:
     """A partition's columns in its state, its reassignment done."""
     state = settled[key]
     return {
@@ -88,7 +88,7 @@ def _as(key: Key, settled: Mapping[Key, State], sizes: Mapping[tuple[str, int, i
     }  # fmt: skip
 
 
-def _copied(replicas: Rows, partitions: Rows, told: Mapping[Table, pa.Table], settled: Mapping[Key, State]) -> Rows:
+def _copied(replicas: Rows, partitions: Rows, told: Mapping[Table, pa.Table], settled: Mapping[Key, PartitionState]) -> Rows:
     """The replicas of the partitions that change. What catches up comes to the size that the leader has; what leaves is deleted. A new one
     goes to the log dir of its broker that holds the fewest (LogManager.nextLogDirs).
     """

@@ -1,13 +1,17 @@
 """The tables on failures, and the SQL predicates that define what harm a failure does.
 
-The predicates are Boolean expressions over rows of `failover` and `scenario`, for Spark and DuckDB. jobs.failure.patterns.harm_of is the same
-definition in Python; a test compares the two.
+The predicates are Boolean expressions over rows of `failover` and `scenario`, for Spark and DuckDB. jobs.failure.patterns.counts_of has the
+same definitions in Python; a test compares them.
 """
 
 from __future__ import annotations
 
 from jobs.schema.table import CLUSTER_COLUMNS, PARTITION_COLUMNS, Table
 
+NIGHTLY = "nightly"  # the scenario_set of the failures that every night computes
+
+LEADER_MOVED = "(leader IS NOT NULL AND leader IS DISTINCT FROM leader_before)"
+LEADER_LOST = "(leader_before IS NOT NULL AND leader IS DISTINCT FROM leader_before)"
 # The two availability harms are disjoint: a partition without a leader counts as offline only. Lost records are a separate question.
 OFFLINE = "(leader IS NULL AND leader_before IS NOT NULL)"
 REFUSES_ACKS_ALL = "(leader IS NOT NULL AND under_min_isr AND NOT under_min_isr_before)"
@@ -17,7 +21,7 @@ HARMS = {"newly_offline": OFFLINE, "newly_refusing_acks_all": REFUSES_ACKS_ALL, 
 # A cluster survives a failure for data, reads or writes if all these counts are 0. The counts in one tuple are disjoint and can be added.
 MUST_BE_ZERO = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
 HARMED = f"({OFFLINE} OR {REFUSES_ACKS_ALL})"  # writes with acks=all no longer succeed
-ONE_BROKER_KILLED = "(scenario_set = 'nightly' AND kind = 'broker')"
+ONE_BROKER_KILLED = f"(scenario_set = '{NIGHTLY}' AND kind = 'broker')"
 # The failures of the view `verdict`, each with the prefix of the columns that state whether the cluster survives it.
 SURVIVES = {"broker": "any_broker", "rolling_restart": "rolling_restart", "rack": "any_rack", "two": "any_two"}
 

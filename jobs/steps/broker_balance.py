@@ -7,7 +7,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.failure.partition_state import size_on
+from jobs.failure.sizes import leader_size
 from jobs.schema import (
     BROKER,
     BROKER_BALANCE,
@@ -59,7 +59,7 @@ def _topics(partition: DataFrame) -> DataFrame:
         return F.when(F.count(value) == F.count("*"), F.sum(value))
 
     return (
-        partition.withColumn("size_bytes", size_on(F.col("leader")))
+        partition.withColumn("size_bytes", leader_size())
         .groupBy(*_CLUSTER, "topic")
         .agg(
             F.count("*").alias("partitions"),

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.failure.partition_state import none_for_null
+from jobs.failure.election_inputs import empty_for_null
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -67,7 +67,7 @@ def transform(
     thresholds: Thresholds,
 ) -> Stages[tuple[DataFrame, ...]]:
     """Return the tables of WRITES."""
-    sizes = none_for_null("replica_size_bytes").alias("replica_size_bytes")
+    sizes = empty_for_null("replica_size_bytes").alias("replica_size_bytes")
     partitions = partition.select(*_PARTITION, "leader", "replicas", sizes).join(partition_load, on=_PARTITION, how="left")
     failed_log_dirs = log_dir.where("error IS NOT NULL").select(*_CLUSTER).distinct().withColumn("has_failed_log_dir", F.lit(True))
     brokers = (

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.failure.partition_state import size_on
+from jobs.failure.sizes import leader_size
 from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.spark.session import by_cluster, in_order
 from jobs.steps import sampled_keys
@@ -209,16 +209,14 @@ def _turns(partition: DataFrame, topics: DataFrame, *, counter: int) -> DataFram
     # Where all partitions of a topic take turns, each has its number for its place: of most topics no row is sorted.
     placed = of_each.where("all_alike").withColumn("place", F.col("partition")).unionByName(others)
     turn = F.pmod(F.col("place") - F.lit(counter & 0x7FFFFFFF), "taking_partitions").alias("turn")
-    return placed.select(
-        *_NUMBERED, F.lit(True).alias("here"), turn, F.col("log_end_offset").alias("end"), size_on(F.col("leader")).alias("size")
-    )
+    return placed.select(*_NUMBERED, F.lit(True).alias("here"), turn, F.col("log_end_offset").alias("end"), leader_size().alias("size"))
 
 
 def _before(previous_partition: DataFrame, topics: DataFrame) -> DataFrame:
     """What the leaders of the snapshot before told, of topics that are there still."""
     still = F.broadcast(topics.where("same_topic").select("cluster_id", "topic", "number"))
     return previous_partition.join(still, on=["cluster_id", "topic"], how="inner").select(
-        *_NUMBERED, F.col("log_end_offset").alias("end_then"), size_on(F.col("leader")).alias("size_then")
+        *_NUMBERED, F.col("log_end_offset").alias("end_then"), leader_size().alias("size_then")
     )
 
 

@@ -11,7 +11,7 @@ from jobs import names
 from jobs.errors import AuditError
 from jobs.plan.plan import Question as PlanQuestion
 from jobs.report.html_page import write_page
-from jobs.what_if import Question as WhatIfQuestion
+from jobs.what_if import WhatIf
 
 RUN_IDS = [
     "manual__2026-01-31T02:00:00.123456+00:00",
@@ -51,11 +51,11 @@ def test_every_run_id_of_airflow_is_an_id(run_id: str) -> None:
     assert names.storable_id(run_id)
 
 
-@pytest.mark.parametrize("question", [PlanQuestion, WhatIfQuestion])
+@pytest.mark.parametrize("request_type", [PlanQuestion, WhatIf])
 @pytest.mark.parametrize("id", [*HOSTILE, names.NIGHTLY])
-def test_a_question_with_a_hostile_or_reserved_id_is_refused_in_one_line(question: type, id: str) -> None:
+def test_a_what_if_or_plan_with_a_hostile_or_reserved_id_is_refused_in_one_line(request_type: type, id: str) -> None:
     with pytest.raises(AuditError) as refused:
-        question(id, "c")
+        request_type(id, "c")
     assert len(str(refused.value).splitlines()) == 1
 
 

@@ -36,7 +36,7 @@ from jobs.schema import (
     TABLES,
     VALIDATION,
 )
-from jobs.what_if import Question, answer
+from jobs.what_if import WhatIf, simulate
 from tests.jobs.published import check_survival_and_verdict
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
@@ -228,7 +228,7 @@ def test_a_table_is_read_by_delta_rs_with_its_comments(lake: Lake) -> None:
 
 
 def test_what_if_of_a_broker_is_what_the_night_says_of_it(night: Night) -> None:
-    assert answer(night.lake, None, Question("asked", "payments-us", brokers=[12])) == SECOND
+    assert simulate(night.lake, None, WhatIf("asked", "payments-us", brokers=[12])) == SECOND
     columns = [name for name in night.read(FAILOVER).columns if name not in ("scenario_set", "scenario_id")]
     of = night.read(FAILOVER).where("cluster_id = 'payments-us'").select(*columns, "scenario_set", "scenario_id")
     nightly, asked = of.where("scenario_id = 'broker 12' AND scenario_set = 'nightly'"), of.where("scenario_set = 'asked'")
@@ -240,10 +240,10 @@ def test_what_ifs_of_two_clusters_may_share_an_id(night: Night) -> None:
     def stored() -> list[tuple]:
         return ask(night.lake, "SELECT cluster_id, brokers FROM scenario WHERE scenario_set = 'shared' ORDER BY ALL")
 
-    answer(night.lake, None, Question("shared", "payments-us", brokers=[12]))
-    answer(night.lake, None, Question("shared", "orders-eu", brokers=[1]))
+    simulate(night.lake, None, WhatIf("shared", "payments-us", brokers=[12]))
+    simulate(night.lake, None, WhatIf("shared", "orders-eu", brokers=[1]))
     assert stored() == [("orders-eu", [1]), ("payments-us", [12])]
-    answer(night.lake, None, Question("shared", "payments-us", brokers=[13]))
+    simulate(night.lake, None, WhatIf("shared", "payments-us", brokers=[13]))
     assert stored() == [("orders-eu", [1]), ("payments-us", [13])]
     assert ask(night.lake, "SELECT DISTINCT cluster_id, leader_before FROM failover_load JOIN failover USING (cluster_id, scenario_set) "
                "WHERE scenario_set = 'shared' AND leader_before IN (1, 12, 13) AND leader IS DISTINCT FROM leader_before ORDER BY ALL") == [("orders-eu", 1), ("payments-us", 13)]  # fmt: skip
@@ -253,7 +253,7 @@ def test_what_ifs_of_two_clusters_may_share_an_id(night: Night) -> None:
 
 def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
     for id, question in (("halted", {"log_dirs": ["12:/var/lib/kafka/data1", "12:/var/lib/kafka/data2"]}), ("killed", {"brokers": [12]})):
-        answer(night.lake, None, Question(id, "payments-us", **question))
+        simulate(night.lake, None, WhatIf(id, "payments-us", **question))
     asked = "SELECT topic, partition, leader, isr, elr FROM failover WHERE scenario_set = '{}' ORDER BY ALL"
     halted, killed = (ask(night.lake, asked.format(id)) for id in ("halted", "killed"))
     assert halted == killed
@@ -263,27 +263,27 @@ def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        (Question("x", "payments-us", brokers=[11]), "cluster payments-us has no live broker 11: it has 12, 13"),
+        (WhatIf("x", "payments-us", brokers=[11]), "cluster payments-us has no live broker 11: it has 12, 13"),
         (
-            Question("x", "payments-us", racks=["rack-z"]),
+            WhatIf("x", "payments-us", racks=["rack-z"]),
             "cluster payments-us has no live broker on rack rack-z: its racks are rack-b, rack-c",
         ),
         (
-            Question("x", "payments-us", log_dirs=["12:/nowhere"]),
+            WhatIf("x", "payments-us", log_dirs=["12:/nowhere"]),
             "cluster payments-us has no live log dir 12:/nowhere: it has 12:/var/lib/kafka/data1",
         ),
-        (Question("x", "payments-us", log_dirs=["11:/var/lib/kafka/data1"]), "no live log dir 11:/var/lib/kafka/data1"),
+        (WhatIf("x", "payments-us", log_dirs=["11:/var/lib/kafka/data1"]), "no live log dir 11:/var/lib/kafka/data1"),
         (
-            Question("x", "payments-us", log_dirs=["12:/var/lib/kafka/data1"], controlled_shutdown=True),
+            WhatIf("x", "payments-us", log_dirs=["12:/var/lib/kafka/data1"], controlled_shutdown=True),
             "a log dir fails, it is not stopped in order",
         ),
-        (Question("x", "payments-us"), "at least one broker, rack or log dir"),
-        (Question("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
+        (WhatIf("x", "payments-us"), "at least one broker, rack or log dir"),
+        (WhatIf("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
     ],
 )
-def test_a_what_if_about_what_is_not_there_says_what_is(night: Night, question: Question, said: str) -> None:
+def test_a_what_if_about_what_is_not_there_says_what_is(night: Night, question: WhatIf, said: str) -> None:
     with pytest.raises(AuditError, match=said):
-        answer(night.lake, None, question)
+        simulate(night.lake, None, question)
     assert night.read(FAILOVER).where("scenario_set = 'x'").isEmpty()
 
 

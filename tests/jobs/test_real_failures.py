@@ -14,9 +14,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import ingest
+from jobs.failure.scenarios import Scenario
 from jobs.lake.lake import frame
 from jobs.steps import broker_restart, failover
-from tests.jobs.rows import materialized, run_step
+from tests.jobs.rows import run_step
+from tests.jobs.simulation import simulated
 
 KILLED = Path(os.environ.get("TOPOLOGY_KILLED", Path(__file__).parents[1] / "snapshots" / "killed"))
 LINE = re.compile(
@@ -63,9 +65,9 @@ def predicted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     tables = {
         table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
     }
-    asked = [("s", story, "test", dump, "what-if", gone, [], None, stopped, []) for story, dump, gone, stopped in CASES]
+    scenarios = [Scenario("s", story, "test", dump, "what-if", gone, controlled_shutdown=stopped) for story, dump, gone, stopped in CASES]
     of = {table: tables[table] if table in tables else spark.createDataFrame([], table.columns) for table in failover.READS}
-    _, failed, _ = materialized(failover.outcome(spark.createDataFrame(asked, failover.ASKED), of))
+    _, failed, _ = simulated(scenarios, of)
     found: dict[tuple[str, str], dict[tuple[str, int], State]] = {}
     for row in failed.collect():
         sets = (None if row.elr is None else frozenset(row.elr), None if row.last_known_elr is None else frozenset(row.last_known_elr))

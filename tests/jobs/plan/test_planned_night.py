@@ -9,15 +9,15 @@ import pyarrow as pa
 
 import expectations
 from jobs import ingest
-from jobs.plan.failover import State
+from jobs.failure.counts import PartitionState
 from jobs.plan.planned_night import READS_PREVIOUS, done
 from jobs.schema import BROKER, LOG_DIR, PARTITION, REPLICA, TOPIC, Table
 from tests.jobs.rows import rows
 
 SETTLED = {
-    ("t", 1): State((1, 2), 1, (1, 2), (), ()),  # 2 catches up
-    ("t", 0): State((3, 7, 1), 3, (3, 1), (), ()),  # 2 leaves, 3 comes, and 7, which is dead
-    ("u", 0): State((3,), 3, (3,)),  # moves as a whole; the cluster does not keep the ELR of it
+    ("t", 1): PartitionState((1, 2), 1, (1, 2), (), ()),  # 2 catches up
+    ("t", 0): PartitionState((3, 7, 1), 3, (3, 1), (), ()),  # 2 leaves, 3 comes, and 7, which is dead
+    ("u", 0): PartitionState((3,), 3, (3,)),  # moves as a whole; the cluster does not keep the ELR of it
 }
 
 

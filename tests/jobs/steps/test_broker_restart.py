@@ -33,7 +33,7 @@ def restarts(
     )
     of[PARTITION] = table(spark, PARTITION, *rows)
     of[PRODUCER_LOAD] = load or of[PRODUCER_LOAD]
-    (restart,) = run_step(broker_restart, *(of[other] for other in broker_restart.READS), parameters={})
+    (restart,) = run_step(broker_restart, *(of[other] for other in broker_restart.READS))
     return restart
 
 

@@ -40,8 +40,8 @@ def offered(spark: SparkSession) -> dict[str, list[tuple[Any, ...]]]:
         rows[TOPIC].append({**of, "partitions": 1, "replication_factor": len(partition["replicas"]), "min_insync_replicas": min_isr})
         rows[PARTITION].append({**of, "partition": 0, **kept, **partition})
     frames = [table(spark, name, *these) for name, these in rows.items()]
-    _, failed, _ = run_step(failover, *frames, *(table(spark, of) for of in failover.READS[4:]), parameters={})
-    (found,) = run_step(remedy, *frames, failover.nightly(frames[1]), failed, parameters={})
+    scenario, failed, _ = run_step(failover, *frames, *(table(spark, of) for of in failover.READS[4:]))
+    (found,) = run_step(remedy, *frames, scenario, failed)
     by_cluster: dict[str, list[tuple[Any, ...]]] = {id: [] for id in clusters}
     for id, *change in told(found, "cluster_id", "remedy", "added_replicas"):
         by_cluster[id].append(tuple(change))

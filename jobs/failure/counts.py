@@ -1,0 +1,179 @@
+"""Partitions of one cluster by outcome, for each failure of a night and each pair of brokers, with partitions added and removed.
+
+A plan compares them before and after its moves: the counts of the cluster as it is equal `scenario` and `broker_pair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from jobs.arrays import Ints
+from jobs.failure.cluster_state import ClusterState
+from jobs.failure.patterns import Counts, Partitions
+from jobs.failure.scenarios import nightly_scenarios, quorum_breaking_pair_scenarios, scenario_table
+from jobs.failure.simulate import Failures, pair_counts
+
+_HARMS = [Counts._fields.index(name) for name in ("newly_offline", "newly_refusing_acks_all")]
+_SCHEMA = pa.schema(
+    [
+        *((name, pa.bool_()) for name in ("kraft", "elr_enabled", "topic_unclean")),
+        *((name, pa.int32()) for name in ("min_insync_replicas", "replication_factor", "leader")),
+        *((name, pa.list_(pa.int32())) for name in ("replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers")),
+        ("cluster_id", pa.string()),
+    ]
+)
+Pair = tuple[int, int]
+
+
+class PartitionState(NamedTuple):
+    """A partition before a failure; `elr` and `last_known_elr` None: the cluster does not store them."""
+
+    replicas: tuple[int, ...]
+    leader: int | None
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    min_insync_replicas: int = 1
+    replication_factor: int | None = None  # None: the number of replicas
+    unclean: bool = False
+
+
+def partition_states(
+    cluster: ClusterState, topics: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[str, Any]]
+) -> dict[tuple[str, int], PartitionState]:
+    """Return the state of each partition of a cluster, by topic and number, from rows of `topic` and `partition`.
+
+    jobs.failure.election_inputs.with_election_inputs is the same in Spark; a test compares them.
+    """
+    topic_of = {row["topic"]: row for row in topics}
+    unknown_topic: dict[str, Any] = {"min_insync_replicas": None, "replication_factor": None, "configs": ()}
+    states = {}
+    for row in partitions:
+        topic = topic_of.get(row["topic"], unknown_topic)
+        has_elr = cluster.elr_enabled and row["elr"] is not None
+        min_isr = topic["min_insync_replicas"]
+        states[row["topic"], row["partition"]] = PartitionState(
+            tuple(row["replicas"]),
+            row["leader"],
+            tuple(row["isr"]),
+            tuple(row["elr"]) if has_elr else None,
+            tuple(row["last_known_elr"] or ()) if has_elr else None,
+            1 if min_isr is None else min_isr,
+            topic["replication_factor"],
+            dict(topic["configs"]).get("unclean.leader.election.enable") == "true",
+        )
+    return states
+
+
+def _batch(cluster: ClusterState, states: Sequence[PartitionState]) -> pa.RecordBatch:
+    """Return partitions as a batch for jobs.failure.patterns.Partitions."""
+    cluster_rules = {
+        "kraft": cluster.kraft,
+        "quorum_breaking_brokers": cluster.quorum_breaking_brokers(),
+        "cluster_id": cluster.cluster_id,
+    }
+    rows = [
+        cluster_rules
+        | state._asdict()
+        | {
+            "elr_enabled": state.elr is not None,
+            "topic_unclean": state.unclean,
+            "live": [broker for broker in state.replicas if broker in cluster.racks],
+            "elr": state.elr or (),
+            "last_known_elr": state.last_known_elr or (),
+        }
+        for state in states
+    ]
+    return pa.RecordBatch.from_pylist(rows, _SCHEMA)
+
+
+def harmed_by_one_death(cluster: ClusterState, states: Sequence[PartitionState]) -> npt.NDArray[np.bool_]:
+    """Return for each partition whether the death of some one broker takes it offline or makes it refuse acks=all writes."""
+    partitions = Partitions(_batch(cluster, states))
+    _, deaths = partitions.one_death_each(partitions.live)
+    harmed = partitions.counts(deaths)[:, _HARMS].any(axis=1)
+    return np.bincount(deaths.row[harmed], minlength=len(states)) > 0
+
+
+class ComparedFailure(NamedTuple):
+    """A failure of brokers, with its counts before and after a plan."""
+
+    scenario_id: str
+    kind: str
+    brokers: list[int]
+    before: Counts
+    after: Counts
+
+
+class FailureCounts:
+    """Counts of each failure over a cluster's partitions, which can be added and removed."""
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+        self._scenarios = nightly_scenarios(cluster)
+        self._kills = {scenario.brokers[0]: index for index, scenario in enumerate(self._scenarios) if scenario.kind == "broker"}
+        breaking = quorum_breaking_pair_scenarios(cluster)
+        # Controllers do not react to the last death of these pairs, so all partitions of both brokers count.
+        self._breaking_pairs: dict[Pair, int] = {(pair.brokers[0], pair.brokers[1]): index for index, pair in enumerate(breaking)}
+        states = {cluster.cluster_id: cluster}
+        self._failures, self._breaking_failures = (Failures(scenario_table(each, states)) for each in (self._scenarios, breaking))
+        self._single = np.zeros((len(self._scenarios), len(Counts._fields)), np.int64)
+        self._pair: dict[Pair, Ints] = {}
+
+    def copy(self) -> FailureCounts:
+        """Return an independent copy."""
+        other = copy(self)
+        other._single = self._single.copy()
+        other._pair = dict(self._pair)
+        return other
+
+    def add(self, states: Sequence[PartitionState], sign: int = 1) -> None:
+        """Add the counts of these partitions; sign -1 removes them."""
+        batch = _batch(self._cluster, states)
+        partitions = Partitions(batch)
+        failure, deaths = self._failures.affected_by(partitions, batch["cluster_id"])
+        np.add.at(self._single, failure, sign * partitions.counts(deaths))
+        for found in pair_counts(partitions):
+            self._add_pairs(found.brokers, sign * found.joint)
+        if self._breaking_pairs:
+            failure, deaths = self._breaking_failures.affected_by(partitions, batch["cluster_id"])
+            self._add_pairs(np.array(list(self._breaking_pairs)).T[:, failure], sign * partitions.counts(deaths), breaking=True)
+
+    def _add_pairs(self, brokers: Ints, counts: Ints, *, breaking: bool = False) -> None:
+        if not counts.size:
+            return
+        pairs, index = np.unique(brokers, axis=1, return_inverse=True)
+        sums = np.zeros((pairs.shape[1], len(Counts._fields)), np.int64)
+        np.add.at(sums, index.reshape(-1), counts)
+        for (one, other), total in zip(pairs.T.tolist(), sums, strict=True):
+            if ((one, other) in self._breaking_pairs) == breaking:
+                self._pair[one, other] = self._pair.get((one, other), 0) + total
+
+    def compare(self, after: FailureCounts, *, every_pair: bool = False) -> list[ComparedFailure]:
+        """Return each failure before and after; of pairs those that share a partition before or after, or every pair of live brokers."""
+        pairs = combinations(sorted(self._cluster.racks), 2) if every_pair else sorted(self._pair.keys() | after._pair.keys())
+        return [
+            *(
+                ComparedFailure(scenario.scenario_id, scenario.kind, list(scenario.brokers), _counts(before), _counts(then))
+                for scenario, before, then in zip(self._scenarios, self._single, after._single, strict=True)
+            ),
+            *(
+                ComparedFailure(f"brokers {pair[0]}+{pair[1]}", "pair", list(pair), self._counts_of_pair(pair), after._counts_of_pair(pair))
+                for pair in pairs
+            ),
+        ]
+
+    def _counts_of_pair(self, pair: Pair) -> Counts:
+        joint = self._pair.get(pair, np.zeros(len(Counts._fields), np.int64))
+        return _counts(joint if pair in self._breaking_pairs else joint + sum(self._single[self._kills[broker]] for broker in pair))
+
+
+def _counts(values: Ints) -> Counts:
+    return Counts(*values.tolist())

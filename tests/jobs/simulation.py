@@ -1,0 +1,21 @@
+"""Failures simulated on tables of a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from jobs.failure.cluster_state import cluster_states
+from jobs.failure.scenarios import Scenario
+from jobs.schema import BROKER, CLUSTER, REPLICA, Table
+from jobs.steps import failover
+from tests.jobs.rows import materialized
+
+
+def simulated(scenarios: Sequence[Scenario], tables: Mapping[Table, DataFrame]) -> tuple[DataFrame, ...]:
+    """Compute `scenario`, `failover` and `failover_load` of these failures; `tables` are those that the step reads, and `replica`."""
+    inputs: dict[Table, Any] = {of: rows.toArrow() if of in failover.READS_AS_ARROW else rows for of, rows in tables.items()}
+    states = cluster_states(inputs[CLUSTER].to_pylist(), inputs[BROKER].to_pylist())
+    return materialized(failover.simulate(scenarios, states, inputs, replica=inputs.get(REPLICA)))
