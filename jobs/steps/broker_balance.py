@@ -1,8 +1,12 @@
-"""broker_balance: what each broker carries, idle ones too, the partitions with something amiss, what topics store, and what members of groups
-have to read: what the balance rules read.
+"""broker_balance: the load of each broker, the partitions that are not healthy, what topics store, and the load of consumer groups.
+
+The rules of the gate `balance` read these tables.
 """
 
 from __future__ import annotations
+
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -42,20 +46,15 @@ def transform(
     observed_assignment: DataFrame,
 ) -> Stages[tuple[DataFrame, ...]]:
     groups = yield from group_load(broker, partition, producer_load, group_member, observed_assignment)
-    return (
-        _balance(broker, partition, producer_load, disk_usage),
-        _health(broker, topic, partition),
-        _topics(partition),
-        groups,
-    )
+    brokers = _broker_balance(broker, partition, producer_load, disk_usage)
+    return brokers, _partition_health(broker, topic, partition), _topic_balance(partition), groups
 
 
-def _topics(partition: DataFrame) -> DataFrame:
-    """What each topic stores by its leaders, and between the two ends of its logs."""
+def _topic_balance(partition: DataFrame) -> DataFrame:
+    """The bytes of each topic in its leaders, and the records between the start and the end of its logs."""
     records = F.col("log_end_offset") - F.col("log_start_offset")
 
-    def whole(value: Column) -> Column:
-        """The sum; null, if one is unknown."""
+    def sum_if_all_known(value: Column) -> Column:
         return F.when(F.count(value) == F.count("*"), F.sum(value))
 
     return (
@@ -63,9 +62,9 @@ def _topics(partition: DataFrame) -> DataFrame:
         .groupBy(*_CLUSTER, "topic")
         .agg(
             F.count("*").alias("partitions"),
-            whole(records).alias("records"),
-            F.max(records).alias("most_records"),
-            whole(F.col("size_bytes")).alias("size_bytes"),
+            sum_if_all_known(records).alias("records"),
+            F.max(records).alias("max_records"),
+            sum_if_all_known(F.col("size_bytes")).alias("size_bytes"),
             F.max(F.when(F.col("size_bytes").isNotNull(), F.struct("size_bytes", F.col("partition")))).alias("fullest"),
         )
         .select(
@@ -73,7 +72,7 @@ def _topics(partition: DataFrame) -> DataFrame:
             "topic",
             "partitions",
             "records",
-            F.when(F.col("records") > 0, F.col("most_records") * F.col("partitions") / F.col("records") - 1).alias("record_skew"),
+            F.when(F.col("records") > 0, F.col("max_records") * F.col("partitions") / F.col("records") - 1).alias("record_skew"),
             "size_bytes",
             F.col("fullest.partition").alias("fullest_partition"),
             F.col("fullest.size_bytes").alias("fullest_size_bytes"),
@@ -82,42 +81,24 @@ def _topics(partition: DataFrame) -> DataFrame:
     )
 
 
-def _balance(broker: DataFrame, partition: DataFrame, producer_load: DataFrame, disk_usage: DataFrame) -> DataFrame:
-    held = (
-        partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id"), "replicas", "isr")
-        .groupBy(_BROKER)
-        .agg(
-            F.count("*").alias("replicas"),
-            F.count_if(F.array_contains("isr", F.col("broker_id"))).alias("in_sync_replicas"),
-            F.count_if(F.col("replicas")[0] == F.col("broker_id")).alias("preferred_leaders"),
-        )
-    )
-    led = (
-        partition.where("leader IS NOT NULL")
-        .join(producer_load.select(*_PARTITION, "records", "size_bytes"), on=_PARTITION, how="left")
-        .groupBy(*_CLUSTER, F.col("leader").alias("broker_id"))
-        .agg(F.count("*").alias("leaders"), F.sum("records").alias("led_records"), F.sum("size_bytes").alias("led_bytes"))
-    )
-    sampled = producer_load.where("records IS NOT NULL").select(*_CLUSTER).distinct().withColumn("sampled", F.lit(True))
-    stored = disk_usage.groupBy(_BROKER).agg(F.sum("size_bytes").alias("size_bytes"))
-    counts = ["replicas", "in_sync_replicas", "preferred_leaders", "leaders"]
-    carried = (
-        broker.join(held, on=_BROKER, how="left")
-        .join(led, on=_BROKER, how="left")
-        .join(stored, on=_BROKER, how="left")
-        .join(sampled, on=_CLUSTER, how="left")
+def _broker_balance(broker: DataFrame, partition: DataFrame, producer_load: DataFrame, disk_usage: DataFrame) -> DataFrame:
+    """The replicas, leaders, bytes and produced records of each broker, also of idle and dead ones."""
+    counts = ["replicas", "in_sync_replicas", "leaders", "preferred_leaders"]
+    loaded = (
+        broker.join(_replica_counts(partition), on=_BROKER, how="left")
+        .join(_led_load(partition, producer_load), on=_BROKER, how="left")
+        .join(disk_usage.groupBy(_BROKER).agg(F.sum("size_bytes").alias("size_bytes")), on=_BROKER, how="left")
+        .join(_sampled_clusters(producer_load), on=_CLUSTER, how="left")
         .fillna(0, counts)
         .withColumn("produced_records", F.when(F.col("sampled"), F.coalesce("led_records", F.lit(0))))
         .withColumn("produced_size_bytes", F.when(F.col("sampled"), F.coalesce("led_bytes", F.lit(0))))
         .withColumn("live_brokers", F.count_if("live").over(Window.partitionBy(*_CLUSTER)))
     )
-    return carried.select(
+    return loaded.select(
         *_BROKER,
         "rack",
         "live",
-        *counts[:2],
-        "leaders",
-        "preferred_leaders",
+        *counts,
         "size_bytes",
         "produced_records",
         "produced_size_bytes",
@@ -130,45 +111,50 @@ def _balance(broker: DataFrame, partition: DataFrame, producer_load: DataFrame, 
     )
 
 
+def _replica_counts(partition: DataFrame) -> DataFrame:
+    return (
+        partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id"), "replicas", "isr")
+        .groupBy(_BROKER)
+        .agg(
+            F.count("*").alias("replicas"),
+            F.count_if(F.array_contains("isr", F.col("broker_id"))).alias("in_sync_replicas"),
+            F.count_if(F.col("replicas")[0] == F.col("broker_id")).alias("preferred_leaders"),
+        )
+    )
+
+
+def _led_load(partition: DataFrame, producer_load: DataFrame) -> DataFrame:
+    """The number of partitions that each broker leads, and their sampled records and bytes."""
+    return (
+        partition.where("leader IS NOT NULL")
+        .join(producer_load.select(*_PARTITION, "records", "size_bytes"), on=_PARTITION, how="left")
+        .groupBy(*_CLUSTER, F.col("leader").alias("broker_id"))
+        .agg(F.count("*").alias("leaders"), F.sum("records").alias("led_records"), F.sum("size_bytes").alias("led_bytes"))
+    )
+
+
+def _sampled_clusters(producer_load: DataFrame) -> DataFrame:
+    return producer_load.where("records IS NOT NULL").select(*_CLUSTER).distinct().withColumn("sampled", F.lit(True))
+
+
 def _ratio(column: str) -> Column:
-    """A live broker's share over the mean of the live brokers: what lies on dead ones is no load of anybody."""
+    """The value of a live broker over the mean of the live brokers; null for a dead broker."""
     mean = F.avg(F.when(F.col("live"), F.col(column))).over(Window.partitionBy(*_CLUSTER))
     return F.when(F.col("live") & (mean > 0), F.col(column) / mean)
 
 
-def _health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFrame:
-    cluster = broker.groupBy(_CLUSTER).agg(
-        F.collect_list(F.when(F.col("live"), F.col("broker_id"))).alias("live"),
-        F.map_from_entries(F.collect_list(F.when(F.col("rack").isNotNull(), F.struct("broker_id", "rack")))).alias("rack_of"),
-        F.every(F.col("rack").isNotNull()).alias("racked"),
-        F.count_distinct("rack").alias("racks"),
-    )
-    led = F.col("leader").isNotNull() & F.array_contains("live", F.col("leader"))
+def _partition_health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFrame:
+    """The partitions with at least one problem, and the values that each problem is measured by."""
     replicas, in_sync, min_isr = F.size("replicas"), F.size("isr"), F.coalesce("min_insync_replicas", F.lit(1))
-    settled = replicas - F.size(F.coalesce("adding_replicas", F.array()))
-    spread = F.size(F.array_distinct(F.transform("replicas", lambda id: F.col("rack_of")[id])))
-    signs = {
-        "leaderless": ~led,
-        "under_replicated": in_sync < settled,
-        "under_min_isr": ~led | (in_sync < min_isr),
-        "at_min_isr": led & (in_sync == min_isr) & (replicas > 1),
-        "not_preferred": led & (F.col("leader") != F.col("replicas")[0]),
-        "non_replica_in_isr": F.size(F.array_except("isr", "replicas")) > 0,
-        "unknown_broker": F.size(F.array_except("replicas", "live")) > 0,
-        "rack_unsafe": F.when(F.col("racked"), spread < F.least(replicas, F.col("racks"))),
-        "no_tolerance": replicas <= min_isr,
-        "replication_factor_mismatch": settled != F.col("replication_factor"),
-        "unwritable": replicas < min_isr,
-    }
-    amiss = F.lit(False)
-    for sign in signs:
-        amiss = amiss | F.coalesce(sign, F.lit(False))
+    settled = replicas - F.size(F.coalesce("adding_replicas", F.array()))  # without the replicas that a reassignment adds
+    problems = _problems(replicas, in_sync, min_isr, settled)
+    has_problem = reduce(or_, (F.coalesce(name, F.lit(False)) for name in problems))
     return (
         partition.join(topic.select(*_CLUSTER, "topic", "replication_factor", "min_insync_replicas"), on=[*_CLUSTER, "topic"], how="left")
-        .join(F.broadcast(cluster), on=_CLUSTER, how="left")
+        .join(F.broadcast(_cluster_racks(broker)), on=_CLUSTER, how="left")
         .select(
             *_PARTITION,
-            *(sign.alias(name) for name, sign in signs.items()),
+            *(problem.alias(name) for name, problem in problems.items()),
             F.col("replicas")[0].alias("preferred_leader"),
             replicas.alias("assigned_replicas"),
             settled.alias("settled_replicas"),
@@ -177,5 +163,34 @@ def _health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFr
             "replication_factor",
             F.array_except("replicas", "isr").alias("lagging_replicas"),
         )
-        .where(amiss)
+        .where(has_problem)
+    )
+
+
+def _problems(replicas: Column, in_sync: Column, min_isr: Column, settled: Column) -> dict[str, Column]:
+    """The columns of `partition_health` that state a problem; null: unknown."""
+    led = F.col("leader").isNotNull() & F.array_contains("live", F.col("leader"))
+    racks_used = F.size(F.array_distinct(F.transform("replicas", lambda broker_id: F.col("rack_of")[broker_id])))
+    return {
+        "leaderless": ~led,
+        "under_replicated": in_sync < settled,
+        "under_min_isr": ~led | (in_sync < min_isr),
+        "at_min_isr": led & (in_sync == min_isr) & (replicas > 1),
+        "not_preferred": led & (F.col("leader") != F.col("replicas")[0]),
+        "non_replica_in_isr": F.size(F.array_except("isr", "replicas")) > 0,
+        "unknown_broker": F.size(F.array_except("replicas", "live")) > 0,
+        "rack_unsafe": F.when(F.col("all_racks_known"), racks_used < F.least(replicas, F.col("racks"))),
+        "no_tolerance": replicas <= min_isr,
+        "replication_factor_mismatch": settled != F.col("replication_factor"),
+        "unwritable": replicas < min_isr,
+    }
+
+
+def _cluster_racks(broker: DataFrame) -> DataFrame:
+    """The live brokers of each cluster, and the racks of all its brokers."""
+    return broker.groupBy(_CLUSTER).agg(
+        F.collect_list(F.when(F.col("live"), F.col("broker_id"))).alias("live"),
+        F.map_from_entries(F.collect_list(F.when(F.col("rack").isNotNull(), F.struct("broker_id", "rack")))).alias("rack_of"),
+        F.every(F.col("rack").isNotNull()).alias("all_racks_known"),
+        F.count_distinct("rack").alias("racks"),
     )

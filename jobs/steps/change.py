@@ -1,27 +1,29 @@
-"""change: what differs from each cluster's previous published snapshot, a row each, and what explains it.
+"""change: the differences between a cluster's snapshot and its previous published snapshot, one row each, with their cause.
 
-    cluster     what controls it, whether it keeps the ELR, the sources that tell of it
-    broker      added, removed, lost, returned; its rack; its log dirs that fail
-    topic       created, deleted (or both, if made anew under its name); partition count, replication factor, configs
+    cluster     controller type, ELR, sources of the dumps
+    broker      added, removed, lost, returned; rack; failed log dirs
+    topic       created, deleted (both if it was recreated under its name); partition count, replication factor, configs
     partition   added, removed; replicas, ISR, ELR, leader, reassignment, recovery
     group       appeared, gone; protocol, assignor, state, coordinator, members
 
-Sizes and offsets grow every night and are producer_load's. What one night does not tell is no change: things that come or go count where
-each night tells some of their kind, or both have the same sources; values that may be unknown, where both nights tell them.
+Sizes and offsets grow every night and belong to producer_load. Missing input is no change: an entity is added or removed only if both
+snapshots report entities of its kind or have the same sources, and a value changes only if both snapshots report it.
 
-One change explains another where the one is what Kafka does upon the other: the loss of a broker shrinks ISRs and moves leaders. Where more
-than one could, the first of the chain is named (a lost broker before a reassignment). What nothing here explains has no cause.
+A change has a cause if Kafka makes it in response to another change: the loss of a broker shrinks ISRs and moves leaders. If several causes
+are possible, the first of a fixed order is named (a lost broker before a reassignment). Without a known cause, the column is null.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.schema import BROKER, CHANGE, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, LOG_DIR, PARTITION, TOPIC
+from jobs.schema import BROKER, CHANGE, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, LOG_DIR, PARTITION, TOPIC, Table
 from jobs.spark.session import of_arrow
 from jobs.steps.stage import Stage, Stages
 
@@ -30,10 +32,18 @@ READS_PREVIOUS = READS
 READS_AS_ARROW = (CLUSTER,)
 WRITES = (CHANGE,)
 
-# The formats that tell what is set for topics: unless both nights had the same of them, a config that comes or goes is no change.
+# Formats of dumps that report the configs of topics. Configs are compared only if both snapshots have the same of these sources.
 CONFIG_SOURCES = ("kafka-topics", "topology-capture", "kafka-configs", "metadata-log", "kafka-dump-log", "zookeeper")
 _ENTITY = ("broker_id", "topic", "partition", "group_id", "name")
 _REASSIGNED = "its replicas were reassigned"
+
+
+class _Snapshots(NamedTuple):
+    """The tables of both snapshots, by name, and the clusters that have both (see `_compared_clusters`)."""
+
+    current: Mapping[str, DataFrame]
+    previous: Mapping[str, DataFrame]
+    clusters: DataFrame
 
 
 def transform(*inputs: pa.Table | DataFrame) -> Stages[tuple[DataFrame, ...]]:
@@ -41,257 +51,316 @@ def transform(*inputs: pa.Table | DataFrame) -> Stages[tuple[DataFrame, ...]]:
     if not len(previous_clusters):  # the first night of every cluster: Spark has nothing to plan
         return (spark.createDataFrame([], CHANGE.columns),)
     frames = [of_arrow(spark, each, CLUSTER.columns) if isinstance(each, pa.Table) else each for each in inputs]
-    now, was = ({table.name: df for table, df in zip(READS, part, strict=True)} for part in (frames[: len(READS)], frames[len(READS) :]))
-    nights = F.broadcast((yield Stage(_nights(now, was))))
-    topics = _beside(nights, now, was, TOPIC, ["topic"], ["topic_id", "partitions", "replication_factor", "configs"])
-    groups = _beside(nights, now, was, CONSUMER_GROUP, ["group_id"], ["protocol", "assignor", "state", "coordinator_id", "members"])
-    members = _beside(nights, now, was, GROUP_MEMBER, ["group_id", "member_id"], ["group_instance_id", "client_id", "host"])
+    names = [table.name for table in READS]
+    current, previous = (dict(zip(names, part, strict=True)) for part in (frames[: len(READS)], frames[len(READS) :]))
+    clusters = yield Stage(_compared_clusters(current, previous))
+    both = _Snapshots(current, previous, F.broadcast(clusters))
+    topics = _compare(both, TOPIC, ["topic"], ["topic_id", "partitions", "replication_factor", "configs"])
+    groups = _compare(both, CONSUMER_GROUP, ["group_id"], ["protocol", "assignor", "state", "coordinator_id", "members"])
+    members = _compare(both, GROUP_MEMBER, ["group_id", "member_id"], ["group_instance_id", "client_id", "host"])
     changes = [
-        _of_clusters(nights),
-        _of_brokers(_beside(nights, now, was, BROKER, ["broker_id"], ["rack", "live"])),
-        _of_log_dirs(_beside(nights, now, was, LOG_DIR, ["broker_id", "log_dir"], ["error"])),
-        _of_topics(topics),
-        _of_configs(topics),
-        _of_partitions(nights, now, was),
-        _of_groups(groups),
-        _of_members(members, groups),
+        _cluster_changes(both.clusters),
+        _broker_changes(_compare(both, BROKER, ["broker_id"], ["rack", "live"])),
+        _log_dir_changes(_compare(both, LOG_DIR, ["broker_id", "log_dir"], ["error"])),
+        _topic_changes(topics),
+        _config_changes(topics),
+        _partition_changes(_compared_partitions(both)),
+        _group_changes(groups),
+        _member_changes(members, groups),
     ]
-    whole = changes[0]
-    for more in changes[1:]:
-        whole = whole.unionByName(more)
-    return (whole,)
+    return (reduce(DataFrame.unionByName, changes),)
 
 
-def _nights(now: Mapping[str, DataFrame], was: Mapping[str, DataFrame]) -> DataFrame:
-    """The clusters of both nights: what each night tells of, and the brokers lost, returned, or with a log dir that failed since."""
-    told = F.struct("controller", "elr", "sources")
-    then = was["cluster"].select(F.col("snapshot_id").alias("previous_snapshot_id"), "cluster_id", told.alias("was"))
-    both = now["cluster"].select("snapshot_id", "cluster_id", told.alias("now")).join(then, on="cluster_id")
-    for name, table in (("topics", TOPIC), ("groups", CONSUMER_GROUP), ("members", GROUP_MEMBER)):
-        tell = now[table.name].select("cluster_id").distinct().join(was[table.name].select("cluster_id").distinct(), on="cluster_id")
-        both = both.join(tell.withColumn(f"{name}_told", F.lit(True)), on="cluster_id", how="left")
-    of_brokers = _pair(now["broker"], was["broker"], ["broker_id"], ["live", "rack"])
-    live, lived = F.coalesce("now.live", F.lit(False)), F.coalesce("was.live", F.lit(False))
-    moved = of_brokers.groupBy("cluster_id").agg(
-        F.collect_list(F.when(lived & ~live, F.col("broker_id"))).alias("lost"),
-        F.collect_list(F.when(live & ~lived & F.col("was").isNotNull(), F.col("broker_id"))).alias("returned"),
-        (F.count("now.rack") * F.count("was.rack") > 0).alias("racks_told"),
+def _compared_clusters(current: Mapping[str, DataFrame], previous: Mapping[str, DataFrame]) -> DataFrame:
+    """Rows of the clusters with both snapshots.
+
+    `<kind>_comparable` states whether additions and removals of that kind count. `lost`, `returned` and `failed` list the brokers that were
+    lost, that returned, and with a log dir that failed since the previous snapshot.
+    """
+    state = F.struct("controller", "elr", "sources")
+    before = previous["cluster"].select(F.col("snapshot_id").alias("previous_snapshot_id"), "cluster_id", state.alias("previous"))
+    clusters = current["cluster"].select("snapshot_id", "cluster_id", state.alias("current")).join(before, on="cluster_id")
+    for kind, table in (("topics", TOPIC), ("groups", CONSUMER_GROUP), ("members", GROUP_MEMBER)):
+        reporting, reporting_before = (tables[table.name].select("cluster_id").distinct() for tables in (current, previous))
+        reported = reporting.join(reporting_before, on="cluster_id").withColumn(f"{kind}_comparable", F.lit(True))
+        clusters = clusters.join(reported, on="cluster_id", how="left")
+    same_sources = F.col("current.sources") == F.col("previous.sources")
+    comparable = {
+        f"{kind}_comparable": F.coalesce(f"{kind}_comparable", F.lit(False)) | same_sources
+        for kind in ("topics", "groups", "members", "racks")
+    }
+    config_sources = F.array(*map(F.lit, CONFIG_SOURCES))
+    now, before = (F.array_sort(F.array_intersect(f"{snapshot}.sources", config_sources)) for snapshot in ("current", "previous"))
+    no_brokers = F.array().cast("array<int>")
+    return (
+        clusters.join(_moved_brokers(current, previous), on="cluster_id", how="left")
+        .join(_brokers_with_failed_log_dir(current, previous), on="cluster_id", how="left")
+        .withColumns({**comparable, "configs_comparable": now == before})
+        .withColumns({name: F.coalesce(name, no_brokers) for name in ("lost", "returned", "failed")})
     )
-    failed = (
-        _pair(now["log_dir"], was["log_dir"], ["broker_id", "log_dir"], ["error"])
-        .where("now.error IS NOT NULL AND was.error IS NULL")
+
+
+def _moved_brokers(current: Mapping[str, DataFrame], previous: Mapping[str, DataFrame]) -> DataFrame:
+    """The brokers of each cluster that were lost or returned, and whether both snapshots report racks."""
+    live, was_live = F.coalesce("current.live", F.lit(False)), F.coalesce("previous.live", F.lit(False))
+    return (
+        _pair(current["broker"], previous["broker"], ["broker_id"], ["live", "rack"])
+        .groupBy("cluster_id")
+        .agg(
+            F.collect_list(F.when(was_live & ~live, F.col("broker_id"))).alias("lost"),
+            F.collect_list(F.when(live & ~was_live & F.col("previous").isNotNull(), F.col("broker_id"))).alias("returned"),
+            (F.count("current.rack") * F.count("previous.rack") > 0).alias("racks_comparable"),
+        )
+    )
+
+
+def _brokers_with_failed_log_dir(current: Mapping[str, DataFrame], previous: Mapping[str, DataFrame]) -> DataFrame:
+    return (
+        _pair(current["log_dir"], previous["log_dir"], ["broker_id", "log_dir"], ["error"])
+        .where("current.error IS NOT NULL AND previous.error IS NULL")
         .groupBy("cluster_id")
         .agg(F.collect_set("broker_id").alias("failed"))
     )
-    same = F.col("now.sources") == F.col("was.sources")
-    config_sources = F.array(*map(F.lit, CONFIG_SOURCES))
-    tells = [F.array_sort(F.array_intersect(f"{night}.sources", config_sources)) for night in ("now", "was")]
-    of_both = {f"{name}_told": F.coalesce(f"{name}_told", F.lit(False)) | same for name in ("topics", "groups", "members", "racks")}
-    nobody = F.array().cast("array<int>")
-    return (
-        both.join(moved, on="cluster_id", how="left")
-        .join(failed, on="cluster_id", how="left")
-        .withColumns({**of_both, "configs_told": tells[0] == tells[1]})
-        .withColumns({name: F.coalesce(name, nobody) for name in ("lost", "returned", "failed")})
+
+
+def _pair(current: DataFrame, previous: DataFrame, key: Sequence[str], columns: Sequence[str]) -> DataFrame:
+    """Each entity with its columns as structs `current` and `previous`; null where the snapshot does not have it."""
+    now, before = (
+        rows.select("cluster_id", *key, F.struct(*columns).alias(name)) for rows, name in ((current, "current"), (previous, "previous"))
     )
+    return now.join(before, on=["cluster_id", *key], how="full")
 
 
-def _pair(now: DataFrame, was: DataFrame, key: Sequence[str], columns: Sequence[str]) -> DataFrame:
-    """Each thing as it is now and as it was; null: it is not there."""
-    one, other = (df.select("cluster_id", *key, F.struct(*columns).alias(name)) for df, name in ((now, "now"), (was, "was")))
-    return one.join(other, on=["cluster_id", *key], how="full")
+def _compare(both: _Snapshots, table: Table, key: Sequence[str], columns: Sequence[str]) -> DataFrame:
+    """The pairs of a table's entities, in clusters with both snapshots, with the columns of `_compared_clusters`."""
+    current = both.current[table.name].join(both.clusters.select("cluster_id"), on="cluster_id", how="left_semi")
+    pairs = _pair(current, both.previous[table.name], key, columns)
+    return pairs.join(both.clusters.drop("current", "previous"), on="cluster_id")
 
 
-def _beside(
-    nights: DataFrame, now: Mapping[str, DataFrame], was: Mapping[str, DataFrame], table: object, key: Sequence[str], columns: Sequence[str]
-) -> DataFrame:
-    """The same of a table, in the clusters of both nights, with what is known of the cluster."""
-    compared = now[table.name].join(nights.select("cluster_id"), on="cluster_id", how="left_semi")
-    return _pair(compared, was[table.name], key, columns).join(nights.drop("now", "was"), on="cluster_id")
-
-
-def _of_clusters(nights: DataFrame) -> DataFrame:
-    kept = F.col("now.elr") & ~F.col("was.elr")
-    whole = _told(
-        nights,
-        _row("controller changed", F.col("now.controller") != F.col("was.controller"), before="was.controller", after="now.controller"),
-        _row("ELR switched on", kept),
-        _row("ELR switched off", F.col("was.elr") & ~F.col("now.elr")),
+def _cluster_changes(clusters: DataFrame) -> DataFrame:
+    differs = F.col("current.controller") != F.col("previous.controller")
+    changes = _changes(
+        clusters,
+        _change("controller changed", differs, before="previous.controller", after="current.controller"),
+        _change("ELR switched on", F.col("current.elr") & ~F.col("previous.elr")),
+        _change("ELR switched off", F.col("previous.elr") & ~F.col("current.elr")),
     )
-    came, gone = (
-        nights.withColumn("name", F.explode(F.array_except(f"{these}.sources", f"{those}.sources")))
-        for these, those in (("now", "was"), ("was", "now"))
-    )
-    always = F.lit(True)
-    return whole.unionByName(_told(came, _row("source appeared", always, name="name"))).unionByName(
-        _told(gone, _row("source gone", always, name="name"))
-    )
+    for kind, snapshot, other in (("source appeared", "current", "previous"), ("source gone", "previous", "current")):
+        sources = clusters.withColumn("name", F.explode(F.array_except(f"{snapshot}.sources", f"{other}.sources")))
+        changes = changes.unionByName(_changes(sources, _change(kind, F.lit(True), name="name")))
+    return changes
 
 
-def _of_brokers(brokers: DataFrame) -> DataFrame:
-    id, is_, was = {"broker_id": "broker_id"}, F.col("now").isNotNull(), F.col("was").isNotNull()
-    moved = is_ & was & F.col("racks_told") & ~F.col("now.rack").eqNullSafe(F.col("was.rack"))
-    return _told(
+def _broker_changes(brokers: DataFrame) -> DataFrame:
+    entity, exists, existed = {"broker_id": "broker_id"}, F.col("current").isNotNull(), F.col("previous").isNotNull()
+    moved = exists & existed & F.col("racks_comparable") & ~F.col("current.rack").eqNullSafe(F.col("previous.rack"))
+    return _changes(
         brokers,
-        _row("broker added", ~was, **id),
-        _row("broker removed", ~is_, **id),
-        _row("broker lost", F.col("was.live") & ~F.coalesce("now.live", F.lit(False)), **id),
-        _row("broker returned", was & F.col("now.live") & ~F.col("was.live"), **id),
-        _row("rack changed", moved, before="was.rack", after="now.rack", **id),
+        _change("broker added", ~existed, **entity),
+        _change("broker removed", ~exists, **entity),
+        _change("broker lost", F.col("previous.live") & ~F.coalesce("current.live", F.lit(False)), **entity),
+        _change("broker returned", existed & F.col("current.live") & ~F.col("previous.live"), **entity),
+        _change("rack changed", moved, before="previous.rack", after="current.rack", **entity),
     )
 
 
-def _of_log_dirs(log_dirs: DataFrame) -> DataFrame:
-    of = {"broker_id": "broker_id", "name": "log_dir", "before": "was.error", "after": "now.error"}
-    return _told(
+def _log_dir_changes(log_dirs: DataFrame) -> DataFrame:
+    fails, failed = F.col("current.error").isNotNull(), F.col("previous.error").isNotNull()
+    columns = {"broker_id": "broker_id", "name": "log_dir", "before": "previous.error", "after": "current.error"}
+    return _changes(
         log_dirs,
-        _row("log dir failed", F.col("now.error").isNotNull() & F.col("was.error").isNull(), **of),
-        _row("log dir works again", F.col("was.error").isNotNull() & F.col("now").isNotNull() & F.col("now.error").isNull(), **of),
+        _change("log dir failed", fails & ~failed, **columns),
+        _change("log dir works again", failed & F.col("current").isNotNull() & ~fails, **columns),
     )
 
 
-def _of_topics(topics: DataFrame) -> DataFrame:
-    is_, was = F.col("now").isNotNull(), F.col("was").isNotNull()
-    anew, came, went = _came_and_went(F.col("now.topic_id") != F.col("was.topic_id"))
-    same = is_ & was & ~anew
-    made_anew = F.when(anew, F.concat(F.lit("made anew, under another id than "), "was.topic_id"))
-    count = {"before": "was.partitions", "after": "now.partitions", "topic": "topic"}
-    factor = {"before": "was.replication_factor", "after": "now.replication_factor", "topic": "topic"}
-    return _told(
-        topics.where("topics_told"),
-        _row("topic created", came, after=_size("now"), cause=made_anew, topic="topic"),
-        _row("topic deleted", went, before=_size("was"), topic="topic"),
-        _row("partitions added", same & (F.col("now.partitions") > F.col("was.partitions")), **count),
-        _row("partitions removed", same & (F.col("now.partitions") < F.col("was.partitions")), **count),
-        _row("replication factor changed", same & (F.col("now.replication_factor") != F.col("was.replication_factor")), **factor),
+def _topic_changes(topics: DataFrame) -> DataFrame:
+    recreated, created, deleted = _recreated_added_removed(F.col("current.topic_id") != F.col("previous.topic_id"))
+    same = F.col("current").isNotNull() & F.col("previous").isNotNull() & ~recreated
+    new_id = F.when(recreated, F.concat(F.lit("recreated: its topic id was "), "previous.topic_id"))
+    count = {"before": "previous.partitions", "after": "current.partitions", "topic": "topic"}
+    factor = {"before": "previous.replication_factor", "after": "current.replication_factor", "topic": "topic"}
+    factor_differs = F.col("current.replication_factor") != F.col("previous.replication_factor")
+    return _changes(
+        topics.where("topics_comparable"),
+        _change("topic created", created, after=_size_text("current"), cause=new_id, topic="topic"),
+        _change("topic deleted", deleted, before=_size_text("previous"), topic="topic"),
+        _change("partitions added", same & (F.col("current.partitions") > F.col("previous.partitions")), **count),
+        _change("partitions removed", same & (F.col("current.partitions") < F.col("previous.partitions")), **count),
+        _change("replication factor changed", same & factor_differs, **factor),
     )
 
 
-def _size(night: str) -> Column:
-    return F.format_string("%d partitions, replication factor %d", f"{night}.partitions", f"{night}.replication_factor")
+def _size_text(snapshot: str) -> Column:
+    return F.format_string("%d partitions, replication factor %d", f"{snapshot}.partitions", f"{snapshot}.replication_factor")
 
 
-def _came_and_went(anew: Column) -> tuple[Column, Column, Column]:
-    """Whether a thing of both nights is not the same, whether one came, and whether one went."""
-    anew = F.coalesce(anew, F.lit(False))
-    return anew, F.col("was").isNull() | anew, F.col("now").isNull() | anew
+def _recreated_added_removed(recreated: Column) -> tuple[Column, Column, Column]:
+    """Whether an entity of both snapshots was recreated, whether one was added, and whether one was removed; `recreated` may be null."""
+    recreated = F.coalesce(recreated, F.lit(False))
+    return recreated, F.col("previous").isNull() | recreated, F.col("current").isNull() | recreated
 
 
-def _of_configs(topics: DataFrame) -> DataFrame:
-    differing = "filter(array_union(map_keys(now.configs), map_keys(was.configs)), c -> NOT (now.configs[c] <=> was.configs[c]))"
+def _config_changes(topics: DataFrame) -> DataFrame:
+    names = "array_union(map_keys(current.configs), map_keys(previous.configs))"
+    same_topic = "NOT coalesce(current.topic_id <> previous.topic_id, false)"
     changed = (
-        topics.where("now.configs IS NOT NULL AND was.configs IS NOT NULL AND NOT coalesce(now.topic_id <> was.topic_id, false)")
-        .withColumn("name", F.explode(F.expr(differing)))
-        .withColumns({"before": F.expr("was.configs[name]"), "after": F.expr("now.configs[name]")})
+        topics.where(f"current.configs IS NOT NULL AND previous.configs IS NOT NULL AND {same_topic}")
+        .withColumn("name", F.explode(F.expr(f"filter({names}, c -> NOT (current.configs[c] <=> previous.configs[c]))")))
+        .withColumns({"before": F.expr("previous.configs[name]"), "after": F.expr("current.configs[name]")})
     )
-    told = F.col("configs_told") | (F.col("before").isNotNull() & F.col("after").isNotNull())
-    return _told(changed, _row("config changed", told, before="before", after="after", topic="topic", name="name"))
+    comparable = F.col("configs_comparable") | (F.col("before").isNotNull() & F.col("after").isNotNull())
+    return _changes(changed, _change("config changed", comparable, before="before", after="after", topic="topic", name="name"))
 
 
-def _of_partitions(nights: DataFrame, now: Mapping[str, DataFrame], was: Mapping[str, DataFrame]) -> DataFrame:
+def _compared_partitions(both: _Snapshots) -> DataFrame:
+    """Pairs of partitions, and whether their topic was created, deleted or recreated (null: none of them)."""
     columns = ["leader", "replicas", "isr", "elr", "adding_replicas", "removing_replicas", "leader_recovering"]
-    partitions = _beside(nights, now, was, PARTITION, ["topic", "partition"], columns)
-    topics = _pair(now["topic"], was["topic"], ["topic"], ["topic_id"]).select(
+    topics = _pair(both.current["topic"], both.previous["topic"], ["topic"], ["topic_id"]).select(
         "cluster_id",
         "topic",
-        F.col("was").isNull().alias("created"),
-        F.col("now").isNull().alias("deleted"),
-        F.coalesce(F.col("now.topic_id") != F.col("was.topic_id"), F.lit(False)).alias("made_anew"),
+        F.col("previous").isNull().alias("created"),
+        F.col("current").isNull().alias("deleted"),
+        F.coalesce(F.col("current.topic_id") != F.col("previous.topic_id"), F.lit(False)).alias("recreated"),
     )
-    odd = topics.where("created OR deleted OR made_anew")
-    of = {"topic": "topic", "partition": "partition"}
-    anew, came, went = _came_and_went(F.col("made_anew") & F.col("now").isNotNull() & F.col("was").isNotNull())
-    same = F.col("now").isNotNull() & F.col("was").isNotNull() & ~anew
-    replicas = {"before": _ids("was.replicas"), "after": _ids("now.replicas")}
-    apart = _as_sets("now.replicas", "was.replicas")
-    left, joined = F.array_except("was.isr", "now.isr"), F.array_except("now.isr", "was.isr")
-    led, leads, lead = F.col("was.leader"), F.col("now.leader"), {"before": "was.leader", "after": "now.leader"}
-    isr = {"before": _ids("was.isr"), "after": _ids("now.isr")}
-    reassigned = F.when(apart, F.lit(_REASSIGNED))
-    leaves = F.coalesce(_lost(left), F.when(F.size(F.array_except(left, "now.replicas")) > 0, F.lit(_REASSIGNED)), _failed(left))
-    joins = F.coalesce(_returned(joined), F.when(F.size(F.array_except(joined, "was.replicas")) > 0, F.lit(_REASSIGNED)))
+    return (
+        _compare(both, PARTITION, ["topic", "partition"], columns)
+        .where("topics_comparable")
+        .join(topics.where("created OR deleted OR recreated"), on=["cluster_id", "topic"], how="left")
+    )
+
+
+def _partition_changes(partitions: DataFrame) -> DataFrame:
+    in_both = F.col("current").isNotNull() & F.col("previous").isNotNull()
+    recreated, added, removed = _recreated_added_removed(F.col("recreated") & in_both)
+    same = in_both & ~recreated
+    return _changes(
+        partitions,
+        *_added_or_removed(added, removed),
+        *_replica_changes(same),
+        *_isr_and_elr_changes(same),
+        *_leader_changes(same),
+    )
+
+
+def _added_or_removed(added: Column, removed: Column) -> list[Column]:
+    topic_created = F.col("created") | F.col("recreated")
+    added_by = F.when(topic_created, F.lit("the topic was created")).otherwise(F.lit("partitions were added to the topic"))
+    removed_by = F.when(F.col("deleted") | F.col("recreated"), F.lit("the topic was deleted"))
+    return [
+        _partition_change("partition added", added, after=_ids("current.replicas"), cause=added_by),
+        _partition_change("partition removed", removed, before=_ids("previous.replicas"), cause=removed_by),
+    ]
+
+
+def _replica_changes(same: Column) -> list[Column]:
+    replicas = {"before": _ids("previous.replicas"), "after": _ids("current.replicas")}
+    reassigned = _differ_as_sets("current.replicas", "previous.replicas")
+    reordered = ~reassigned & (F.col("current.replicas") != F.col("previous.replicas"))
+    before, after = _reassignment_text("previous"), _reassignment_text("current")
+    return [
+        _partition_change("replicas reassigned", same & reassigned, **replicas),
+        _partition_change("replicas reordered", same & reordered, **replicas),
+        _partition_change("reassignment changed", same & ~before.eqNullSafe(after), before=before, after=after),
+    ]
+
+
+def _isr_and_elr_changes(same: Column) -> list[Column]:
+    left, joined = F.array_except("previous.isr", "current.isr"), F.array_except("current.isr", "previous.isr")
     shrank, grew = F.size(left) > 0, F.size(joined) > 0
-    preferred = F.when(leads == F.col("now.replicas")[0], F.lit("the preferred leader was elected"))
-    moved_away = F.when(~F.array_contains("now.replicas", led), F.lit(_REASSIGNED))
-    dethroned = F.coalesce(_lost(F.array(led)), moved_away, _failed(F.array(led)), _returned(F.array(leads)))
-    created = F.col("created") | F.col("made_anew")
-    added = F.when(created, F.lit("the topic was created")).otherwise(F.lit("partitions were added to the topic"))
-    elr_differs = _as_sets("now.elr", "was.elr")
-    reassigning = [_moving(night) for night in ("was", "now")]
-    recovering = {"before": F.col("was.leader_recovering").cast("string"), "after": F.col("now.leader_recovering").cast("string")}
-    return _told(
-        partitions.where("topics_told").join(odd, on=["cluster_id", "topic"], how="left"),
-        _row("partition added", came, after=_ids("now.replicas"), cause=added, **of),
-        _row("partition removed", went, before=_ids("was.replicas"),
-             cause=F.when(F.col("deleted") | F.col("made_anew"), F.lit("the topic was deleted")), **of),
-        _row("replicas reassigned", same & apart, **replicas, **of),
-        _row("replicas reordered", same & ~apart & (F.col("now.replicas") != F.col("was.replicas")), **replicas, **of),
-        _row("reassignment changed", same & ~reassigning[0].eqNullSafe(reassigning[1]), before=reassigning[0], after=reassigning[1], **of),
-        _row("ISR shrank", same & shrank & ~grew, **isr, cause=leaves, **of),
-        _row("ISR grew", same & grew & ~shrank, **isr, cause=joins, **of),
-        _row("ISR exchanged", same & shrank & grew, **isr, cause=F.coalesce(leaves, joins), **of),
-        _row("ELR changed", same & elr_differs, before=_ids("was.elr"), after=_ids("now.elr"),
-             cause=F.coalesce(leaves, joins, reassigned, F.when(shrank | grew, F.lit("its ISR changed"))), **of),
-        _row("leader moved", same & (led != leads), **lead, cause=F.coalesce(dethroned, preferred), **of),
-        _row("leader lost", same & led.isNotNull() & leads.isNull(), **lead, cause=dethroned, **of),
-        _row("leader elected", same & led.isNull() & leads.isNotNull(), **lead, cause=_returned(F.array(leads)), **of),
-        _row("recovery changed", same & (F.col("was.leader_recovering") != F.col("now.leader_recovering")), **recovering, **of),
-    )  # fmt: skip
+    moved_away = F.when(F.size(F.array_except(left, "current.replicas")) > 0, F.lit(_REASSIGNED))
+    moved_here = F.when(F.size(F.array_except(joined, "previous.replicas")) > 0, F.lit(_REASSIGNED))
+    shrank_by, grew_by = F.coalesce(_lost(left), moved_away, _failed(left)), F.coalesce(_returned(joined), moved_here)
+    reassigned = F.when(_differ_as_sets("current.replicas", "previous.replicas"), F.lit(_REASSIGNED))
+    elr_by = F.coalesce(shrank_by, grew_by, reassigned, F.when(shrank | grew, F.lit("its ISR changed")))
+    isr = {"before": _ids("previous.isr"), "after": _ids("current.isr")}
+    elr = {"before": _ids("previous.elr"), "after": _ids("current.elr")}
+    return [
+        _partition_change("ISR shrank", same & shrank & ~grew, **isr, cause=shrank_by),
+        _partition_change("ISR grew", same & grew & ~shrank, **isr, cause=grew_by),
+        _partition_change("ISR exchanged", same & shrank & grew, **isr, cause=F.coalesce(shrank_by, grew_by)),
+        _partition_change("ELR changed", same & _differ_as_sets("current.elr", "previous.elr"), **elr, cause=elr_by),
+    ]
 
 
-def _of_groups(groups: DataFrame) -> DataFrame:
-    of, same = {"group_id": "group_id"}, F.col("now").isNotNull() & F.col("was").isNotNull()
+def _leader_changes(same: Column) -> list[Column]:
+    leader, previous_leader = F.col("current.leader"), F.col("previous.leader")
+    leaders = {"before": "previous.leader", "after": "current.leader"}
+    recovering = {"before": "previous.leader_recovering", "after": "current.leader_recovering"}
+    preferred = F.when(leader == F.col("current.replicas")[0], F.lit("the preferred leader was elected"))
+    moved_away = F.when(~F.array_contains("current.replicas", previous_leader), F.lit(_REASSIGNED))
+    returned = _returned(F.array(leader))
+    deposed_by = F.coalesce(_lost(F.array(previous_leader)), moved_away, _failed(F.array(previous_leader)), returned)
+    recovery_differs = F.col("previous.leader_recovering") != F.col("current.leader_recovering")
+    return [
+        _partition_change("leader moved", same & (previous_leader != leader), **leaders, cause=F.coalesce(deposed_by, preferred)),
+        _partition_change("leader lost", same & previous_leader.isNotNull() & leader.isNull(), **leaders, cause=deposed_by),
+        _partition_change("leader elected", same & previous_leader.isNull() & leader.isNotNull(), **leaders, cause=returned),
+        _partition_change("recovery changed", same & recovery_differs, **recovering),
+    ]
+
+
+def _group_changes(groups: DataFrame) -> DataFrame:
+    entity, same = {"group_id": "group_id"}, F.col("current").isNotNull() & F.col("previous").isNotNull()
     columns = ("protocol", "assignor", "state", "coordinator_id", "members")
-    causes = {"coordinator_id": F.coalesce(_lost(F.array("was.coordinator_id")), _returned(F.array("now.coordinator_id")))}
-    return _told(
-        groups.where("groups_told"),
-        _row("group appeared", F.col("was").isNull(), after=F.format_string("%d members", "now.members"), **of),
-        _row("group gone", F.col("now").isNull(), before=F.format_string("%d members", "was.members"), **of),
+    causes = {"coordinator_id": F.coalesce(_lost(F.array("previous.coordinator_id")), _returned(F.array("current.coordinator_id")))}
+    return _changes(
+        groups.where("groups_comparable"),
+        _change("group appeared", F.col("previous").isNull(), after=F.format_string("%d members", "current.members"), **entity),
+        _change("group gone", F.col("current").isNull(), before=F.format_string("%d members", "previous.members"), **entity),
         *(
-            _row("group changed", same & (F.col(f"now.{name}") != F.col(f"was.{name}")), before=f"was.{name}", after=f"now.{name}",
-                 name=F.lit(name), cause=causes.get(name), **of)
+            _change("group changed", same & (F.col(f"current.{name}") != F.col(f"previous.{name}")), before=f"previous.{name}",
+                    after=f"current.{name}", name=F.lit(name), cause=causes.get(name), **entity)
             for name in columns
         ),
     )  # fmt: skip
 
 
-def _of_members(members: DataFrame, groups: DataFrame) -> DataFrame:
-    """A client that restarts is another member to its group: one that left, and one that joined from the same place."""
-    member = F.coalesce("now", "was")
-    place = Window.partitionBy(
-        "cluster_id", "group_id", F.coalesce(member["group_instance_id"], F.concat_ws(" ", member["client_id"], member["host"]))
+def _member_changes(members: DataFrame, groups: DataFrame) -> DataFrame:
+    """Members that joined and left. A client that restarts leaves as one member and joins as another, from the same host."""
+    member = F.coalesce("current", "previous")
+    client = F.concat_ws(" ", member["client_id"], member["host"])
+    same_client = Window.partitionBy("cluster_id", "group_id", F.coalesce(member["group_instance_id"], client))
+    joined, left = F.col("previous").isNull(), F.col("current").isNull()
+    group_exists = groups.select(
+        "cluster_id", "group_id", F.col("previous").isNull().alias("group_appeared"), F.col("current").isNull().alias("group_gone")
     )
-    joined, left = F.col("was").isNull(), F.col("now").isNull()
-    of_groups = groups.select("cluster_id", "group_id", F.col("was").isNull().alias("appeared"), F.col("now").isNull().alias("gone"))
-    seen = (
-        members.where("members_told")
-        .withColumn("restarted", F.bool_or(joined).over(place) & F.bool_or(left).over(place))
-        .withColumn("told", F.concat_ws(" ", member["client_id"], member["host"]))
+    moved = (
+        members.where("members_comparable")
+        .withColumn("restarted", F.bool_or(joined).over(same_client) & F.bool_or(left).over(same_client))
+        .withColumn("client", client)
         .where(joined | left)
-        .join(of_groups, on=["cluster_id", "group_id"], how="left")
+        .join(group_exists, on=["cluster_id", "group_id"], how="left")
     )
-    again = F.when(F.col("restarted"), F.lit("the client restarted"))
-    of = {"group_id": "group_id", "name": "member_id"}
-    return _told(
-        seen,
-        _row("member joined", joined, after="told", cause=F.coalesce(again, F.when(F.col("appeared"), F.lit("the group appeared"))), **of),
-        _row("member left", left, before="told", cause=F.coalesce(again, F.when(F.col("gone"), F.lit("the group is gone"))), **of),
+    restarted = F.when(F.col("restarted"), F.lit("the client restarted"))
+    joined_by = F.coalesce(restarted, F.when(F.col("group_appeared"), F.lit("the group appeared")))
+    left_by = F.coalesce(restarted, F.when(F.col("group_gone"), F.lit("the group is gone")))
+    entity = {"group_id": "group_id", "name": "member_id"}
+    return _changes(
+        moved,
+        _change("member joined", joined, after="client", cause=joined_by, **entity),
+        _change("member left", left, before="client", cause=left_by, **entity),
     )
 
 
-def _row(
+def _partition_change(kind: str, happened: Column, **columns: Column | str | None) -> Column:
+    return _change(kind, happened, topic="topic", partition="partition", **columns)
+
+
+def _change(
     kind: str,
     happened: Column,
     *,
     before: Column | str | None = None,
     after: Column | str | None = None,
     cause: Column | None = None,
-    **entity: Column | str,
+    **entity: Column | str | None,
 ) -> Column:
-    """A row of `change` if it happened, else null."""
+    """A row of `change` as a struct; null if it did not happen."""
 
-    def value(of: Column | str | None, type: str = "string") -> Column:
-        return (F.lit(None) if of is None else F.col(of) if isinstance(of, str) else of).cast(type)
+    def value(column: Column | str | None, type: str = "string") -> Column:
+        return (F.lit(None) if column is None else F.col(column) if isinstance(column, str) else column).cast(type)
 
     types = {"broker_id": "int", "partition": "int"}
     return F.when(
@@ -306,43 +375,43 @@ def _row(
     )
 
 
-def _told(df: DataFrame, *rows: Column) -> DataFrame:
-    """The rows of what happened."""
-    happened = df.select("snapshot_id", "cluster_id", "previous_snapshot_id", F.explode(F.array_compact(F.array(*rows))).alias("change"))
-    return happened.select("snapshot_id", "cluster_id", "previous_snapshot_id", "change.*")
+def _changes(entities: DataFrame, *changes: Column) -> DataFrame:
+    """Rows of `change`: those of the changes of each entity that happened."""
+    key = ("snapshot_id", "cluster_id", "previous_snapshot_id")
+    return entities.select(*key, F.explode(F.array_compact(F.array(*changes))).alias("change")).select(*key, "change.*")
 
 
 def _ids(array: str) -> Column:
-    """`3,1,2`; null: none."""
+    """A list of brokers as text, such as `3,1,2`; null if it is empty."""
     return F.when(F.size(array) > 0, F.concat_ws(",", F.col(array).cast("array<string>")))
 
 
-def _as_sets(one: str, other: str) -> Column:
+def _differ_as_sets(one: str, other: str) -> Column:
     return F.array_sort(one) != F.array_sort(other)
 
 
-def _moving(night: str) -> Column:
-    """What a reassignment under way adds and removes; null: none is."""
-    said = [F.concat(F.lit(f"{what} "), _ids(f"{night}.{what}_replicas")) for what in ("adding", "removing")]
-    return F.nullif(F.concat_ws(", ", *said), F.lit(""))
+def _reassignment_text(snapshot: str) -> Column:
+    """The replicas that an ongoing reassignment adds and removes; null if there is none."""
+    parts = [F.concat(F.lit(f"{verb} "), _ids(f"{snapshot}.{verb}_replicas")) for verb in ("adding", "removing")]
+    return F.nullif(F.concat_ws(", ", *parts), F.lit(""))
 
 
 def _lost(brokers: Column) -> Column:
-    return _named(brokers, "lost", "was lost", "were lost")
+    return _cause(brokers, "lost", "was lost", "were lost")
 
 
 def _returned(brokers: Column) -> Column:
-    return _named(brokers, "returned", "returned", "returned")
+    return _cause(brokers, "returned", "returned", "returned")
 
 
 def _failed(brokers: Column) -> Column:
-    return _named(brokers, "failed", "has a log dir that failed", "have log dirs that failed")
+    return _cause(brokers, "failed", "has a log dir that failed", "have log dirs that failed")
 
 
-def _named(brokers: Column, these: str, one: str, more: str) -> Column:
-    """Those of the brokers that are among these, in words; null: none is."""
-    found = F.array_sort(F.array_intersect(brokers, F.col(these)))
+def _cause(brokers: Column, affected: str, singular: str, plural: str) -> Column:
+    """The brokers that are in the column `affected`, as the text of a cause; null if there is none."""
+    found = F.array_sort(F.array_intersect(brokers, F.col(affected)))
     ids = F.concat_ws(", ", found.cast("array<string>"))
-    return F.when(F.size(found) == 1, F.concat(F.lit("broker "), ids, F.lit(f" {one}"))).when(
-        F.size(found) > 1, F.concat(F.lit("brokers "), ids, F.lit(f" {more}"))
+    return F.when(F.size(found) == 1, F.concat(F.lit("broker "), ids, F.lit(f" {singular}"))).when(
+        F.size(found) > 1, F.concat(F.lit("brokers "), ids, F.lit(f" {plural}"))
     )

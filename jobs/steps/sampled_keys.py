@@ -1,7 +1,7 @@
-"""Sampled keys in runs of batches: what they bring partitions, how many records each has, and the hottest of them.
+"""Summaries of sampled keys: what they bring to partitions, how many records each key has, and the hottest keys.
 
-A key goes to toPositive(murmur2(key)) mod all partitions. What is said of a run is to be added up, or ranked, with what is said of others: a
-sample mostly has a topic's keys one after the other, so that most topics lie in one.
+A key goes to partition toPositive(murmur2(key)) mod the number of partitions. Keys are summarized in runs of rows. The summaries of one
+topic are to be added up or ranked over all runs. Most topics are in a single run, because a sample usually lists a topic's keys together.
 """
 
 from __future__ import annotations
@@ -16,27 +16,32 @@ from jobs.arrays import Ints, list_positions, to_ints
 from kafka_model.partitioner.key_hash import murmur2_batch
 
 HOT_KEYS = 10
+# The sums of a topic's partition. `librdkafka_moved_...` count what librdkafka would bring to another partition.
 KEYED = ("explicit_records", "keyed_records", "keyed_bytes", "keys", "librdkafka_moved_keys", "librdkafka_moved_records")
-# Rows of three kinds, in which the others' columns are null: of a topic's partition (topics are numbered), what it gets; of a topic, its
-# records and bytes without a key (n, b), and the records of each of its keys, the most first; of a hot key, where it goes and what it has.
-SAID = pa.schema(
+# Rows of three kinds, each with null in the columns of the others. Topics are numbered.
+#   partition   what keys and named partitions bring to a partition of a topic
+#   topic       the sampled records and bytes without a key, and the records of each key, in descending order
+#   hot key     the partition, records and bytes of one of the hottest keys of a topic
+SUMMARY_SCHEMA = pa.schema(
     [
         ("number", pa.int32()),
         ("partition", pa.int32()),
-        *((name, pa.int64()) for name in (*KEYED, "n", "b")),
-        ("counts", pa.list_(pa.int64())),
+        *((name, pa.int64()) for name in (*KEYED, "sampled_unkeyed_records", "sampled_unkeyed_bytes")),
+        ("records_of_keys", pa.list_(pa.int64())),
         ("key", pa.binary()),
         *((name, pa.int64()) for name in ("records", "size_bytes")),
         ("librdkafka_partition", pa.int32()),
     ]
 )
-_ROWS, _BYTES = 1 << 17, 32 << 20  # of a run
+_RUN_ROWS, _RUN_BYTES = 1 << 17, 32 << 20
 _NONE = -1
 
 
-def said(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """SAID of keys, whose columns are number, told_partitions (null: unknown), key, partition (null: left to the partitioner), records,
-    size_bytes and librdkafka_partition (where that client would bring it; null: anywhere).
+def summarize_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield rows of SUMMARY_SCHEMA for batches of sampled keys.
+
+    Their columns are number, partition_count (null: unknown), key, partition (null: chosen by the partitioner), records, size_bytes and
+    librdkafka_partition (where librdkafka would bring the key; null: any partition).
     """
     for keys in _runs(batches):
         run = _Run({name: keys[name].combine_chunks() for name in keys.column_names})
@@ -44,11 +49,11 @@ def said(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches together: what is done of each takes as long to begin for few rows as for many."""
+    """Join batches: each numpy call has a fixed cost, which few rows do not repay."""
     run: list[pa.RecordBatch] = []
     for batch in batches:
         run.append(batch)
-        if sum(each.num_rows for each in run) >= _ROWS or sum(each.nbytes for each in run) >= _BYTES:
+        if sum(each.num_rows for each in run) >= _RUN_ROWS or sum(each.nbytes for each in run) >= _RUN_BYTES:
             yield pa.Table.from_batches(run)
             run = []
     if run:
@@ -56,83 +61,94 @@ def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 class _Run:
-    """Its columns, and its rows by topic, in each the keys with the most records first."""
+    """The columns of a run, and the order of its rows by topic, each topic's keys with the most records first."""
 
-    def __init__(self, of: dict[str, pa.Array]) -> None:
-        self.key = of["key"]
-        self.number, self.records, self.size_bytes = (to_ints(of[name], 0) for name in ("number", "records", "size_bytes"))
-        told_partitions, named, self.other = (to_ints(of[name], _NONE) for name in ("told_partitions", "partition", "librdkafka_partition"))
-        self.told, self.explicit = told_partitions != _NONE, named != _NONE
+    def __init__(self, columns: dict[str, pa.Array]) -> None:
+        self.key = columns["key"]
+        self.number, self.records, self.size_bytes = (to_ints(columns[name], 0) for name in ("number", "records", "size_bytes"))
+        partition_count, named_partition, self.librdkafka_partition = (
+            to_ints(columns[name], _NONE) for name in ("partition_count", "partition", "librdkafka_partition")
+        )
+        self.count_known, self.explicit = partition_count != _NONE, named_partition != _NONE
         self.keyed = self.key.is_valid().to_numpy(zero_copy_only=False) & ~self.explicit
-        self.partition = np.where(self.explicit, named, (_hashes(self.key) & 0x7FFFFFFF) % np.maximum(told_partitions, 1))
+        hashed = (_hashes(self.key) & 0x7FFFFFFF) % np.maximum(partition_count, 1)
+        self.partition = np.where(self.explicit, named_partition, hashed)
         self.order = np.lexsort((-self.records, self.number))
-        self.first = np.flatnonzero(np.diff(self.number[self.order], prepend=_NONE))  # of each topic
+        self.topic_starts = np.flatnonzero(np.diff(self.number[self.order], prepend=_NONE))
 
     def partitions(self) -> pa.RecordBatch:
-        """What the keys and the named partitions bring each partition, and what of it another partitioner would bring elsewhere."""
-        elsewhere = self.keyed & (self.other != self.partition)
-        brought = (
-            self.records * self.explicit,
-            self.records * self.keyed,
-            self.size_bytes,
-            self.keyed,
-            elsewhere,
-            self.records * elsewhere,
-        )
-        placed = np.flatnonzero(self.told & (self.explicit | self.keyed))
-        place = (self.number[placed] << 32) + self.partition[placed]
-        order = np.argsort(place, kind="stable")
-        first = np.flatnonzero(np.diff(place[order], prepend=_NONE))
-        sums = {name: _sums(values[placed][order], first) for name, values in zip(KEYED, brought, strict=True)}
-        of = placed[order][first]
-        return _rows(number=self.number[of], partition=self.partition[of], **sums)
+        """Sum up what the keys and the named partitions bring to each partition."""
+        moved = self.keyed & (self.librdkafka_partition != self.partition)
+        summands = {
+            "explicit_records": self.records * self.explicit,
+            "keyed_records": self.records * self.keyed,
+            "keyed_bytes": self.size_bytes,
+            "keys": self.keyed,
+            "librdkafka_moved_keys": moved,
+            "librdkafka_moved_records": self.records * moved,
+        }
+        placed = np.flatnonzero(self.count_known & (self.explicit | self.keyed))
+        topic_partition = (self.number[placed] << 32) + self.partition[placed]
+        order = np.argsort(topic_partition, kind="stable")
+        starts = np.flatnonzero(np.diff(topic_partition[order], prepend=_NONE))
+        sums = {name: _sums(values[placed][order], starts) for name, values in summands.items()}
+        first_rows = placed[order][starts]
+        return _summaries(number=self.number[first_rows], partition=self.partition[first_rows], **sums)
 
     def topics(self) -> pa.RecordBatch:
-        """What has neither a key nor a partition, and the records of each key."""
-        neither = (~self.explicit & ~self.keyed)[self.order]
-        n, b = (_sums(values[self.order] * neither, self.first) for values in (self.records, self.size_bytes))
+        """Sum up the records with neither a key nor a named partition, and list the records of each key."""
+        unkeyed = (~self.explicit & ~self.keyed)[self.order]
+        records, size_bytes = (_sums(values[self.order] * unkeyed, self.topic_starts) for values in (self.records, self.size_bytes))
         keyed = self.keyed[self.order]
-        ends = np.append(0, np.cumsum(_sums(keyed, self.first)))
-        counts = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(self.records[self.order[keyed]]))
-        return _rows(number=self.number[self.order[self.first]], n=n, b=b, counts=counts)
+        offsets = np.append(0, np.cumsum(_sums(keyed, self.topic_starts)))
+        return _summaries(
+            number=self.number[self.order[self.topic_starts]],
+            sampled_unkeyed_records=records,
+            sampled_unkeyed_bytes=size_bytes,
+            records_of_keys=pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(self.records[self.order[keyed]])),
+        )
 
     def hot_keys(self) -> pa.RecordBatch:
-        """Each topic's ten keys with the most records; of as many, the first in the order of their bytes."""
-        ranked = self.order[(self.keyed & self.told)[self.order]]
+        """List the HOT_KEYS keys of each topic with the most records; ties go to the lower key in byte order."""
+        ranked = self.order[(self.keyed & self.count_known)[self.order]]
         _, lengths = np.unique(self.number[ranked], return_counts=True)
-        topic, nth = list_positions(lengths)
-        least = self.records[ranked[np.cumsum(lengths) - lengths + np.minimum(lengths, HOT_KEYS) - 1]]
-        hot = ranked[(nth < HOT_KEYS) | (self.records[ranked] == least[topic])]
+        topic, rank = list_positions(lengths)
+        # The rows of the first ten and all that tie with the tenth, whose keys decide.
+        records_of_last = self.records[ranked[np.cumsum(lengths) - lengths + np.minimum(lengths, HOT_KEYS) - 1]]
+        hot = ranked[(rank < HOT_KEYS) | (self.records[ranked] == records_of_last[topic])]
         keys = pa.table({"row": hot, "number": self.number[hot], "records": self.records[hot], "key": self.key.take(pa.array(hot))})
         keys = keys.sort_by([("number", "ascending"), ("records", "descending"), ("key", "ascending")])
-        _, nth = list_positions(np.unique(keys["number"].to_numpy(), return_counts=True)[1])
-        row = keys["row"].to_numpy()[nth < HOT_KEYS]
-        return _rows(
-            number=self.number[row],
-            partition=self.partition[row],
-            key=self.key.take(pa.array(row)),
-            records=self.records[row],
-            size_bytes=self.size_bytes[row],
-            librdkafka_partition=pa.array(self.other[row], pa.int32(), mask=self.other[row] == _NONE),
+        _, rank = list_positions(np.unique(keys["number"].to_numpy(), return_counts=True)[1])
+        rows = keys["row"].to_numpy()[rank < HOT_KEYS]
+        return _summaries(
+            number=self.number[rows],
+            partition=self.partition[rows],
+            key=self.key.take(pa.array(rows)),
+            records=self.records[rows],
+            size_bytes=self.size_bytes[rows],
+            librdkafka_partition=pa.array(self.librdkafka_partition[rows], pa.int32(), mask=self.librdkafka_partition[rows] == _NONE),
         )
 
 
-def _hashes(key: pa.Array) -> Ints:
-    """murmur2 of each key, of none of no bytes."""
-    key = key.fill_null(b"")
-    _, offsets, data = key.buffers()
-    first = np.frombuffer(offsets, dtype=np.int32, count=key.offset + len(key) + 1)[key.offset :]
-    return murmur2_batch(np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8), first).astype(np.int64)
+def _hashes(keys: pa.Array) -> Ints:
+    """The murmur2 hash of each key; a missing key counts as an empty one."""
+    keys = keys.fill_null(b"")
+    _, offsets, data = keys.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int32, count=keys.offset + len(keys) + 1)[keys.offset :]
+    return murmur2_batch(np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8), starts).astype(np.int64)
 
 
-def _sums(values: npt.NDArray[np.generic], first: Ints) -> Ints:
-    """Of runs of values that begin there."""
-    return np.add.reduceat(values.astype(np.int64), first) if len(first) else np.empty(0, np.int64)
+def _sums(values: npt.NDArray[np.generic], starts: Ints) -> Ints:
+    """The sum of each stretch of values, from one start to the next."""
+    return np.add.reduceat(values.astype(np.int64), starts) if len(starts) else np.empty(0, np.int64)
 
 
-def _rows(**columns: Ints | pa.Array) -> pa.RecordBatch:
+def _summaries(**columns: Ints | pa.Array) -> pa.RecordBatch:
+    """Rows of SUMMARY_SCHEMA with these columns, and null in the others."""
     length = len(columns["number"])
-    arrays = (columns.get(field.name, pa.nulls(length, field.type)) for field in SAID)
-    return pa.record_batch(
-        [each if isinstance(each, pa.Array) else pa.array(each, field.type) for each, field in zip(arrays, SAID, strict=True)], schema=SAID
-    )
+    arrays = [
+        array if isinstance(array, pa.Array) else pa.array(array, field.type)
+        for field in SUMMARY_SCHEMA
+        for array in [columns.get(field.name, pa.nulls(length, field.type))]
+    ]
+    return pa.record_batch(arrays, schema=SUMMARY_SCHEMA)

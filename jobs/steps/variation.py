@@ -1,4 +1,4 @@
-"""How unevenly whole numbers are spread, exactly."""
+"""The coefficient of variation of integers, computed exactly."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 
 
 def variation(name: str) -> Column:
-    """The coefficient of variation of whole numbers of 64 bits, from their exact sums; null, if their sum is 0 or the sum of
-    their squares passes 38 digits.
+    """The coefficient of variation of a column of 64-bit integers: the standard deviation over the mean.
 
-    Spark's own deviation adds in the order in which tasks end, and its last bits with it: a rerun would tell another number.
+    Null if their sum is 0, or if the sum of their squares has more than 38 digits. Spark's own stddev adds in the order in which tasks
+    end: the last bits of its result differ from run to run.
     """
     value = F.col(name).cast("decimal(19,0)")
     total = F.sum(value)
-    scattered = F.try_subtract(F.try_multiply(F.try_sum(value * value), F.count(name)), F.try_multiply(total, total))
-    return F.when(total > 0, F.sqrt(scattered.cast("double")) / total.cast("double"))
+    scaled_variance = F.try_subtract(F.try_multiply(F.try_sum(value * value), F.count(name)), F.try_multiply(total, total))
+    return F.when(total > 0, F.sqrt(scaled_variance.cast("double")) / total.cast("double"))

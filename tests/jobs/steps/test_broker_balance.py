@@ -1,4 +1,4 @@
-"""What each broker carries, idle and dead ones too, and what is amiss with the partitions."""
+"""The load of each broker, also of idle and dead ones, and the problems of partitions."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def run(
     racks: dict[int, str | None] = RACKS,
     load: dict[int, int] | None = None,
     members: list[dict[str, Any]] | None = None,
-    held: list[tuple[str, str, int]] | None = None,
+    assigned: list[tuple[str, str, int]] | None = None,
     **topic: Any,
 ) -> tuple[DataFrame, ...]:
     return run_step(
         broker_balance,
         table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in dead} for id, rack in racks.items())),
         table(spark, TOPIC, {"topic": "t", "replication_factor": 3, **topic}),
-        table(spark, PARTITION, *({"topic": "t", "partition": number, **told} for number, told in enumerate(partitions))),
+        table(spark, PARTITION, *({"topic": "t", "partition": number, **columns} for number, columns in enumerate(partitions))),
         table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": p, "records": n, "size_bytes": 10 * n} for p, n in (load or {}).items())),
         table(spark, DISK_USAGE, {"broker_id": 1, "log_dir": "/a", "size_bytes": 30}, {"broker_id": 1, "log_dir": "/b", "size_bytes": 10}),
         table(spark, GROUP_MEMBER, *(members or [])),
-        table(spark, OBSERVED_ASSIGNMENT, *({"group_id": g, "member_id": m, "topic": "t", "partition": p} for g, m, p in held or [])),
+        table(spark, OBSERVED_ASSIGNMENT, *({"group_id": g, "member_id": m, "topic": "t", "partition": p} for g, m, p in assigned or [])),
     )
 
 
@@ -41,7 +41,7 @@ def of(replicas: list[int], leader: int | None, isr: list[int] | None = None, **
     return {"replicas": replicas, "leader": leader, "isr": sorted(replicas) if isr is None else isr, **more}
 
 
-def test_an_idle_broker_has_its_row_and_a_dead_one_no_share(spark: SparkSession) -> None:
+def test_an_idle_broker_has_a_row_and_a_dead_broker_no_ratio(spark: SparkSession) -> None:
     partitions = [of([1, 2], 1), of([1, 3], 1, [1]), of([2, 3], 2, [2])]
     balance, *_ = run(spark, partitions, dead=(3,), racks={**RACKS, 4: "a"}, load={0: 3, 1: 5, 2: 0})
     counts = ("broker_id", "live", "replicas", "in_sync_replicas", "leaders", "preferred_leaders", "produced_records", "live_brokers")
@@ -51,17 +51,17 @@ def test_an_idle_broker_has_its_row_and_a_dead_one_no_share(spark: SparkSession)
         (3, False, 2, 0, 0, 0, 0, 3),
         (4, True, 0, 0, 0, 0, 0, 3),
     ]
-    # The four replicas of the live brokers, over three of them.
+    # The live brokers have four replicas, and are three.
     assert dict(told(balance, "broker_id", "replica_ratio")) == {1: 1.5, 2: 1.5, 3: None, 4: 0.0}
     assert dict(told(balance, "broker_id", "size_bytes"))[1] == 40
 
 
-def test_without_a_key_sample_nothing_is_told_of_producers(spark: SparkSession) -> None:
+def test_without_a_key_sample_the_produced_load_is_unknown(spark: SparkSession) -> None:
     balance, *_ = run(spark, [of([1, 2, 3], 1)])
     assert {row[1:] for row in told(balance, "broker_id", "produced_records", "produced_ratio")} == {(None, None)}
 
 
-SIGNS: list[tuple[dict[str, Any], set[str]]] = [
+PROBLEMS: list[tuple[dict[str, Any], set[str]]] = [
     (of([1, 2, 3], 1), set()),
     (of([1, 2, 3], 2), {"not_preferred"}),
     (of([1, 2, 3], 1, [1, 2]), {"under_replicated", "at_min_isr"}),
@@ -71,24 +71,24 @@ SIGNS: list[tuple[dict[str, Any], set[str]]] = [
     (of([1, 2, 9], 1), {"unknown_broker"}),
     (of([9, 2, 3], 9), {"unknown_broker", "leaderless", "under_min_isr"}),
     (of([1, 2], 1), {"at_min_isr", "no_tolerance", "replication_factor_mismatch"}),
-    (of([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # a reassignment under way
+    (of([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # an ongoing reassignment
     (of([1, 4, 2], 1), {"rack_unsafe"}),
     (of([1], 1), {"under_min_isr", "no_tolerance", "replication_factor_mismatch", "unwritable"}),
 ]
 
 
-def test_each_sign_is_told_of_its_partition(spark: SparkSession) -> None:
-    _, health, *_ = run(spark, [partition for partition, _ in SIGNS], racks={**RACKS, 4: "a"}, min_insync_replicas=2)
+def test_each_problem_is_found_in_its_partition(spark: SparkSession) -> None:
+    _, health, *_ = run(spark, [partition for partition, _ in PROBLEMS], racks={**RACKS, 4: "a"}, min_insync_replicas=2)
     found = {row["partition"]: {name for name, value in row.items() if value is True} for row in (row.asDict() for row in health.collect())}
-    assert found == {number: signs for number, (_, signs) in enumerate(SIGNS) if signs}
+    assert found == {number: problems for number, (_, problems) in enumerate(PROBLEMS) if problems}
 
 
-def test_racks_that_are_not_told_of_all_say_nothing_of_the_spread(spark: SparkSession) -> None:
+def test_rack_safety_is_unknown_unless_all_racks_are_known(spark: SparkSession) -> None:
     _, health, *_ = run(spark, [of([1, 4, 2], 2)], racks={**RACKS, 4: None}, min_insync_replicas=2)
     assert told(health, "rack_unsafe", "not_preferred") == [(None, True)]
 
 
-def test_what_a_finding_is_measured_by_stands_beside_it(spark: SparkSession) -> None:
+def test_partition_health_has_the_values_of_its_problems(spark: SparkSession) -> None:
     _, health, *_ = run(spark, [of([2, 1, 3, 4], 1, [1, 3], adding_replicas=[4])], min_insync_replicas=2)
     columns = (
         "preferred_leader",
@@ -102,17 +102,17 @@ def test_what_a_finding_is_measured_by_stands_beside_it(spark: SparkSession) -> 
     assert told(health, *columns) == [(2, 4, 3, 2, 2, 3, [2, 4])]
 
 
-def test_a_topic_is_told_by_its_leaders_and_its_logs_ends(spark: SparkSession) -> None:
+def test_a_topic_sums_up_its_leaders_and_log_offsets(spark: SparkSession) -> None:
     ends = [{"log_start_offset": 10, "log_end_offset": 40}, {"log_start_offset": 0, "log_end_offset": 10}]
     partitions = [of([1, 2], 1, **ends[0], replica_size_bytes=[500, 9]), of([1, 2], 2, **ends[1], replica_size_bytes=[9, 700])]
     _, _, topics, _ = run(spark, partitions)
     columns = ("partitions", "records", "record_skew", "size_bytes", "fullest_partition", "fullest_size_bytes", "mean_record_bytes")
     assert told(topics, *columns) == [(2, 40, 0.5, 1200, 1, 700, 30.0)]
-    _, _, topics, _ = run(spark, [partitions[0], of([2, 1], 2)])  # unknown of both
+    _, _, topics, _ = run(spark, [partitions[0], of([2, 1], 2)])  # its size and offsets are unknown
     assert told(topics, *columns) == [(2, None, None, None, 0, 500, None)]
 
 
-def test_members_and_hosts_are_told_with_what_they_have_to_read_and_what_crosses_racks(spark: SparkSession) -> None:
+def test_members_and_hosts_have_their_load_and_the_part_that_crosses_racks(spark: SparkSession) -> None:
     partitions = [of([1, 2], 1), of([2, 3], 2, [2]), of([3, 1], 3), of([1, 3], 1)]
     members = [
         {"group_id": "g", "member_id": "one", "host": "h1", "rack": "a"},
@@ -120,8 +120,8 @@ def test_members_and_hosts_are_told_with_what_they_have_to_read_and_what_crosses
         {"group_id": "g", "member_id": "idle", "host": "h1", "rack": "c"},
         {"group_id": "k", "member_id": "all", "host": "h1", "rack": None},
     ]
-    held = [("g", "one", 0), ("g", "one", 1), ("g", "two", 2), ("g", "two", 3), *(("k", "all", number) for number in range(4))]
-    *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30, 3: 40}, members=members, held=held)
+    assigned = [("g", "one", 0), ("g", "one", 1), ("g", "two", 2), ("g", "two", 3), *(("k", "all", number) for number in range(4))]
+    *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30, 3: 40}, members=members, assigned=assigned)
     shares = (
         "group_id",
         "members",
@@ -141,15 +141,15 @@ def test_members_and_hosts_are_told_with_what_they_have_to_read_and_what_crosses
     ratios = {row[0]: row[1:] for row in told(load, "group_id", "record_ratio", "size_bytes", "byte_ratio")}
     assert ratios["g"] == (pytest.approx(2.1), 1000, pytest.approx(2.1))
     assert ratios[None] == (1.3, 2000, 1.3)
-    # one (rack a) reads 1 from broker 2 on b; two (rack b) reads 2 and 3 from c and a: none has a replica in sync on its own rack.
+    # Member one on rack a reads partition 1 from rack b. Member two on rack b reads 2 and 3 from racks c and a. Neither has an in-sync replica on its rack.
     crossing = ("cross_rack_partitions", "cross_rack_size_bytes", "local_replica_size_bytes", "cross_rack_share", "avoidable_share")
     assert {row[0]: row[1:] for row in told(load, "group_id", *crossing)} == {
         "g": (3, 900, 0, 0.9, 0.0), "k": (None,) * 5, None: (3, 900, 0, 0.9, 0.0),
     }  # fmt: skip
-    partitions[2] = of([3, 2], 3)  # of which rack b has a replica in sync
-    *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30}, members=members[:2], held=held[:4])
+    partitions[2] = of([3, 2], 3)  # with an in-sync replica on rack b
+    *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30}, members=members[:2], assigned=assigned[:4])
     assert told(
         load.where("group_id = 'g'"), "cross_rack_size_bytes", "local_replica_size_bytes", "record_ratio", "cross_rack_partitions"
     ) == [
-        (None, 300, None, 3),  # partition 3 tells no records
+        (None, 300, None, 3),  # the records of partition 3 are unknown
     ]

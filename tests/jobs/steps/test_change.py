@@ -1,4 +1,4 @@
-"""What two nights by hand differ in, and why."""
+"""The changes between two small snapshots, and their causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.jobs.rows import run_step, table, told
 
 Tables = dict[str, list[dict[str, Any]]]
 CLUSTER = {"controller": "kraft", "sources": ["kafka-topics"]}
-TOLD = ("kind", "broker_id", "topic", "partition", "group_id", "name", "value_before", "value_after", "cause")
+COLUMNS = ("kind", "broker_id", "topic", "partition", "group_id", "name", "value_before", "value_after", "cause")
 
 
 def partition(topic: str, number: int, leader: int | None, replicas: list[int], isr: list[int], **more: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def topic(name: str, partitions: int = 1, factor: int = 2, configs: dict[str, st
 
 
 def night(**more: list[dict[str, Any]]) -> Tables:
-    """Brokers 1 to 3, and topic t with a partition."""
+    """Brokers 1 to 3, and topic t with one partition."""
     return {
         "cluster": [CLUSTER],
         "broker": [{"broker_id": id, "rack": "a", "live": True} for id in (1, 2, 3)],
@@ -36,114 +36,117 @@ def night(**more: list[dict[str, Any]]) -> Tables:
 
 
 def changes(spark: SparkSession, cases: dict[str, tuple[Tables, Tables]]) -> dict[str, list[tuple[Any, ...]]]:
-    """What changed in each case, a cluster each of the same two nights."""
+    """The changes of each case. Each case is a cluster of the same two snapshots."""
 
-    def frames(nights: dict[str, Tables], snapshot_id: str, of: tuple[Table, ...]) -> list[Any]:
-        keys = {case: {"snapshot_id": snapshot_id, "cluster_id": case} for case in nights}
-        return [table(spark, it, *({**row, **keys[case]} for case, rows in nights.items() for row in rows.get(it.name, []))) for it in of]
+    def frames(snapshots: dict[str, Tables], snapshot_id: str, tables: tuple[Table, ...]) -> list[Any]:
+        keys = {case: {"snapshot_id": snapshot_id, "cluster_id": case} for case in snapshots}
+        return [
+            table(spark, each, *({**row, **keys[case]} for case, rows in snapshots.items() for row in rows.get(each.name, [])))
+            for each in tables
+        ]
 
-    was, now = ({case: pair[which] for case, pair in cases.items()} for which in range(2))
-    (found,) = run_step(change, *frames(now, "s", change.READS), *frames(was, "r", change.READS_PREVIOUS))
-    rows = told(found, "snapshot_id", "previous_snapshot_id", "cluster_id", *TOLD)
+    previous, current = ({case: pair[position] for case, pair in cases.items()} for position in range(2))
+    (found,) = run_step(change, *frames(current, "s", change.READS), *frames(previous, "r", change.READS_PREVIOUS))
+    rows = told(found, "snapshot_id", "previous_snapshot_id", "cluster_id", *COLUMNS)
     assert {row[:2] for row in rows} <= {("s", "r")}
     return {case: [row[3:] for row in rows if row[2] == case] for case in cases}
 
 
-def row(kind: str, before: str | None = None, after: str | None = None, cause: str | None = None, **of: Any) -> tuple[Any, ...]:
-    whole = dict.fromkeys(TOLD) | {"kind": kind, "value_before": before, "value_after": after, "cause": cause} | of
-    return tuple(whole[name] for name in TOLD)
+def row(kind: str, before: str | None = None, after: str | None = None, cause: str | None = None, **entity: Any) -> tuple[Any, ...]:
+    columns = dict.fromkeys(COLUMNS) | {"kind": kind, "value_before": before, "value_after": after, "cause": cause} | entity
+    return tuple(columns[name] for name in COLUMNS)
 
 
 def brokers(*live: int, racks: dict[int, str | None] | None = None, known: tuple[int, ...] = (1, 2, 3)) -> list[dict[str, Any]]:
     return [{"broker_id": id, "rack": (racks or {}).get(id, "a"), "live": id in live} for id in known]
 
 
-OF = {"topic": "t", "partition": 0}
+T_0 = {"topic": "t", "partition": 0}
 CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
     "nothing": (night(), night(), []),
-    "a broker lost takes its leader and its place in the ISR": (
+    "a lost broker loses its leaders and its place in the ISR": (
         night(),
         night(broker=brokers(2, 3), partition=[partition("t", 0, 2, [1, 2], [2])]),
         [
-            row("ISR shrank", "1,2", "2", "broker 1 was lost", **OF),
+            row("ISR shrank", "1,2", "2", "broker 1 was lost", **T_0),
             row("broker lost", broker_id=1),
-            row("leader moved", "1", "2", "broker 1 was lost", **OF),
+            row("leader moved", "1", "2", "broker 1 was lost", **T_0),
         ],
     ),
-    "two brokers lost take the last of it": (
+    "two lost brokers empty the ISR": (
         night(),
         night(broker=brokers(3, known=(2, 3)), partition=[partition("t", 0, None, [1, 2], [], elr=[1], last_known_elr=[])]),
         [
-            row("ISR shrank", "1,2", None, "brokers 1, 2 were lost", **OF),
+            row("ISR shrank", "1,2", None, "brokers 1, 2 were lost", **T_0),
             row("broker lost", broker_id=1),
             row("broker lost", broker_id=2),
             row("broker removed", broker_id=1),
-            row("leader lost", "1", None, "broker 1 was lost", **OF),
+            row("leader lost", "1", None, "broker 1 was lost", **T_0),
         ],
     ),
     "a broker returned": (
         night(broker=brokers(2, 3), partition=[partition("t", 0, None, [1, 2], [2], elr=[1])]),
         night(partition=[partition("t", 0, 1, [1, 2], [1, 2], elr=[])]),
         [
-            row("ELR changed", "1", None, "broker 1 returned", **OF),
-            row("ISR grew", "2", "1,2", "broker 1 returned", **OF),
+            row("ELR changed", "1", None, "broker 1 returned", **T_0),
+            row("ISR grew", "2", "1,2", "broker 1 returned", **T_0),
             row("broker returned", broker_id=1),
-            row("leader elected", None, "1", "broker 1 returned", **OF),
+            row("leader elected", None, "1", "broker 1 returned", **T_0),
         ],
     ),
     "replicas were reassigned": (
         night(partition=[partition("t", 0, 1, [1, 2], [1, 2], adding_replicas=[3], removing_replicas=[1])]),
         night(partition=[partition("t", 0, 2, [2, 3], [2, 3])]),
         [
-            row("ISR exchanged", "1,2", "2,3", "its replicas were reassigned", **OF),
-            row("leader moved", "1", "2", "its replicas were reassigned", **OF),
-            row("reassignment changed", "adding 3, removing 1", None, **OF),
-            row("replicas reassigned", "1,2", "2,3", **OF),
+            row("ISR exchanged", "1,2", "2,3", "its replicas were reassigned", **T_0),
+            row("leader moved", "1", "2", "its replicas were reassigned", **T_0),
+            row("reassignment changed", "adding 3, removing 1", None, **T_0),
+            row("replicas reassigned", "1,2", "2,3", **T_0),
         ],
     ),
-    "replicas were reordered, and the preferred one elected": (
+    "replicas were reordered, and the preferred leader was elected": (
         night(),
         night(partition=[partition("t", 0, 2, [2, 1], [1, 2])]),
         [
-            row("leader moved", "1", "2", "the preferred leader was elected", **OF),
-            row("replicas reordered", "1,2", "2,1", **OF),
+            row("leader moved", "1", "2", "the preferred leader was elected", **T_0),
+            row("replicas reordered", "1,2", "2,1", **T_0),
         ],
     ),
     "a log dir failed": (
         night(log_dir=[{"broker_id": 2, "log_dir": "/d"}]),
         night(log_dir=[{"broker_id": 2, "log_dir": "/d", "error": "KafkaStorageException"}], partition=[partition("t", 0, 1, [1, 2], [1])]),
         [
-            row("ISR shrank", "1,2", "1", "broker 2 has a log dir that failed", **OF),
+            row("ISR shrank", "1,2", "1", "broker 2 has a log dir that failed", **T_0),
             row("log dir failed", None, "KafkaStorageException", broker_id=2, name="/d"),
         ],
     ),
-    "a log dir works again, and an ISR shrank for no reason known": (
+    "a log dir works again, and an ISR shrank without a known cause": (
         night(log_dir=[{"broker_id": 2, "log_dir": "/d", "error": "KafkaStorageException"}]),
         night(log_dir=[{"broker_id": 2, "log_dir": "/d"}], partition=[partition("t", 0, 1, [1, 2], [1])]),
-        [row("ISR shrank", "1,2", "1", **OF), row("log dir works again", "KafkaStorageException", broker_id=2, name="/d")],
+        [row("ISR shrank", "1,2", "1", **T_0), row("log dir works again", "KafkaStorageException", broker_id=2, name="/d")],
     ),
     "recovery after an unclean election": (
         night(partition=[partition("t", 0, 1, [1, 2], [1, 2], leader_recovering=True)]),
         night(partition=[partition("t", 0, 1, [1, 2], [1, 2], leader_recovering=False)]),
-        [row("recovery changed", "true", "false", **OF)],
+        [row("recovery changed", "true", "false", **T_0)],
     ),
     "a topic created, another deleted": (
         night(),
         night(topic=[topic("u", 1, 1)], partition=[partition("u", 0, 1, [1], [1])]),
         [
             row("partition added", None, "1", "the topic was created", topic="u", partition=0),
-            row("partition removed", "1,2", None, "the topic was deleted", **OF),
+            row("partition removed", "1,2", None, "the topic was deleted", **T_0),
             row("topic created", None, "1 partitions, replication factor 1", topic="u"),
             row("topic deleted", "1 partitions, replication factor 2", topic="t"),
         ],
     ),
-    "a topic made anew under its name is another": (
+    "a topic recreated under its name is another topic": (
         night(topic=[topic("t", topic_id="A", configs={"retention.ms": "1"})]),
         night(topic=[topic("t", topic_id="B")], partition=[partition("t", 0, 3, [3], [3])]),
         [
-            row("partition added", None, "3", "the topic was created", **OF),
-            row("partition removed", "1,2", None, "the topic was deleted", **OF),
-            row("topic created", None, "1 partitions, replication factor 2", "made anew, under another id than A", topic="t"),
+            row("partition added", None, "3", "the topic was created", **T_0),
+            row("partition removed", "1,2", None, "the topic was deleted", **T_0),
+            row("topic created", None, "1 partitions, replication factor 2", "recreated: its topic id was A", topic="t"),
             row("topic deleted", "1 partitions, replication factor 2", topic="t"),
         ],
     ),
@@ -165,7 +168,7 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
             row("replication factor changed", "2", "1", topic="t"),
         ],
     ),
-    "a config that another source told comes and goes unnoticed": (
+    "a config that only one night's sources report is no change": (
         night(
             cluster=[{**CLUSTER, "sources": ["kafka-configs", "kafka-topics"]}], topic=[topic("t", configs={"segment.ms": "1", "x": "1"})]
         ),
@@ -177,17 +180,17 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
         night(broker=brokers(1, 2, 3, 4, racks={1: "b", 2: None}, known=(1, 2, 3, 4))),
         [row("broker added", broker_id=4), row("rack changed", "a", "b", broker_id=1), row("rack changed", "a", None, broker_id=2)],
     ),
-    "racks that one night alone tells have not changed": (
+    "racks that only one night reports have not changed": (
         night(),
         night(cluster=[{**CLUSTER, "sources": ["kafka-topics", "kcat"]}], broker=brokers(1, 2, 3, racks=dict.fromkeys((1, 2, 3)))),
         [row("source appeared", name="kcat")],
     ),
-    "what controls the cluster": (
+    "the controller and the ELR of a cluster": (
         night(cluster=[{**CLUSTER, "controller": "zookeeper", "elr": False}]),
         night(cluster=[{**CLUSTER, "elr": True}]),
         [row("ELR switched on"), row("controller changed", "zookeeper", "kraft")],
     ),
-    "groups that come, go and change": (
+    "groups that appear, change and are gone": (
         night(
             consumer_group=[
                 {"group_id": "g", "state": "Stable", "coordinator_id": 1, "members": 2, "protocol": "classic"},
@@ -226,21 +229,21 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
             row("member left", "two /h", None, "the client restarted", group_id="g", name="m2"),
         ],
     ),
-    "groups that one night alone tells have not come": (
+    "groups that only one night reports have not appeared": (
         night(),
         night(cluster=[{**CLUSTER, "sources": ["kafka-consumer-groups", "kafka-topics"]}], consumer_group=[{"group_id": "g"}]),
         [row("source appeared", name="kafka-consumer-groups")],
     ),
-    "topics that one night alone tells have not been deleted": (
+    "topics that only one night reports have not been deleted": (
         night(),
         night(cluster=[{**CLUSTER, "sources": ["kcat"]}], topic=[], partition=[]),
         [row("source appeared", name="kcat"), row("source gone", name="kafka-topics")],
     ),
-    "all topics deleted, by the same sources": (
+    "all topics deleted, with the same sources": (
         night(),
         night(topic=[], partition=[]),
         [
-            row("partition removed", "1,2", None, "the topic was deleted", **OF),
+            row("partition removed", "1,2", None, "the topic was deleted", **T_0),
             row("topic deleted", "1 partitions, replication factor 2", topic="t"),
         ],
     ),
@@ -249,11 +252,11 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
 
 @pytest.fixture(scope="module")
 def changed(spark: SparkSession) -> dict[str, list[tuple[Any, ...]]]:
-    return changes(spark, {case: (was, now) for case, (was, now, _) in CASES.items()})
+    return changes(spark, {case: (previous, current) for case, (previous, current, _) in CASES.items()})
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_changed_and_why(changed: dict[str, list[tuple[Any, ...]]], case: str) -> None:
+def test_changes_and_their_causes(changed: dict[str, list[tuple[Any, ...]]], case: str) -> None:
     assert sorted(changed[case], key=str) == sorted(CASES[case][2], key=str)
 
 

@@ -1,4 +1,4 @@
-"""Segments, indexes and bytes deleted by retention, from a replica's size and its topic's configs, equal kafka_model.log.segments."""
+"""Segments, indexes and deletable bytes equal those of kafka_model.log.segments."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def run(
         log_storage,
         table(spark, BROKER, {"broker_id": 1, "disk_capacity_bytes": 1000.0}, {"broker_id": 2, "disk_capacity_bytes": 1000.0}),
         table(spark, LOG_DIR, *(dirs or [])),
-        table(spark, TOPIC, *({"topic": name, "configs": list(told.items())} for name, told in configs.items())),
+        table(spark, TOPIC, *({"topic": name, "configs": list(config.items())} for name, config in configs.items())),
         table(spark, REPLICA, *({"broker_id": 1, "log_dir": "/a", **replica} for replica in replicas)),
     )
 
 
-def test_the_twin_says_what_the_model_says(spark: SparkSession) -> None:
+def test_the_columnar_form_equals_the_model(spark: SparkSession) -> None:
     draw = random.Random(5)
     sizes = [0, 1, 1000, 1001, 4095, 4096, *(draw.randrange(1 << draw.randrange(1, 40)) for _ in range(200))]
     configs = {
@@ -35,18 +35,18 @@ def test_the_twin_says_what_the_model_says(spark: SparkSession) -> None:
     }  # fmt: skip
     storage, _ = run(spark, [{"topic": topic, "size_bytes": size} for topic, size in zip(configs, sizes, strict=True)], configs)
     expected = []
-    for (topic, told_by), size in zip(configs.items(), sizes, strict=True):
-        segment, interval, kept = (int(told_by[name]) for name in ("segment.bytes", "index.interval.bytes", "retention.bytes"))
+    for (topic, config), size in zip(configs.items(), sizes, strict=True):
+        segment, interval, retention = (int(config[name]) for name in ("segment.bytes", "index.interval.bytes", "retention.bytes"))
         entries = index_entries(size, interval)
         count = segments(size, segment)
-        expected.append((topic, count, 8 * entries, 12 * (entries + count - 1), deletable_bytes(size, kept, segment)))
+        expected.append((topic, count, 8 * entries, 12 * (entries + count - 1), deletable_bytes(size, retention, segment)))
     found = told(storage, "topic", "segments", "offset_index_bytes", "time_index_bytes", "deletable_bytes")
     assert found == sorted(expected, key=str)
 
 
-def test_retention_that_is_unlimited_or_compaction_deletes_nothing(spark: SparkSession) -> None:
+def test_unlimited_retention_and_compaction_delete_nothing(spark: SparkSession) -> None:
     configs = {
-        "for ever": {"retention.bytes": "-1", "retention.ms": "-1", "segment.bytes": "10"},
+        "unlimited": {"retention.bytes": "-1", "retention.ms": "-1", "segment.bytes": "10"},
         "compacted": {"retention.bytes": "0", "cleanup.policy": "compact", "segment.bytes": "10"},
         "both": {"retention.bytes": "0", "cleanup.policy": "compact,delete", "segment.bytes": "10"},
     }
@@ -54,11 +54,11 @@ def test_retention_that_is_unlimited_or_compaction_deletes_nothing(spark: SparkS
     assert told(storage, "topic", "retention_ms", "retention_bytes", "deletable_bytes") == [
         ("both", 604_800_000, 0, 90),  # not the active segment
         ("compacted", 604_800_000, 0, 0),
-        ("for ever", None, None, 0),
+        ("unlimited", None, None, 0),
     ]
 
 
-def test_a_disk_holds_its_replicas_and_an_unsized_one_is_no_row(spark: SparkSession) -> None:
+def test_a_log_dir_sums_up_its_replicas_without_those_of_unknown_size(spark: SparkSession) -> None:
     replicas = [
         {"topic": "t", "partition": 0, "size_bytes": 300},
         {"topic": "t", "partition": 1, "size_bytes": 450},

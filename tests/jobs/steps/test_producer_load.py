@@ -1,4 +1,4 @@
-"""Who gets what the producers send: the seed's counter over the available partitions, keys by murmur2, named partitions, growth."""
+"""The load of partitions: the counter over available partitions, keys by murmur2, named partitions, growth."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def run(
     apart: timedelta = timedelta(hours=1),
     **parameters: str,
 ) -> tuple[DataFrame, ...]:
-    """A topic t with these leaders; `before` and `now` are what is told of its partitions in two nights."""
+    """A topic t with these leaders; `before` and `now` are columns of its partitions in two snapshots."""
 
-    def topology(seen: list[dict[str, Any]], id: str, captured_at: datetime) -> tuple[DataFrame, ...]:
+    def topology(columns: list[dict[str, Any]], id: str, captured_at: datetime) -> tuple[DataFrame, ...]:
         led = [{"topic": "t", "partition": p, "leader": leader, "replicas": [9, leader or 8]} for p, leader in enumerate(leaders)]
-        partitions = [row | told for row, told in zip(led, seen, strict=False)]
+        partitions = [row | more for row, more in zip(led, columns, strict=False)]
         return (
             table(spark, CLUSTER, {"captured_at": captured_at}),
-            table(spark, TOPIC, *([{"topic": "t", "topic_id": id, "partitions": len(leaders)}] if seen else [])),
+            table(spark, TOPIC, *([{"topic": "t", "topic_id": id, "partitions": len(leaders)}] if columns else [])),
             table(spark, PARTITION, *partitions),
         )
 
@@ -51,7 +51,7 @@ def run(
     )
 
 
-def test_seed_001_records_without_a_key_go_round_the_available_partitions(spark: SparkSession) -> None:
+def test_records_without_a_key_go_to_the_available_partitions_in_turn(spark: SparkSession) -> None:
     load, *_ = run(spark, [{"records": 7}], leaders=[1, 2, 3])
     assert told(load, "partition", "unkeyed_records", "size_bytes") == [(0, 3, 30), (1, 2, 20), (2, 2, 20)]
     load, topic, *_ = run(spark, [{"records": 7}], leaders=[1, None, 3])
@@ -59,14 +59,14 @@ def test_seed_001_records_without_a_key_go_round_the_available_partitions(spark:
     assert told(topic, "available_partitions", "hottest_partition") == [(2, 0)]
 
 
-def test_the_counter_may_start_anywhere_and_no_available_partition_means_all(spark: SparkSession) -> None:
+def test_the_counter_starts_at_the_parameter_and_without_leaders_all_partitions_count(spark: SparkSession) -> None:
     load, *_ = run(spark, [{"records": 4}], leaders=[1, 2, 3], counter_start="2")
     assert told(load, "partition", "unkeyed_records") == [(0, 1), (1, 1), (2, 2)]
     load, *_ = run(spark, [{"records": 4}], leaders=[None, None, None])
     assert told(load, "partition", "unkeyed_records") == [(0, 2), (1, 1), (2, 1)]
 
 
-def test_seed_001_a_key_goes_by_murmur2_over_all_partitions_and_a_named_one_where_it_says(spark: SparkSession) -> None:
+def test_a_key_goes_by_murmur2_over_all_partitions_and_a_named_partition_wins(spark: SparkSession) -> None:
     sample = [{"key": key, "records": number + 1} for number, key in enumerate(KAFKA_HASHES)] + [
         {"key": b"21", "partition": 4, "records": 100}
     ]
@@ -79,29 +79,29 @@ def test_seed_001_a_key_goes_by_murmur2_over_all_partitions_and_a_named_one_wher
     assert told(hot.where("rank = 1"), "key_text", "partition", "records") == [("abc", (479470107 & 0x7FFFFFFF) % 5, 4)]
 
 
-def test_two_clients_that_disagree_about_a_key_are_told(spark: SparkSession) -> None:
+def test_keys_that_librdkafka_would_bring_elsewhere_are_counted(spark: SparkSession) -> None:
     sample = [{"key": key, "records": 10} for key in KAFKA_HASHES] + [{"key": b"", "records": 1}]
     _, topic, hot, _ = run(spark, sample, leaders=[1, 2, 3, 1, 2])
     by_crc32 = {key.decode(): crc32(key) % 5 for key in KAFKA_HASHES} | {"": None}
     assert told(hot, "key_text", "librdkafka_partition") == sorted(by_crc32.items(), key=str)
-    apart = [key for key, code in KAFKA_HASHES.items() if (code & 0x7FFFFFFF) % 5 != crc32(key) % 5]
-    assert told(topic, "librdkafka_moved_keys", "librdkafka_moved_records") == [(len(apart) + 1, 10 * len(apart) + 1)]
-    assert apart
+    moved = [key for key, code in KAFKA_HASHES.items() if (code & 0x7FFFFFFF) % 5 != crc32(key) % 5]
+    assert told(topic, "librdkafka_moved_keys", "librdkafka_moved_records") == [(len(moved) + 1, 10 * len(moved) + 1)]
+    assert moved
 
 
-def test_no_partitioner_can_spread_a_key(spark: SparkSession) -> None:
+def test_the_hottest_key_sets_the_floor_of_the_skew(spark: SparkSession) -> None:
     _, topic, *_ = run(spark, [{"key": b"abc", "records": 60}, {"records": 40}], leaders=[1, 2, 3, 1])
     assert told(topic, "hottest_key_share", "skew_floor") == [(0.6, 2.4)]
     ((skew,),) = told(topic, "skew")
     assert skew == pytest.approx((60 + 10) / 25)
 
 
-def test_keys_that_must_share_a_partition_set_the_floor(spark: SparkSession) -> None:
+def test_keys_that_must_share_a_partition_set_the_floor_of_the_skew(spark: SparkSession) -> None:
     weights = [30, 24, 23, 21, 20, 19, 18, 5]
     keys = [{"key": f"k{number}".encode(), "records": records} for number, records in enumerate(weights)]
     load, topic, *_ = run(spark, [*keys, {"records": 10}], leaders=[1, 2, 3])
     ((floor, share, gini),) = told(topic, "skew_floor", "hottest_share", "record_gini")
-    # Of the seven hottest keys some three share one of three partitions: 20 + 19 + 18 at the least; the two of 23 and 21 say less.
+    # Among the seven hottest keys three share one of three partitions: at least 20 + 19 + 18. Two among four give less: 23 + 21.
     mean = (sum(weights) + 10) / 3
     assert floor == pytest.approx(57 / mean)
     least = min(
@@ -111,24 +111,24 @@ def test_keys_that_must_share_a_partition_set_the_floor(spark: SparkSession) -> 
     counts = [records for (records,) in told(load, "records")]
     assert share == max(counts) / sum(counts)
     assert gini == pytest.approx(sum(abs(one - other) for one in counts for other in counts) / (2 * len(counts) * sum(counts)))
-    _, topic, *_ = run(spark, [*keys, {"partition": 1, "records": 200}], leaders=[1, 2, 3])  # named by the producer
+    _, topic, *_ = run(spark, [*keys, {"partition": 1, "records": 200}], leaders=[1, 2, 3])  # a named partition
     assert told(topic, "skew_floor") == [(pytest.approx(200 / ((sum(weights) + 200) / 3)),)]
 
 
-def test_growth_is_told_of_both_nights_and_of_the_same_topic_alone(spark: SparkSession) -> None:
+def test_growth_is_observed_only_if_both_snapshots_have_the_same_topic(spark: SparkSession) -> None:
     before = [{"log_end_offset": 100, "replica_size_bytes": [1, 1000]}, {"log_end_offset": 50, "replica_size_bytes": [2, 900]}]
     now = [{"log_end_offset": 130, "replica_size_bytes": [3, 1600]}, {"log_end_offset": 60, "replica_size_bytes": [9000, 800]}]
     load, topic, *_ = run(spark, [], leaders=[1, 2], before=before, now=now)
     seen = ("partition", "observed_records", "observed_size_bytes", "observed_record_share")
-    assert told(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank the second
+    assert told(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank partition 1
     assert told(topic, "observed_records", "observed_skew", "records") == [(40, 1.5, None)]
-    load, *_ = run(spark, [], leaders=[1, 2], before=before, now=now, topic_id="made anew")
+    load, *_ = run(spark, [], leaders=[1, 2], before=before, now=now, topic_id="recreated")
     assert told(load, *seen) == []
 
 
-def test_where_keys_were_found_tells_who_put_them_there(spark: SparkSession) -> None:
-    def found(key: bytes, **where: int) -> dict[str, Any]:
-        places = [(int(place[1:]), records) for place, records in sorted(where.items())]
+def test_the_partitioner_is_inferred_from_the_partitions_of_keys(spark: SparkSession) -> None:
+    def found(key: bytes, **records_of: int) -> dict[str, Any]:
+        places = [(int(partition[1:]), records) for partition, records in sorted(records_of.items())]
         return {
             "key": key,
             "records": sum(records for _, records in places),
@@ -148,16 +148,16 @@ def test_where_keys_were_found_tells_who_put_them_there(spark: SparkSession) -> 
     assert told(
         partitioner, "topic", "partitions", "keys", "records", "partitioner", "explained_records", "split_keys", "split_records"
     ) == [("t", 5, 40, 39 * 3 + 2, "crc32", 39 * 3 + fits, 1, 2)]
-    assert sum(row["keys"] for row in load.collect()) == 41  # a key is one, in however many partitions it was found
+    assert sum(row["keys"] for row in load.collect()) == 41  # a key found in two partitions counts once
 
 
-def test_one_partition_or_no_place_tells_nobody(spark: SparkSession) -> None:
+def test_no_partitioner_is_inferred_from_one_partition_or_unknown_partitions(spark: SparkSession) -> None:
     sample = [{"key": f"{number}".encode(), "records": 1, "observed_partitions": [0], "observed_records": [1]} for number in range(20)]
     assert run(spark, sample, leaders=[1])[3].collect() == []
     assert run(spark, [{"key": b"k", "records": 1}], leaders=[1, 2])[3].collect() == []
 
 
-def test_growth_over_the_time_between_the_captures_is_a_rate(spark: SparkSession) -> None:
+def test_growth_over_the_time_between_two_captures_is_a_rate(spark: SparkSession) -> None:
     nights = {"before": [{"replica_size_bytes": [1, 100]}, {"replica_size_bytes": [1, 50]}], "now": [{"replica_size_bytes": [1, 3700]}, {}]}
     load, *_ = run(spark, [], leaders=[1, 2], **nights)
     assert told(load, "partition", "observed_size_bytes_per_s") == [(0, 1.0)]

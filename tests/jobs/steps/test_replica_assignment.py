@@ -1,4 +1,4 @@
-"""Placement by columns: the seeds' examples, and every placement of Kafka's AdminUtils in the golden file explained by its start."""
+"""Placements of Kafka's AdminUtils, and the start index that explains them."""
 
 from pyspark.sql import Row, SparkSession
 
@@ -6,7 +6,7 @@ from jobs.schema import BROKER, PARTITION, TOPIC
 from jobs.steps import replica_assignment
 from tests.jobs.rows import run_step, table
 
-SEED_000 = [[2, 1, 0], [0, 2, 1], [1, 0, 2], [2, 0, 1], [0, 1, 2], [1, 2, 0]]  # start index 2, shift 1
+UNAWARE = [[2, 1, 0], [0, 2, 1], [1, 0, 2], [2, 0, 1], [0, 1, 2], [1, 2, 0]]  # start index 2, shift 1
 RACK_AWARE = [
     [0, 3, 1],
     [3, 1, 5],
@@ -18,7 +18,7 @@ RACK_AWARE = [
     [3, 2, 0],
     [1, 0, 3],
     [5, 3, 1],
-]  # AdminUtils' own comment
+]  # from the comment of AdminUtils
 
 
 def run(
@@ -38,22 +38,22 @@ def run(
     return assignment.orderBy("topic", "partition").collect(), {row.topic: row for row in placement.collect()}
 
 
-def test_seed_000_start_index_2_and_shift_1_are_recovered(spark: SparkSession) -> None:
-    assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"seed": SEED_000})
+def test_start_index_2_and_shift_1_are_recovered(spark: SparkSession) -> None:
+    assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"seed": UNAWARE})
     found = placement["seed"]
     assert (found.algorithm, found.start_index, found.shift, found.explained, found.matching_partitions) == ("rack-unaware", 2, 1, True, 6)
-    assert [row.replicas for row in assignment] == SEED_000
+    assert [row.replicas for row in assignment] == UNAWARE
     assert not any(row.drifted for row in assignment)
 
 
-def test_a_moved_replica_is_drift_and_the_start_is_still_recovered(spark: SparkSession) -> None:
-    moved = [*SEED_000[:3], [0, 2, 1], *SEED_000[4:]]
+def test_a_moved_replica_is_drift_and_the_start_index_is_still_recovered(spark: SparkSession) -> None:
+    moved = [*UNAWARE[:3], [0, 2, 1], *UNAWARE[4:]]
     assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"moved": moved})
     assert (placement["moved"].start_index, placement["moved"].matching_partitions, placement["moved"].explained) == (2, 5, False)
     assert [(row.partition, row.replicas, row.misplaced_replicas) for row in assignment if row.drifted] == [(3, [2, 0, 1], 0)]
 
 
-def test_seed_003_racks_alternate_as_adminutils_comment_shows(spark: SparkSession) -> None:
+def test_racks_alternate_as_in_the_comment_of_adminutils(spark: SparkSession) -> None:
     racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
     assignment, placement = run(spark, racks, {"racked": RACK_AWARE})
     found = placement["racked"]
@@ -61,15 +61,15 @@ def test_seed_003_racks_alternate_as_adminutils_comment_shows(spark: SparkSessio
     assert [row.replicas for row in assignment] == RACK_AWARE
 
 
-def test_an_asked_start_index_is_the_shift_too_and_shows_the_drift_from_it(spark: SparkSession) -> None:
+def test_a_requested_start_index_is_also_the_shift(spark: SparkSession) -> None:
     # AdminUtils 3.9.2: assignReplicasToBrokers([0, 1, 2], 6 partitions, RF 3, fixedStartIndex 1)
     placed = [[1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0], [2, 0, 1], [0, 1, 2]]
-    assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"seed": SEED_000}, start_index="1")
+    assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"seed": UNAWARE}, start_index="1")
     assert [row.replicas for row in assignment] == placed
     assert (placement["seed"].start_requested, placement["seed"].matching_partitions) == (True, 0)
 
 
-def test_what_kafka_would_refuse_says_why(spark: SparkSession) -> None:
+def test_a_placement_that_kafka_refuses_has_the_reason(spark: SparkSession) -> None:
     _, placement = run(spark, {0: "a", 1: None}, {"mixed": [[0, 1]]})
     assert placement["mixed"].refusal == "not all brokers have rack information"
     _, placement = run(spark, {0: None}, {"wide": [[0, 0]]})

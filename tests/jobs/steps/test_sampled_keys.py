@@ -1,4 +1,4 @@
-"""What is said of runs of sampled keys adds up to what is true of all of them, wherever one run ends and the next begins."""
+"""The summaries of runs of sampled keys add up to those of all keys, wherever a run ends."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from jobs.steps.sampled_keys import HOT_KEYS, KEYED
 from kafka_model.partitioner.key_hash import murmur2
 
 COLUMNS = pa.schema(
-    [("number", pa.int32()), ("told_partitions", pa.int32()), ("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()),
+    [("number", pa.int32()), ("partition_count", pa.int32()), ("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()),
      ("size_bytes", pa.int64()), ("librdkafka_partition", pa.int32())]
 )  # fmt: skip
 
 
 def sample() -> list[tuple[object, ...]]:
-    """Topics one after the other, as a sample lies; one of them without partitions told, one with a few keys, one with ties alone."""
+    """Rows of several topics, each topic's together: one with unknown partitions, one with few keys, one where all keys tie, one without keys."""
     draw = random.Random(8)
     rows: list[tuple[object, ...]] = []
-    for number, partitions, keys, most in ((1, 7, 60, 9), (2, None, 30, 9), (3, 3, 4, 50), (4, 5, 40, 1), (5, 6, 0, 1)):
+    for number, partitions, keys, max_records in ((1, 7, 60, 9), (2, None, 30, 9), (3, 3, 4, 50), (4, 5, 40, 1), (5, 6, 0, 1)):
         for key in [draw.randbytes(draw.randint(0, 12)) for _ in range(keys)]:
-            other = None if not key or partitions is None else draw.randrange(partitions)
-            rows.append((number, partitions, key, None, draw.randint(1, most), draw.randint(1, 999), other))
+            librdkafka = None if not key or partitions is None else draw.randrange(partitions)
+            rows.append((number, partitions, key, None, draw.randint(1, max_records), draw.randint(1, 999), librdkafka))
         rows.append((number, partitions, None, None, draw.randint(1, 99), draw.randint(1, 999), None))
         rows += [(number, partitions, key, 1, draw.randint(1, 99), draw.randint(1, 999), None) for key in (b"named", None)]
     return rows
 
 
-@pytest.mark.parametrize("run", [1, 13, 1 << 17])
-def test_what_is_said_of_runs_adds_up(monkeypatch: pytest.MonkeyPatch, run: int) -> None:
-    monkeypatch.setattr(sampled_keys, "_ROWS", run)
+@pytest.mark.parametrize("run_rows", [1, 13, 1 << 17])
+def test_summaries_of_runs_add_up(monkeypatch: pytest.MonkeyPatch, run_rows: int) -> None:
+    monkeypatch.setattr(sampled_keys, "_RUN_ROWS", run_rows)
     rows = sample()
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -42,40 +42,40 @@ def test_what_is_said_of_runs_adds_up(monkeypatch: pytest.MonkeyPatch, run: int)
             part = [dict(zip(COLUMNS.names, row, strict=True)) for row in rows[first : first + 11]]
             yield pa.RecordBatch.from_pylist(part, COLUMNS)
 
-    found = [row for batch in sampled_keys.said(batches()) for row in batch.to_pylist()]
+    found = [row for batch in sampled_keys.summarize_keys(batches()) for row in batch.to_pylist()]
     brought: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     unkeyed, counts, hot = Counter[int](), defaultdict(list), defaultdict(list)
     for row in found:
-        if row["counts"] is not None:
-            assert row["counts"] == sorted(row["counts"], reverse=True)
-            counts[row["number"]] += row["counts"]
-            unkeyed[row["number"]] += 1000 * row["n"] + row["b"]
+        if row["records_of_keys"] is not None:
+            assert row["records_of_keys"] == sorted(row["records_of_keys"], reverse=True)
+            counts[row["number"]] += row["records_of_keys"]
+            unkeyed[row["number"]] += 1000 * row["sampled_unkeyed_records"] + row["sampled_unkeyed_bytes"]
         elif row["key"] is not None:
             hot[row["number"]].append((-row["records"], row["key"], row["size_bytes"], row["partition"], row["librdkafka_partition"]))
         else:
             brought[row["number"], row["partition"]] += Counter({name: row[name] for name in KEYED})
 
     expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-    of_none, of_keys, hottest = Counter[int](), defaultdict(list), defaultdict(list)
-    for number, partitions, key, named, records, size_bytes, other in rows:
+    expected_unkeyed, records_of_keys, hottest = Counter[int](), defaultdict(list), defaultdict(list)
+    for number, partitions, key, named, records, size_bytes, librdkafka in rows:
         if named is None and key is None:
-            of_none[number] += 1000 * records + size_bytes
+            expected_unkeyed[number] += 1000 * records + size_bytes
         elif named is None:
-            of_keys[number].append(records)
+            records_of_keys[number].append(records)
         if partitions is None or (named is None and key is None):
             continue
         if named is not None:
             expected[number, named] += Counter({"explicit_records": records, "keyed_bytes": size_bytes})
             continue
-        place = (murmur2(key) & 0x7FFFFFFF) % partitions
-        elsewhere = other != place
+        partition = (murmur2(key) & 0x7FFFFFFF) % partitions
+        elsewhere = librdkafka != partition
         values = (0, records, size_bytes, 1, elsewhere, records * elsewhere)
-        expected[number, place] += Counter(dict(zip(KEYED, values, strict=True)))
-        hottest[number].append((-records, key, size_bytes, place, other))
+        expected[number, partition] += Counter(dict(zip(KEYED, values, strict=True)))
+        hottest[number].append((-records, key, size_bytes, partition, librdkafka))
 
     assert brought == expected
-    assert unkeyed == of_none
-    assert {number: sorted(each) for number, each in counts.items()} == {number: sorted(of_keys[number]) for number in range(1, 6)}
+    assert unkeyed == expected_unkeyed
+    assert {number: sorted(each) for number, each in counts.items()} == {number: sorted(records_of_keys[number]) for number in range(1, 6)}
     assert {number: sorted(each)[:HOT_KEYS] for number, each in hot.items()} == {
         number: sorted(each)[:HOT_KEYS] for number, each in hottest.items()
     }
