@@ -96,7 +96,7 @@ def nightly(
     ] = False,
 ) -> None:
     """Run a night: ingest, every step and check, publish, and the report."""
-    from jobs.ingest import dumped
+    from jobs.ingest import source_bytes
     from jobs.night import LONG_BYTES, Night
     from jobs.spark.jars import java
 
@@ -105,7 +105,7 @@ def nightly(
     java()
     with ThreadPoolExecutor(1) as starting, (place := _lake(lake)).sole_writer():
         # What was ingested into other storage, Spark alone could tell, which is to be set before it starts.
-        size = dumped(source) if not ingested else Night(place, snapshot_id).dumped if place.in_process else 0
+        size = source_bytes(source) if not ingested else Night(place, snapshot_id).dumped if place.in_process else 0
         # Spark starts while the dumps are read.
         night = Night(replace(place, spark=starting.submit(_spark, long=size > LONG_BYTES).result), snapshot_id)
         folder = _report_folder(place, snapshot_id, report)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from jobs.ingest.facts import Fact
 
-_HEAD = 1 << 20  # characters by which a format is recognised: many lines of warnings may precede the dump
+_HEAD = 1 << 20  # characters in which a format is recognised: many lines of warnings may precede the dump
 _MOST_INT = 2**31 - 1
 _MOST_BIGINT = 2**63 - 1
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -27,7 +27,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 
 
 class Parsed(NamedTuple):
-    """An entry that was parsed; fact None: no table needs it. `entries` is 0 for a further fact of the same entry."""
+    """A parsed entry; fact None: no table needs it. `entries` is 0 for another fact of the same entry."""
 
     line: int
     entry: Any
@@ -49,25 +49,25 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Dump:
-    """The bytes of a file, decompressed."""
+    """The decompressed bytes of a file."""
 
     data: bytes
 
     @property
-    def utf16(self) -> bool:
-        """Return whether a byte order mark of UTF-16 is there."""
+    def is_utf16(self) -> bool:
+        """Return whether the file starts with a byte order mark of UTF-16."""
         return self.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
     @cached_property
     def text(self) -> str:
-        """Return the file as text, with lone surrogates for bytes that are not text."""
-        if self.utf16:
+        """Return the file as text, with lone surrogates in place of bytes that are not UTF-8."""
+        if self.is_utf16:
             return self.data.decode("utf-16", "replace")
         return self.data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 
     @cached_property
     def head(self) -> str:
-        """Return the start of the text, by which the format is recognised."""
+        """Return the start of the text, from which the format is recognised."""
         return self.text[:_HEAD]
 
     @cached_property
@@ -99,9 +99,9 @@ def json_document(dump: Dump) -> tuple[Any, int, list[tuple[int, str]]]:
                 failure = Unreadable(f"not JSON: {e}")
             else:
                 last = line + dump.text.count("\n", start, end)
-                around = [(n, text) for n, text in dump.lines() if n < line or n > last]
+                surrounding = [(n, text) for n, text in dump.lines() if n < line or n > last]
                 trailing = dump.text[end:].partition("\n")[0].strip()
-                return value, line, [*around, (last, trailing)] if trailing else around
+                return value, line, [*surrounding, (last, trailing)] if trailing else surrounding
         newline = dump.text.find("\n", start)
         if newline < 0:
             break

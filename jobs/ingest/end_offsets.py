@@ -1,7 +1,7 @@
-"""End offsets of a large kafka-get-offsets text as columns.
+"""End offsets of a large kafka-get-offsets text, parsed into columns.
 
 orders:0:500     topic orders   partition 0   offset 500
-orders:1:        not an offset: formats/kafka_get_offsets.py reads the line
+orders:1:        no offset: formats/kafka_get_offsets.py parses the line
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def read(data: bytes) -> tuple[EndOffsets, list[tuple[int, str]]] | None:
     if not data.isascii():
         return None
     lines = data.decode("ascii").split("\n")
-    found = pc.extract_regex(pa.array(lines), _LINE)
-    others = [(int(row) + 1, lines[row]) for row in np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))]
-    known = found.drop_null()
-    topic, partition, offset = (known.field(name) for name in ("topic", "partition", "offset"))
+    matches = pc.extract_regex(pa.array(lines), _LINE)
+    other_lines = [(int(row) + 1, lines[row]) for row in np.flatnonzero(matches.is_null().to_numpy(zero_copy_only=False))]
+    matched = matches.drop_null()
+    topic, partition, offset = (matched.field(name) for name in ("topic", "partition", "offset"))
     numbers = [pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False) for column in (partition, offset)]
-    named = topic.dictionary_encode()
-    keys = named.indices.to_numpy().astype(np.int64) << 32 | numbers[0]
-    if len(np.unique(keys)) < len(keys) or {".", ".."} & set(named.dictionary.to_pylist()):
+    encoded = topic.dictionary_encode()
+    keys = encoded.indices.to_numpy().astype(np.int64) << 32 | numbers[0]
+    if len(np.unique(keys)) < len(keys) or {".", ".."} & set(encoded.dictionary.to_pylist()):
         return None
-    return EndOffsets(data, topic, *numbers), others
+    return EndOffsets(data, topic, *numbers), other_lines
 
 
-def of_facts(facts: Sequence[EndOffset]) -> EndOffsets:
-    """Put facts into columns."""
+def from_facts(facts: Sequence[EndOffset]) -> EndOffsets:
+    """Convert facts to columns."""
     topic = pa.array([fact.topic for fact in facts], pa.string())
     partition, offset = (np.array([getattr(fact, name) for fact in facts], np.int64) for name in ("partition", "offset"))
     return EndOffsets(b"", topic, partition, offset)

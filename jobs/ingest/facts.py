@@ -5,10 +5,10 @@
 
 They are named tuples, because a fleet has tens of millions of them. Each declares how resolve/evidence.py compares two facts:
 
-    KEYED_BY         so many first fields are the key: two facts with the same key are about the same thing
-    MAY_BE_UNKNOWN   fields that a source may leave out: None is unknown and contradicts nothing; a dict may lack keys
+    KEY_FIELDS       the number of leading fields that are the key: two facts with the same key are about the same thing
+    MAY_BE_UNKNOWN   fields that a dump may lack: None is unknown and contradicts nothing; a dict may lack keys
     UNORDERED        fields whose order has no meaning
-    LARGEST_WINS     the field of which the largest value is right, whichever file is newer
+    LARGEST_WINS     the field whose larger value is right, even in an older file
     comparable_with  whether two facts with the same key can be compared at all
 """
 
@@ -29,12 +29,12 @@ class TopicLine(NamedTuple):
     partitions: int
     replication_factor: int
     configs: dict[str, str]
-    KEYED_BY = 1
+    KEY_FIELDS = 1
     MAY_BE_UNKNOWN = frozenset({"topic_id", "configs"})
 
 
 class PartitionLine(NamedTuple):
-    """The line of a partition in kafka-topics --describe; a field after the ISR is None if its column is not there, or is N/A."""
+    """The line of a partition in kafka-topics --describe; a field after `isr` is None if its column is missing or N/A."""
 
     topic: str
     partition: int
@@ -46,8 +46,8 @@ class PartitionLine(NamedTuple):
     adding_replicas: tuple[int, ...] | None
     removing_replicas: tuple[int, ...] | None
     leader_recovering: bool | None = None  # only the metadata log has this and the next field
-    directories: tuple[str, ...] | None = None  # of the replicas, in their order
-    KEYED_BY = 2
+    directories: tuple[str, ...] | None = None  # one per replica
+    KEY_FIELDS = 2
     MAY_BE_UNKNOWN = frozenset({"elr", "last_known_elr", "adding_replicas", "removing_replicas", "leader_recovering", "directories"})
     UNORDERED = frozenset({"isr", "elr", "last_known_elr"})
 
@@ -60,7 +60,7 @@ class LogDirLine(NamedTuple):
     error: str | None
     total_bytes: int | None = None
     usable_bytes: int | None = None
-    KEYED_BY = 2
+    KEY_FIELDS = 2
     MAY_BE_UNKNOWN = frozenset({"total_bytes", "usable_bytes"})
 
 
@@ -74,53 +74,53 @@ class ReplicaOnDisk(NamedTuple):
     log_dir: str
     size_bytes: int
     offset_lag: int | None
-    KEYED_BY = 4
+    KEY_FIELDS = 4
 
 
 class LogDirsAnswer(NamedTuple):
     """A broker answered kafka-log-dirs."""
 
     broker_id: int
-    KEYED_BY = 1
+    KEY_FIELDS = 1
 
 
-class BrokerSeen(NamedTuple):
-    """A broker that the cluster itself listed (kafka-cluster, kafka-broker-api-versions)."""
+class RegisteredBroker(NamedTuple):
+    """A broker that the cluster itself lists (kafka-cluster, kafka-broker-api-versions)."""
 
     broker_id: int
     rack: str | None
     fenced: bool
-    KEYED_BY = 1
+    KEY_FIELDS = 1
 
 
-class BrokerListed(NamedTuple):
-    """A broker in a list that an operator keeps, or that another tool has of the cluster."""
+class ListedBroker(NamedTuple):
+    """A broker in a list that an operator maintains, or in the output of another tool."""
 
     broker_id: int
     rack: str | None
-    KEYED_BY = 1
+    KEY_FIELDS = 1
     MAY_BE_UNKNOWN = frozenset({"rack"})
 
 
-class ControllerSign(NamedTuple):
-    """A sign of the kind of controller that the cluster has: zookeeper or kraft."""
+class ControllerKind(NamedTuple):
+    """The kind of controller that an entry implies: zookeeper or kraft."""
 
     controller: str
-    KEYED_BY = 1
+    KEY_FIELDS = 1
 
 
 class ActiveController(NamedTuple):
     """The active controller: the leader of KRaft's quorum, or the broker that ZooKeeper names."""
 
     node_id: int
-    KEYED_BY = 0
+    KEY_FIELDS = 0
 
 
 class QuorumVoters(NamedTuple):
     """The voters of a KRaft quorum, sorted."""
 
     node_ids: tuple[int, ...]
-    KEYED_BY = 0
+    KEY_FIELDS = 0
 
 
 class FeatureLevel(NamedTuple):
@@ -128,7 +128,7 @@ class FeatureLevel(NamedTuple):
 
     feature: str
     level: str
-    KEYED_BY = 1
+    KEY_FIELDS = 1
 
     @property
     def finalized(self) -> bool:
@@ -149,7 +149,7 @@ class BrokerCapacity(NamedTuple):
     network_in_bytes_per_s: float | None
     network_out_bytes_per_s: float | None
     cpu_percent: float | None
-    KEYED_BY = 1
+    KEY_FIELDS = 1
 
 
 class BrokerRates(NamedTuple):
@@ -158,7 +158,7 @@ class BrokerRates(NamedTuple):
     broker_id: int
     network_in_bytes_per_s: float
     network_out_bytes_per_s: float
-    KEYED_BY = 1
+    KEY_FIELDS = 1
 
 
 class PartitionRates(NamedTuple):
@@ -170,7 +170,7 @@ class PartitionRates(NamedTuple):
     disk_bytes: float
     network_in_bytes_per_s: float
     network_out_bytes_per_s: float
-    KEYED_BY = 2
+    KEY_FIELDS = 2
 
 
 class EndOffset(NamedTuple):
@@ -179,35 +179,35 @@ class EndOffset(NamedTuple):
     topic: str
     partition: int
     offset: int
-    KEYED_BY = 2
+    KEY_FIELDS = 2
     LARGEST_WINS = "offset"
 
 
 class StartOffset(NamedTuple):
-    """The first offset of a partition that its leader still has."""
+    """The first offset of a partition that its leader still stores."""
 
     topic: str
     partition: int
     offset: int
-    KEYED_BY = 2
+    KEY_FIELDS = 2
 
 
-class Captured(NamedTuple):
-    """The time when a capture of a live cluster was taken."""
+class CaptureTime(NamedTuple):
+    """The time when a live cluster was captured."""
 
-    at: datetime
-    KEYED_BY = 0
+    captured_at: datetime
+    KEY_FIELDS = 0
 
 
 class KafkaClusterId(NamedTuple):
-    """The id by which Kafka itself knows the cluster."""
+    """The cluster id that Kafka itself generated."""
 
     kafka_cluster_id: str
-    KEYED_BY = 0
+    KEY_FIELDS = 0
 
 
 class GroupOffset(NamedTuple):
-    """A partition in kafka-consumer-groups --describe; member None: no member holds it."""
+    """A partition in kafka-consumer-groups --describe; member_id None: it is assigned to no member."""
 
     group_id: str
     topic: str
@@ -218,7 +218,7 @@ class GroupOffset(NamedTuple):
     member_id: str | None
     host: str | None
     client_id: str | None
-    KEYED_BY = 3
+    KEY_FIELDS = 3
 
 
 class IdleMember(NamedTuple):
@@ -228,7 +228,7 @@ class IdleMember(NamedTuple):
     member_id: str
     host: str | None
     client_id: str | None
-    KEYED_BY = 2
+    KEY_FIELDS = 2
 
 
 class MemberLine(NamedTuple):
@@ -245,7 +245,7 @@ class MemberLine(NamedTuple):
     rack: str | None = None  # client.rack; only a capture has this and the next two fields
     topics: tuple[str, ...] | None = None  # subscribed by name
     topic_regex: str | None = None  # subscribed by regular expression
-    KEYED_BY = 2
+    KEY_FIELDS = 2
     MAY_BE_UNKNOWN = frozenset({"protocol", "rack", "topics", "topic_regex"})
 
 
@@ -258,17 +258,17 @@ class GroupState(NamedTuple):
     state: str | None
     coordinator_id: int | None
     members: int | None
-    KEYED_BY = 1
+    KEY_FIELDS = 1
     MAY_BE_UNKNOWN = frozenset({"protocol"})
 
 
-class GroupListed(NamedTuple):
+class ListedGroup(NamedTuple):
     """A group in kafka-consumer-groups --list with --state or --type."""
 
     group_id: str
     protocol: str | None
     state: str | None
-    KEYED_BY = 1
+    KEY_FIELDS = 1
     MAY_BE_UNKNOWN = frozenset({"protocol"})
 
 
@@ -277,29 +277,29 @@ class GroupNotice(NamedTuple):
 
     group_id: str
     state: str | None
-    KEYED_BY = 1
+    KEY_FIELDS = 1
 
 
-class ConfigSet(NamedTuple):
-    """A config that is set on a topic, a broker or, with an empty name, all brokers; value None: it is no longer set."""
+class ConfigValue(NamedTuple):
+    """A config of a topic, of a broker or, with an empty name, of all brokers; value None: it is no longer set."""
 
     kind: str  # topic or broker
     name: str
     config: str
     value: str | None
-    KEYED_BY = 3
+    KEY_FIELDS = 3
 
 
-class Assigned(NamedTuple):
+class AssignedReplicas(NamedTuple):
     """The replicas of a partition, without its leader and ISR."""
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
-    KEYED_BY = 2
+    KEY_FIELDS = 2
 
 
-class Reassigning(NamedTuple):
+class OngoingReassignment(NamedTuple):
     """A partition that is being reassigned: its current replicas, those being added and those to be removed."""
 
     topic: str
@@ -307,7 +307,7 @@ class Reassigning(NamedTuple):
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...]
     removing_replicas: tuple[int, ...]
-    KEYED_BY = 2
+    KEY_FIELDS = 2
     MAY_BE_UNKNOWN = frozenset({"adding_replicas", "removing_replicas"})
 
 
@@ -326,44 +326,13 @@ class MetadataFile(NamedTuple):
     snapshot: bool
     last_contained_ms: int | None
     start_offset: int
-    end_offset: int | None  # the offset after the last record; of a snapshot None if only the file's name has it
+    end_offset: int | None  # the offset after the last record; None: only the file name of a snapshot has it
 
 
 class KeySample(NamedTuple):
-    """The valid rows of a key sample as columns (key_sample.SCHEMA): this input may be as large as the traffic."""
+    """The valid rows of a key sample as columns (key_sample.SCHEMA): a sample may have a row for each record of a topic."""
 
     rows: pa.Table
 
 
-Fact = (
-    TopicLine
-    | PartitionLine
-    | LogDirLine
-    | ReplicaOnDisk
-    | LogDirsAnswer
-    | BrokerSeen
-    | BrokerListed
-    | ControllerSign
-    | ActiveController
-    | QuorumVoters
-    | FeatureLevel
-    | BrokerCapacity
-    | BrokerRates
-    | PartitionRates
-    | EndOffset
-    | GroupOffset
-    | IdleMember
-    | MemberLine
-    | GroupState
-    | GroupListed
-    | GroupNotice
-    | ConfigSet
-    | Assigned
-    | Reassigning
-    | StartOffset
-    | Captured
-    | KafkaClusterId
-    | MetadataRecord
-    | MetadataFile
-    | KeySample
-)
+Fact = tuple[Any, ...]  # one of the named tuples above

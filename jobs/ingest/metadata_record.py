@@ -1,12 +1,12 @@
-"""Records of KRaft's metadata log: the fields of each version, read from bytes or from the JSON of kafka-dump-log.
+"""Records of KRaft's metadata log: the fields of each version, parsed from bytes or from the JSON of kafka-dump-log.
 
-They are declared in metadata/src/main/resources/common/metadata/*.json of Kafka 3.0 to 4.4 (MetadataRecordSerde, MessageUtil). All versions
-are flexible: a length is an unsigned varint of the length plus one, or 0 for null; tagged fields come last.
+The fields are those of metadata/src/main/resources/common/metadata/*.json of Kafka 3.0 to 4.4 (MetadataRecordSerde, MessageUtil). All versions
+are flexible: a length is an unsigned varint of the length plus one, or 0 for null; tagged fields are last.
 
     record value   1 (frame version)   3 (PARTITION_RECORD)   2 (its version)   fields in order   tagged fields
     uuid           as Kafka prints it: base64url, without padding
 
-A record, version or tag that is not declared here is rejected, because its meaning is unknown.
+A record, version or tag that is not declared here is rejected.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from jobs.ingest.dump import Unreadable, plain_text
 
 
 class Field(NamedTuple):
-    """A field of a record: its first version, whether it may be null, and its tag and default if it is tagged."""
+    """A field of a record; only a tagged field has a tag and a default."""
 
     name: str
-    type: str | list[str] | list[Field]  # a list: an array of these, or of structures
-    since: int = 0
+    type: str | list[str] | list[Field]  # a list of one type: an array of it; a list of fields: an array of structures
+    since: int = 0  # the first version of the record that has the field
     nullable: bool = False
     tag: int | None = None
     default: Any = None
@@ -35,7 +35,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A record: its name, its newest version, and its fields."""
+    """The name of a record type, its newest version and its fields."""
 
     name: str
     newest: int
@@ -48,8 +48,7 @@ def _endpoints(name: str = "endPoints") -> Field:
 
 _FEATURES = Field("features", [Field("name", "string"), Field("minSupportedVersion", "int16"), Field("maxSupportedVersion", "int16")])
 
-# By apiKey.
-SCHEMAS: dict[int, Schema] = {
+SCHEMAS: dict[int, Schema] = {  # by apiKey
     0: Schema(
         "REGISTER_BROKER_RECORD",
         4,
@@ -217,38 +216,38 @@ _BOUNDS = {"int8": 2**7, "int16": 2**15, "int32": 2**31, "int64": 2**63}
 _MOST_TAGS = 64
 
 
-class Bytes:
-    """Bytes that are read from front to back, and never beyond their end."""
+class ByteReader:
+    """Reads bytes from front to back, and never beyond their end."""
 
-    __slots__ = ("at", "data", "end")
+    __slots__ = ("data", "end", "position")
 
-    def __init__(self, data: bytes, at: int = 0, end: int | None = None) -> None:
-        self.data, self.at, self.end = data, at, len(data) if end is None else end
+    def __init__(self, data: bytes, start: int = 0, end: int | None = None) -> None:
+        self.data, self.position, self.end = data, start, len(data) if end is None else end
 
     def take(self, size: int) -> bytes:
         """Return the next bytes."""
-        at = self.at
-        if size < 0 or self.end - at < size:
+        start = self.position
+        if size < 0 or self.end - start < size:
             raise Unreadable("the record ends within a field")
-        self.at = at + size
-        return self.data[at : at + size]
+        self.position = start + size
+        return self.data[start : start + size]
 
     def number(self, layout: struct.Struct) -> Any:
         """Return the next number of a fixed size."""
-        at = self.at
-        if self.end - at < layout.size:
+        start = self.position
+        if self.end - start < layout.size:
             raise Unreadable("the record ends within a field")
-        self.at = at + layout.size
-        return layout.unpack_from(self.data, at)[0]
+        self.position = start + layout.size
+        return layout.unpack_from(self.data, start)[0]
 
     def unsigned(self, bits: int = 32) -> int:
         """Return the next unsigned varint."""
         value = shift = 0
         while True:
-            if self.at >= self.end:
+            if self.position >= self.end:
                 raise Unreadable("the record ends within a number")
-            byte = self.data[self.at]
-            self.at += 1
+            byte = self.data[self.position]
+            self.position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 break
@@ -265,15 +264,15 @@ class Bytes:
         return (value >> 1) ^ -(value & 1)
 
     def done(self) -> None:
-        """Reject bytes that are left over."""
-        if self.at < self.end:
-            raise Unreadable(f"{self.end - self.at} bytes are left over")
+        """Fail if bytes are left over."""
+        if self.position < self.end:
+            raise Unreadable(f"{self.end - self.position} bytes are left over")
 
 
-def from_bytes(value: Bytes) -> tuple[str, dict[str, Any]]:
-    """Parse a record's value: its name and its fields."""
+def from_bytes(value: ByteReader) -> tuple[str, dict[str, Any]]:
+    """Parse the value of a record. Return its type and its fields."""
     if (frame := value.unsigned()) != 1:
-        raise Unreadable(f"frame version {frame} of a metadata record is not known")
+        raise Unreadable(f"frame version {frame} of a metadata record is unknown")
     key, version = value.unsigned(), value.unsigned()
     schema = _known(SCHEMAS.get(key), f"type {key}", version)
     fields = _structure(value, schema.fields, version)
@@ -282,20 +281,20 @@ def from_bytes(value: Bytes) -> tuple[str, dict[str, Any]]:
 
 
 def from_json(name: Any, version: Any, data: Any) -> tuple[str, dict[str, Any]]:
-    """Parse a record as kafka-dump-log prints it: its name and its fields."""
+    """Parse a record as kafka-dump-log prints it. Return its type and its fields."""
     schema = _known(_BY_NAME.get(name) if isinstance(name, str) else None, f"type {name}", version)
     return schema.name, _json_structure(data, schema.fields, version)
 
 
 def _known(schema: Schema | None, name: str, version: Any) -> Schema:
     if schema is None:
-        raise Unreadable(f"a metadata record of {name} is not known")
+        raise Unreadable(f"a metadata record of {name} is unknown")
     if not isinstance(version, int) or not 0 <= version <= schema.newest:
-        raise Unreadable(f"version {version} of {schema.name} is not known")
+        raise Unreadable(f"version {version} of {schema.name} is unknown")
     return schema
 
 
-def _structure(value: Bytes, fields: tuple[Field, ...] | list[Field], version: int) -> dict[str, Any]:
+def _structure(value: ByteReader, fields: tuple[Field, ...] | list[Field], version: int) -> dict[str, Any]:
     values: dict[str, Any] = {}
     tagged = {}
     for field in fields:
@@ -305,23 +304,23 @@ def _structure(value: Bytes, fields: tuple[Field, ...] | list[Field], version: i
                 tagged[field.tag] = field
         else:
             values[field.name] = _value(value, field, version)
-    before = -1
+    previous_tag = -1
     count = value.unsigned()
     if count > _MOST_TAGS:
         raise Unreadable(f"{count} tagged fields")
     for _ in range(count):
         tag, size = value.unsigned(), value.unsigned()
-        if tag <= before or tag not in tagged:
-            raise Unreadable(f"a field of tag {tag} is not known")
-        before = tag
-        inner = Bytes(value.data, value.at, value.at + size)
+        if tag <= previous_tag or tag not in tagged:
+            raise Unreadable(f"a field with tag {tag} is unknown")
+        previous_tag = tag
+        inner = ByteReader(value.data, value.position, value.position + size)
         value.take(size)
         values[tagged[tag].name] = _value(inner, tagged[tag], version)
         inner.done()
     return values
 
 
-def _value(value: Bytes, field: Field, version: int) -> Any:
+def _value(value: ByteReader, field: Field, version: int) -> Any:
     kind = field.type
     if isinstance(kind, str):
         if layout := _NUMBERS.get(kind):
@@ -331,12 +330,12 @@ def _value(value: Bytes, field: Field, version: int) -> Any:
         size = value.unsigned() - 1
         if size < 0:
             return _null(field)
-        taken = value.take(size)
-        return taken if kind == "bytes" else _text(taken, field.name)
+        data = value.take(size)
+        return data if kind == "bytes" else _text(data, field.name)
     count = value.unsigned() - 1
     if count < 0:
         return _null(field)
-    if count > value.end - value.at:  # an element has at least a byte
+    if count > value.end - value.position:  # an element has at least a byte
         raise Unreadable("the record ends within a list")
     [element, *_] = kind
     if isinstance(element, Field):
@@ -348,8 +347,8 @@ def _value(value: Bytes, field: Field, version: int) -> Any:
 
 
 @lru_cache(1 << 14)  # a log contains the same topics and directories many times
-def _uuid(taken: bytes) -> str:
-    return base64.urlsafe_b64encode(taken).decode().rstrip("=")
+def _uuid(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def _null(field: Field) -> None:
@@ -357,9 +356,9 @@ def _null(field: Field) -> None:
         raise Unreadable(f"{field.name} is null")
 
 
-def _text(taken: bytes, name: str) -> str:
+def _text(data: bytes, name: str) -> str:
     try:
-        return taken.decode()
+        return data.decode()
     except UnicodeDecodeError:
         raise Unreadable(f"{name} is not text") from None
 
@@ -375,8 +374,8 @@ def _json_structure(data: Any, fields: tuple[Field, ...] | list[Field], version:
             raise Unreadable(f"{field.name} is missing")
         else:
             values[field.name] = field.default
-    if unknown := data.keys() - {field.name for field in fields if field.since <= version}:
-        raise Unreadable(f"a field {min(unknown)} is not known")
+    if unknown_fields := data.keys() - {field.name for field in fields if field.since <= version}:
+        raise Unreadable(f"the field {min(unknown_fields)} is unknown")
     return values
 
 

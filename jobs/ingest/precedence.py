@@ -1,4 +1,4 @@
-"""Which of two formats is right where they contradict each other; each module of formats/ declares its own."""
+"""The precedence of formats: decides which of two contradicting entries is used. Each module of formats/ declares its own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from enum import IntEnum
 
 
 class Precedence(IntEnum):
-    """The lower, the better the source."""
+    """The rank of a format; a lower value is a better source."""
 
-    METADATA_LOG = 0  # one consistent cut of what KRaft's controllers know
+    METADATA_LOG = 0  # one consistent state of KRaft's controllers
     ZOOKEEPER = 1
     KAFKA_TOOL = 2
     KCAT = 3

@@ -18,17 +18,17 @@ from typing import Any
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, json_document
 from jobs.ingest.end_offsets import EndOffsets
 from jobs.ingest.formats import FORMATS, kafka_topics
-from jobs.ingest.partition_lines import Part, PartitionLines, Text
+from jobs.ingest.partition_lines import ParsedChunk, PartitionLines, Text
 from jobs.ingest.precedence import Precedence
 from jobs.ingest.replica_logs import ReplicaLogs
 
-COLUMNAR_BYTES = 1 << 20  # below, loading the compiled loops takes longer than they save
+COLUMNAR_BYTES = 1 << 20  # below this size, loading the compiled loops takes longer than they save
 _LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The entries of a file; of a large file most are columns instead. Format None: not recognised."""
+    """The entries of a file; of a large file, most entries are in columns. Format None: not recognised."""
 
     format: str | None
     parsed: list[Parsed]
@@ -40,50 +40,50 @@ class Reading:
 
 
 def read_dump(data: bytes, *, columnar_bytes: int = COLUMNAR_BYTES) -> Reading:
-    """Read every entry of a file; from `columnar_bytes` on, formats that can be large are read as columns."""
+    """Read every entry of a file; from `columnar_bytes` on, formats that can be large are parsed into columns."""
     dump = Dump(data)
-    format = _format_of(dump)
-    if format is None:
+    module = _format_of(dump)
+    if module is None:
         return Reading(None, [], [Rejected(1, dump.head, _why_unknown(dump))] if dump.text.strip() else [])
-    if len(data) >= columnar_bytes and hasattr(format, "parse_columns") and (found := format.parse_columns(dump)):
-        entries, columns = found
-        return _reading(format, entries, **columns)
+    if len(data) >= columnar_bytes and hasattr(module, "parse_columns") and (parsed := module.parse_columns(dump)):
+        entries, columns = parsed
+        return _reading(module, entries, **columns)
     entries = []
     try:
-        for entry in format.parse(dump):
+        for entry in module.parse(dump):
             entries.append(entry)  # one by one, to keep the entries before a failure
     except Unreadable as e:
         entries.append(Rejected(1, dump.head, str(e)))
-    return _reading(format, entries)
+    return _reading(module, entries)
 
 
 def read_entries(data: bytes) -> Reading:
-    """Read every entry of a file by itself, however large the file."""
+    """Read every entry of a file by itself, however large the file is."""
     return read_dump(data, columnar_bytes=len(data) + 1)
 
 
-def read_parts(parts: Sequence[Part], text: Text) -> Reading:
-    """Read a large text of kafka-topics of which the parts are parsed already."""
-    entries, columns = kafka_topics.parse_parts(parts, text)
+def read_chunks(chunks: Sequence[ParsedChunk], text: Text) -> Reading:
+    """Read a large kafka-topics text whose chunks are already parsed."""
+    entries, columns = kafka_topics.parse_chunks(chunks, text)
     return _reading(kafka_topics, entries, **columns)
 
 
-def is_of_partitions(head: bytes) -> bool:
-    """Return whether a file with this start is a text of kafka-topics that can be read in parts."""
+def is_partition_text(head: bytes) -> bool:
+    """Return whether a file that starts with these bytes is a kafka-topics text that can be read in chunks."""
     dump = Dump(head)
-    if dump.utf16 or head.startswith(codecs.BOM_UTF8) or b"\0" in head:
+    if dump.is_utf16 or head.startswith(codecs.BOM_UTF8) or b"\0" in head:
         return False
     return _format_of(dump) is kafka_topics
 
 
 def _format_of(dump: Dump) -> ModuleType | None:
-    return next((format for format in FORMATS if format.recognises(dump)), None)
+    return next((module for module in FORMATS if module.recognises(dump)), None)
 
 
-def _reading(format: ModuleType, entries: Sequence[Parsed | Rejected], **columns: Any) -> Reading:
+def _reading(module: ModuleType, entries: Sequence[Parsed | Rejected], **columns: Any) -> Reading:
     parsed = [entry for entry in entries if isinstance(entry, Parsed)]
     rejected = [entry for entry in entries if isinstance(entry, Rejected)]
-    return Reading(format.NAME, parsed, rejected, precedence=format.PRECEDENCE, **columns)
+    return Reading(module.NAME, parsed, rejected, precedence=module.PRECEDENCE, **columns)
 
 
 def _why_unknown(dump: Dump) -> str:

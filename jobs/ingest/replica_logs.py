@@ -1,9 +1,9 @@
-"""Partition logs of a large kafka-log-dirs document as columns.
+"""Logs of replicas in a large kafka-log-dirs document, parsed into columns.
 
     {"broker":1,"logDirs":[{"logDir":"/d","error":null,"partitions":[{"partition":"orders-0","size":5,"offsetLag":0,"isFuture":false}]}]}
     topic orders   partition 0   broker_id 1   log_dir 0   future false   size_bytes 5   offset_lag 0
 
-Only a document exactly as the tool prints it is read here; formats/kafka_log_dirs.py reads any other.
+Only a document that is exactly as the tool prints it is parsed here; formats/kafka_log_dirs.py parses any other document.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNKNOWN_LAG = -1  # as the tool prints it
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLogs:
-    """A row of each array is a partition's log on a broker."""
+    """Logs of partitions on brokers: a row of each array is a log."""
 
     data: bytes  # of the file, to read it again entry by entry
     answers: list[LogDirsAnswer]
@@ -52,20 +52,20 @@ class ReplicaLogs:
         columns = {name: getattr(self, name)[rows] for name in ("partition", "broker_id", "log_dir", "future", "size_bytes", "offset_lag")}
         return replace(self, topic=self.topic.take(pa.array(rows)), **columns)
 
-    def names(self, of: NDArray[Any]) -> pa.Array:
-        """Return the log dir of each of these logs, given by index; null for -1."""
-        numbers = pa.array(self.log_dir[of] if len(self) else of, pa.int32(), mask=of < 0)
-        return pa.DictionaryArray.from_arrays(numbers, pa.array([line.log_dir for line in self.log_dirs], pa.string())).cast(pa.string())
+    def log_dir_names(self, rows: NDArray[Any]) -> pa.Array:
+        """Return the log dir of the logs in these rows; null for row -1."""
+        codes = pa.array(self.log_dir[rows] if len(self) else rows, pa.int32(), mask=rows < 0)
+        return pa.DictionaryArray.from_arrays(codes, pa.array([line.log_dir for line in self.log_dirs], pa.string())).cast(pa.string())
 
-    def repeated(self) -> bool:
+    def has_duplicates(self) -> bool:
         """Return whether a log occurs twice."""
-        topic = self.topic.dictionary_encode().indices.to_numpy().astype(np.int64) << 32 | self.partition
-        on = self.broker_id << 1 | self.future
-        order = np.lexsort((on, topic))
-        return bool(((np.diff(topic[order]) == 0) & (np.diff(on[order]) == 0)).any())
+        partition = self.topic.dictionary_encode().indices.to_numpy().astype(np.int64) << 32 | self.partition
+        copy = self.broker_id << 1 | self.future
+        order = np.lexsort((copy, partition))
+        return bool(((np.diff(partition[order]) == 0) & (np.diff(copy[order]) == 0)).any())
 
     def facts(self) -> Iterator[ReplicaOnDisk]:
-        """Return the logs as formats/kafka_log_dirs.py parses them."""
+        """Yield the logs as formats/kafka_log_dirs.py parses them."""
         columns = (self.broker_id, self.partition, self.future, self.log_dir, self.size_bytes, self.offset_lag)
         for topic, (broker_id, partition, future, log_dir, size, lag) in zip(
             self.topic.to_pylist(), zip(*(column.tolist() for column in columns), strict=True), strict=True
@@ -76,52 +76,79 @@ class ReplicaLogs:
 
 
 def read(data: bytes, document: bytes) -> ReplicaLogs | None:
-    """Return the logs of a document; None if it is not exactly as the tool prints it, or has a broker, log dir or log twice."""
+    """Return the logs of a document; None if it is not exactly as the tool prints it, or contains a broker, log dir or log twice."""
+    table = _read_json(document)
+    if table is None:
+        return None
+    documents = table["brokers"].combine_chunks()
+    brokers, _ = _elements(documents)
+    log_dirs, broker_of_dir = _elements(brokers.field("logDirs"))
+    logs, dir_of_log = _elements(log_dirs.field("partitions"))
+    name = pc.extract_regex(logs.field("partition"), _NAME)
+    required = [
+        documents,
+        brokers,
+        log_dirs,
+        logs,
+        name,
+        *map(brokers.field, ("broker", "logDirs")),
+        *map(log_dirs.field, ("logDir", "partitions")),
+    ]
+    required += map(logs.field, ("partition", "size", "offsetLag", "isFuture"))
+    if any(column.null_count for column in required):
+        return None
+    broker_ids, sizes = brokers.field("broker").to_numpy(zero_copy_only=False), logs.field("size").to_numpy(zero_copy_only=False)
+    topics = pc.unique(name.field("topic")).to_pylist()
+    if ((broker_ids < 0) | (broker_ids > _MOST_INT)).any() or (sizes < 0).any() or "." in topics or ".." in topics:
+        return None
+    dir_columns = (broker_ids[broker_of_dir].tolist(), log_dirs.field("logDir").to_pylist(), log_dirs.field("error").to_pylist())
+    replica_logs = ReplicaLogs(
+        data=data,
+        answers=[LogDirsAnswer(broker_id) for broker_id in broker_ids.tolist()],
+        log_dirs=[LogDirLine(*line) for line in zip(*dir_columns, strict=True)],
+        topic=name.field("topic"),
+        partition=pc.cast(name.field("partition"), pa.int64()).to_numpy(zero_copy_only=False),
+        broker_id=broker_ids[broker_of_dir][dir_of_log],
+        log_dir=dir_of_log,
+        future=logs.field("isFuture").to_numpy(zero_copy_only=False),
+        size_bytes=sizes,
+        offset_lag=logs.field("offsetLag").to_numpy(zero_copy_only=False),
+    )
+    return None if _has_duplicate_dirs(replica_logs) or replica_logs.has_duplicates() else replica_logs
+
+
+def _read_json(document: bytes) -> pa.Table | None:
+    """Return the document as one row; None if it has other fields than the tool prints, or a character that JSON could also escape."""
     if not document.isascii() or b"\\" in document or b"\n" in document.rstrip():
         return None
     options = json.ParseOptions(explicit_schema=_DOCUMENT, unexpected_field_behavior="error")
     try:
-        found = json.read_json(pa.BufferReader(document), json.ReadOptions(use_threads=False, block_size=len(document) + 1), options)
+        table = json.read_json(pa.BufferReader(document), json.ReadOptions(use_threads=False, block_size=len(document) + 1), options)
     except (pa.ArrowException, ValueError):
         return None
-    if len(found) != 1:
-        return None
-    brokers = found["brokers"].combine_chunks()
-    documents, (brokers, _) = brokers, _elements(brokers)
-    log_dirs, of_broker = _elements(brokers.field("logDirs"))
-    logs, of_log_dir = _elements(log_dirs.field("partitions"))
-    name = pc.extract_regex(logs.field("partition"), _NAME)
-    broker_ids, names = brokers.field("broker"), log_dirs.field("logDir")
-    complete = [documents, brokers, broker_ids, brokers.field("logDirs"), log_dirs, names, log_dirs.field("partitions"), logs, name]
-    complete += [logs.field(column) for column in ("partition", "size", "offsetLag", "isFuture")]
-    if any(column.null_count for column in complete):
-        return None
-    ids = broker_ids.to_numpy(zero_copy_only=False)
-    sizes = logs.field("size").to_numpy(zero_copy_only=False)
-    topics = pc.unique(name.field("topic")).to_pylist()
-    if ((ids < 0) | (ids > _MOST_INT)).any() or (sizes < 0).any() or "." in topics or ".." in topics:
-        return None
-    answers = [LogDirsAnswer(id) for id in ids.tolist()]
-    dirs = [LogDirLine(*line) for line in zip(ids[of_broker].tolist(), names.to_pylist(), log_dirs.field("error").to_pylist(), strict=True)]
-    once = len(set(answers)) == len(answers) and len({line[:2] for line in dirs}) == len(dirs)
-    partitions = pc.cast(name.field("partition"), pa.int64()).to_numpy(zero_copy_only=False)
-    read = ReplicaLogs(
-        data, answers, dirs, name.field("topic"), partitions, ids[of_broker][of_log_dir],
-        of_log_dir, logs.field("isFuture").to_numpy(zero_copy_only=False), sizes, logs.field("offsetLag").to_numpy(zero_copy_only=False),
-    )  # fmt: skip
-    return read if once and not read.repeated() else None
+    return table if len(table) == 1 else None
 
 
-def of_facts(facts: Sequence[ReplicaOnDisk]) -> ReplicaLogs:
-    """Put facts into columns."""
-    code: dict[str, int] = {}
-    log_dirs = np.array([code.setdefault(fact.log_dir, len(code)) for fact in facts], np.int32)
+def _has_duplicate_dirs(logs: ReplicaLogs) -> bool:
+    return len(set(logs.answers)) < len(logs.answers) or len({line[:2] for line in logs.log_dirs}) < len(logs.log_dirs)
+
+
+def from_facts(facts: Sequence[ReplicaOnDisk]) -> ReplicaLogs:
+    """Convert facts to columns."""
+    codes: dict[str, int] = {}
+    log_dir = np.array([codes.setdefault(fact.log_dir, len(codes)) for fact in facts], np.int32)
     return ReplicaLogs(
-        b"", [], [LogDirLine(-1, log_dir, None) for log_dir in code], pa.array([fact.topic for fact in facts], pa.string()),
-        np.array([fact.partition for fact in facts], np.int64), np.array([fact.broker_id for fact in facts], np.int64), log_dirs,
-        np.array([fact.future for fact in facts], np.bool_), np.array([fact.size_bytes for fact in facts], np.int64),
-        np.array([UNKNOWN_LAG if fact.offset_lag is None else fact.offset_lag for fact in facts], np.int64),
-    )  # fmt: skip
+        data=b"",
+        answers=[],
+        log_dirs=[LogDirLine(-1, name, None) for name in codes],
+        topic=pa.array([fact.topic for fact in facts], pa.string()),
+        partition=np.array([fact.partition for fact in facts], np.int64),
+        broker_id=np.array([fact.broker_id for fact in facts], np.int64),
+        log_dir=log_dir,
+        future=np.array([fact.future for fact in facts], np.bool_),
+        size_bytes=np.array([fact.size_bytes for fact in facts], np.int64),
+        offset_lag=np.array([UNKNOWN_LAG if fact.offset_lag is None else fact.offset_lag for fact in facts], np.int64),
+    )
 
 
 def _elements(lists: pa.ListArray) -> tuple[pa.Array, NDArray[np.int32]]:

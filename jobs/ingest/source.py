@@ -1,10 +1,10 @@
-"""The clusters of a source, their files, and the bytes of these: the only input of the ingest.
+"""The clusters of a source, their files, and the bytes of the files: the only input of the ingest.
 
-A source is a folder, or a URI that pyarrow knows (s3://, gs://, hdfs://, file://). Each of its folders is a cluster of that name, and has
-all files below it. A source without folders is one cluster, of its own name. Files beside the clusters' folders belong to no cluster, and
-a folder whose name cannot be a cluster id is none: both are reported under the cluster id `.`, for which there is no row of `cluster`.
+A source is a folder, or a URI that pyarrow can open (s3://, gs://, hdfs://, file://). Each folder in it is a cluster with the folder's name,
+and all files below that folder are the cluster's dumps. A source without folders is one cluster with the name of the source. Files beside the
+folders, and folders whose name cannot be a cluster id, are reported under the cluster id `.`, which has no row in `cluster`.
 
-Folders are listed one by one, so that what cannot be listed or read costs only itself: it is a file with an obstacle.
+Folders are listed one by one, so that an unreadable file or folder affects no other: it becomes a file with an obstacle.
 """
 
 from __future__ import annotations
@@ -27,200 +27,206 @@ from jobs.schema import BESIDE, FOLDER
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PART_BYTES = 1 << 20
-_HEAD_BYTES = 4 << 20  # of a file, which has as many characters as its format is known by, however they are encoded
+_HEAD_BYTES = 4 << 20  # enough to recognise the format of a file in any encoding
 _LINE_BYTES = 1 << 12
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_MOST_BYTES = 1 << 30  # of a file, decompressed: more is taken for a zip bomb
+_MOST_BYTES = 1 << 30  # the limit for a decompressed file: a larger one could be a zip bomb
 _NOT_REGULAR = "not a regular file"
-_SURROGATES = "\ud800\udfff"  # the first and the last: Python has them for bytes of a name that are not UTF-8
+_FIRST_SURROGATE, _LAST_SURROGATE = "\ud800\udfff"  # Python decodes bytes of a file name that are not UTF-8 to surrogates
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file of a cluster, by its name below the cluster's folder."""
+class DumpFile:
+    """A file of a cluster; its name is the path below the cluster's folder."""
 
     name: str
     path: str
     size_bytes: int
     written_at: datetime
-    obstacle: str | None = None  # why it cannot be read, if its listing shows that
+    obstacle: str | None = None  # why the file cannot be read, if the listing shows it
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterFolder:
     """A cluster and its files, sorted by name."""
 
     cluster_id: str
-    files: tuple[File, ...]
+    files: tuple[DumpFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of all files."""
+        return sum(file.size_bytes for file in self.files)
 
 
-class NoBytes(Exception):
-    """Why the bytes of a file cannot be had."""
+class UnreadableFile(Exception):
+    """The reason why a file cannot be read."""
 
 
-def clusters(source: str) -> list[Cluster]:
-    """The clusters of a source, sorted by name, and what lies beside them."""
+def list_clusters(source: str) -> list[ClusterFolder]:
+    """Return the clusters of a source by name; files and folders that belong to no cluster are under the cluster id `.`."""
     try:
         system, root = filesystem(source)
         info = system.get_file_info(root)
         if info.type == fs.FileType.NotFound:
             raise AuditError(f"source {source} does not exist: name a folder that has a folder of dumps for each cluster")
         if info.type != fs.FileType.Directory:
-            raise AuditError(f"source {source} is no folder: name the folder that holds it")
-        loose, folders = _local(root) if isinstance(system, fs.LocalFileSystem) else _remote(system, root)
+            raise AuditError(f"source {source} is not a folder: name the folder that contains it")
+        loose_files, folders = _list_local(root) if isinstance(system, fs.LocalFileSystem) else _list_remote(system, root)
     except (OSError, ValueError, ImportError) as e:
         raise AuditError(f"source {source} cannot be read: {e}".splitlines()[0]) from e
-    if not loose and not folders:
-        raise NothingReadable(f"source {source} holds no file: put the dumps of each cluster in a folder of its name")
-    beside = [File(_shown(name), "", 0, _EPOCH, why) for name in folders if (why := _no_cluster_id(name))]
-    named = {name: files for name, files in folders.items() if not _no_cluster_id(name)}
-    if named:
-        beside += [replace(file, obstacle="is beside the folders of the clusters: move it into one") for file in loose]
+    if not loose_files and not folders:
+        raise NothingReadable(f"source {source} contains no file: put the dumps of each cluster in a folder with the cluster's name")
+    outside = [DumpFile(_printable(name), "", 0, _EPOCH, obstacle) for name in folders if (obstacle := _name_obstacle(name))]
+    clusters = {name: files for name, files in folders.items() if not _name_obstacle(name)}
+    if clusters:
+        outside += [replace(file, obstacle="is beside the folders of the clusters: move it into one") for file in loose_files]
     else:
-        named = {_shown(PurePosixPath(root).name) or "source": loose}
-    for name, files in named.items():
-        named[name] = files or [File(FOLDER, "", 0, _EPOCH, "the folder holds no file")]
-    of_cluster = [*([(BESIDE, beside)] if beside else []), *sorted(named.items())]
-    return [Cluster(name, tuple(sorted(files, key=lambda file: file.name))) for name, files in of_cluster]
+        clusters = {_printable(PurePosixPath(root).name) or "source": loose_files}
+    listed = [(BESIDE, outside)] if outside else []
+    listed += [
+        (name, files or [DumpFile(FOLDER, "", 0, _EPOCH, "the folder contains no file")]) for name, files in sorted(clusters.items())
+    ]
+    return [ClusterFolder(name, tuple(sorted(files, key=lambda file: file.name))) for name, files in listed]
 
 
 def filesystem(source: str) -> tuple[fs.FileSystem, str]:
-    """Where a source lies, and its path there."""
+    """Return the file system of a source, and its path there."""
     if "://" in source:
         system, path = fs.FileSystem.from_uri(source)
         return system, path.rstrip("/") or "/"
     return fs.LocalFileSystem(), os.path.abspath(source)
 
 
-def read_bytes(system: fs.FileSystem, file: File) -> bytes:
-    """The bytes of a file, decompressed if it is gzipped or compressed by zstd."""
+def read_bytes(system: fs.FileSystem, file: DumpFile) -> bytes:
+    """Return the bytes of a file, decompressed if it is a gzip or zstd file."""
     if file.obstacle:
-        raise NoBytes(file.obstacle)
+        raise UnreadableFile(file.obstacle)
     if file.size_bytes > _MOST_BYTES:
-        raise NoBytes(f"larger than {_MOST_BYTES} bytes")
+        raise UnreadableFile(f"larger than {_MOST_BYTES} bytes")
     try:
-        with system.open_input_file(file.path) as opened:
-            data = opened.read()
+        with system.open_input_file(file.path) as stream:
+            data = stream.read()
         codec = next((codec for magic, codec in _COMPRESSED.items() if data.startswith(magic)), None)
         return data if codec is None else _decompressed(data, codec)
     except (OSError, EOFError, zlib.error) as e:
-        raise NoBytes(f"cannot be read: {e}".splitlines()[0]) from e
+        raise UnreadableFile(f"cannot be read: {e}".splitlines()[0]) from e
 
 
-def read_head(system: fs.FileSystem, file: File) -> bytes | None:
-    """The start of a file; None: it is compressed, or cannot be read."""
+def read_head(system: fs.FileSystem, file: DumpFile) -> bytes | None:
+    """Return the start of a file; None if the file is compressed or cannot be read."""
     if file.obstacle or file.size_bytes > _MOST_BYTES:
         return None
-    with system.open_input_file(file.path) as opened:
-        head = opened.read(_HEAD_BYTES)
+    with system.open_input_file(file.path) as stream:
+        head = stream.read(_HEAD_BYTES)
     return None if any(head.startswith(magic) for magic in _COMPRESSED) else head
 
 
-def read_lines(system: fs.FileSystem, file: File, start: int, end: int) -> bytes:
-    """The lines of a file that start from `start` up to `end`."""
-    with system.open_input_file(file.path) as opened:
-        opened.seek(max(start - 1, 0))
-        data = opened.read(end - max(start - 1, 0))
-        if start:  # what runs into it belongs to the stretch before
+def read_lines(system: fs.FileSystem, file: DumpFile, start: int, end: int) -> bytes:
+    """Return the lines of a file that start in the bytes from `start` to `end`, `end` not included."""
+    with system.open_input_file(file.path) as stream:
+        stream.seek(max(start - 1, 0))
+        data = stream.read(end - max(start - 1, 0))
+        if start:  # a line that starts before `start` belongs to the previous chunk
             data = data[data.find(b"\n") + 1 :] if b"\n" in data else b""
         parts = [data]
         while parts[-1] and not parts[-1].endswith(b"\n"):
-            part = opened.read(_LINE_BYTES)
+            part = stream.read(_LINE_BYTES)
             parts.append(part[: part.find(b"\n") + 1] if b"\n" in part else part)
     return b"".join(parts)
 
 
 @dataclass(slots=True)
-class Bytes:
-    """The bytes of a file, read when they are first asked for."""
+class LazyBytes:
+    """The bytes of a file, read at the first access."""
 
     system: fs.FileSystem
-    file: File
-    read: bytes | None = None
+    file: DumpFile
+    data: bytes | None = None
 
     def __getitem__(self, part: slice) -> bytes:
-        if self.read is None:
-            self.read = read_bytes(self.system, self.file)
-        return self.read[part]
+        if self.data is None:
+            self.data = read_bytes(self.system, self.file)
+        return self.data[part]
 
 
 def _decompressed(data: bytes, codec: str) -> bytes:
-    # Python's own gzip tells a torn file; pyarrow's reads to where it is torn, and says nothing.
+    # Python's gzip module reports a truncated file; pyarrow returns its readable part without an error.
     with gzip.open(io.BytesIO(data)) if codec == "gzip" else pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
         parts, size = [], 0
         while part := stream.read(_PART_BYTES):
             parts.append(part)
             size += len(part)
             if size > _MOST_BYTES:
-                raise NoBytes(f"larger than {_MOST_BYTES} bytes when decompressed")
+                raise UnreadableFile(f"larger than {_MOST_BYTES} bytes when decompressed")
     return b"".join(parts)
 
 
-def _local(root: str) -> tuple[list[File], dict[str, list[File]]]:
-    """The files in a folder of this machine, and those below each of its folders."""
+def _list_local(root: str) -> tuple[list[DumpFile], dict[str, list[DumpFile]]]:
+    """Return the files in a local folder, and the files below each of its folders by folder name."""
     resolved = Path(root).resolve()
-    # A link to one of these would lead back to where the listing began.
-    around = [os.stat(folder) for folder in (resolved, *resolved.parents)]
-    listed = {(folder.st_dev, folder.st_ino) for folder in around}
-    loose, folders = [], {}
+    # A link to the root or to a folder that contains it would make the listing endless.
+    ancestors = [os.stat(folder) for folder in (resolved, *resolved.parents)]
+    visited = {(folder.st_dev, folder.st_ino) for folder in ancestors}
+    loose_files, folders = [], {}
     for name in os.listdir(root):
         path = os.path.join(root, name)
         if not os.path.isdir(path):
-            loose += _below(path, name, set())
+            loose_files += _list_below(path, name, set())
         else:
-            folders[name] = [] if _no_cluster_id(name) else _below(path, "", set(listed))
-    return loose, folders
+            folders[name] = [] if _name_obstacle(name) else _list_below(path, "", set(visited))
+    return loose_files, folders
 
 
-def _below(path: str, name: str, listed: set[tuple[int, int]]) -> list[File]:
-    """A file of this machine by itself, or all files below a folder; `listed` has the folders that are listed already."""
-    files: list[File] = []
-    waiting, links = [(path, name)], []
-    while waiting or links:  # links last: a folder is listed by its own name
-        path, name = (waiting or links).pop()
-        shown = _shown(name) or FOLDER
-        if any(_SURROGATES[0] <= character <= _SURROGATES[-1] for character in name):
-            files.append(File(shown, path, 0, _EPOCH, "its name is not UTF-8: rename it"))
+def _list_below(path: str, name: str, visited: set[tuple[int, int]]) -> list[DumpFile]:
+    """Return a local file by itself, or all files below a folder; `visited` has the device and inode of each listed folder."""
+    files: list[DumpFile] = []
+    pending, links = [(path, name)], []
+    while pending or links:  # links last, so that a folder with a link to it is listed under its own name
+        path, name = (pending or links).pop()
+        shown_name = _printable(name) or FOLDER
+        if any(_FIRST_SURROGATE <= character <= _LAST_SURROGATE for character in name):
+            files.append(DumpFile(shown_name, path, 0, _EPOCH, "its name is not UTF-8: rename it"))
             continue
         try:
             status = os.stat(path)
             if stat.S_ISDIR(status.st_mode):
-                if (status.st_dev, status.st_ino) in listed:
-                    files.append(File(shown, path, 0, _EPOCH, "a link to a folder that contains it, or is listed already"))
+                if (status.st_dev, status.st_ino) in visited:
+                    files.append(DumpFile(shown_name, path, 0, _EPOCH, "a link to a folder that contains it, or is listed already"))
                     continue
-                listed.add((status.st_dev, status.st_ino))
+                visited.add((status.st_dev, status.st_ino))
                 for entry in sorted(os.listdir(path)):
-                    below = os.path.join(path, entry)
-                    (links if os.path.islink(below) else waiting).append((below, f"{name}/{entry}" if name else entry))
+                    entry_path = os.path.join(path, entry)
+                    (links if os.path.islink(entry_path) else pending).append((entry_path, f"{name}/{entry}" if name else entry))
                 continue
             written_at = _EPOCH + timedelta(microseconds=status.st_mtime_ns // 1000)
-            files.append(File(shown, path, status.st_size, written_at, None if stat.S_ISREG(status.st_mode) else _NOT_REGULAR))
+            files.append(DumpFile(shown_name, path, status.st_size, written_at, None if stat.S_ISREG(status.st_mode) else _NOT_REGULAR))
         except OSError as e:
-            files.append(File(shown, path, 0, _EPOCH, f"{'' if name else 'the folder '}cannot be read: {e.strerror}"))
+            files.append(DumpFile(shown_name, path, 0, _EPOCH, f"{'' if name else 'the folder '}cannot be read: {e.strerror}"))
     return files
 
 
-def _remote(system: fs.FileSystem, root: str) -> tuple[list[File], dict[str, list[File]]]:
-    """The files in a folder of other storage, and those below each of its folders."""
-    loose, folders = [], {}
+def _list_remote(system: fs.FileSystem, root: str) -> tuple[list[DumpFile], dict[str, list[DumpFile]]]:
+    """Return the files in a folder of other storage, and the files below each of its folders by folder name."""
+    loose_files, folders = [], {}
     for info in system.get_file_info(fs.FileSelector(root)):
         if info.type != fs.FileType.Directory:
-            loose += _files([info], root)
-        elif _no_cluster_id(info.base_name):
+            loose_files += _remote_files([info], root)
+        elif _name_obstacle(info.base_name):
             folders[info.base_name] = []
         else:
             try:
-                below = system.get_file_info(fs.FileSelector(info.path, recursive=True))
-                folders[info.base_name] = _files(below, info.path)
+                infos = system.get_file_info(fs.FileSelector(info.path, recursive=True))
+                folders[info.base_name] = _remote_files(infos, info.path)
             except OSError as e:
-                folders[info.base_name] = [File(FOLDER, info.path, 0, _EPOCH, f"the folder cannot be read: {e}".splitlines()[0])]
-    return loose, folders
+                folders[info.base_name] = [DumpFile(FOLDER, info.path, 0, _EPOCH, f"the folder cannot be read: {e}".splitlines()[0])]
+    return loose_files, folders
 
 
-def _files(infos: Iterable[fs.FileInfo], folder: str) -> list[File]:
+def _remote_files(infos: Iterable[fs.FileInfo], folder: str) -> list[DumpFile]:
     return [
-        File(
-            _shown(str(PurePosixPath(info.path).relative_to(folder))),
+        DumpFile(
+            _printable(str(PurePosixPath(info.path).relative_to(folder))),
             info.path,
             info.size or 0,
             info.mtime or _EPOCH,
@@ -231,14 +237,14 @@ def _files(infos: Iterable[fs.FileInfo], folder: str) -> list[File]:
     ]
 
 
-def _no_cluster_id(folder: str) -> str | None:
-    """Why a folder of this name is no cluster."""
+def _name_obstacle(folder: str) -> str | None:
+    """Return why a folder's name cannot be a cluster id; None if it can."""
     if folder.startswith("."):
-        return "a folder whose name starts with a dot is no cluster: rename it if it holds dumps"
+        return "a folder whose name starts with a dot is no cluster: rename it if it contains dumps"
     return None if folder.isprintable() else "the name of a cluster must be printable UTF-8: rename the folder"
 
 
-def _shown(name: str) -> str:
-    """The name of a file or folder in characters that a table can store and a terminal print."""
+def _printable(name: str) -> str:
+    """Return a file or folder name in characters that a table can store and a terminal can print."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode() for character in text)

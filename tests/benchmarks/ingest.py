@@ -1,10 +1,10 @@
-"""How long the text of kafka-topics takes to become tables, beside counting its lines and beside Spark reading the same bytes as text.
+"""Time to convert kafka-topics text to tables, compared with counting its lines and with Spark reading the same bytes as text.
 
     python -m tests.benchmarks.ingest [clusters]
 
-Each cluster (10, unless a number is given; 113 are 1 GB) has 70,000 partitions in 1,000 topics, about 9 MB. A figure is the least of three
-runs; of those that write Delta tables, of two. They write a folder, as a night does by itself. Beside the ingest's own loop, partitions are
-parsed by Spark's own expressions, which refuse nothing and tell no line numbers: what the work would cost if it were left to Spark.
+Each cluster (10 by default; 113 are 1 GB) has 70,000 partitions in 1,000 topics, about 9 MB. A time is the best of three runs, or of two runs
+for those that write Delta tables. The tables are in a local folder. For comparison, Spark's own expressions also parse the partitions; they
+reject nothing and return no line numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.ingest import partition_lines
 from jobs.ingest.partitions import LISTS, NO_LEADER
-from jobs.ingest.source import clusters
+from jobs.ingest.source import list_clusters
 from jobs.lake.lake import Lake
 from jobs.lake.table_file import TableFile
 from jobs.night import Night
@@ -33,57 +33,59 @@ from jobs.spark.session import session, set_for
 
 TOPICS, PARTITIONS, BROKERS = 1_000, 70, 60
 NIGHT = "2026-01-01"
-_FEW = 10  # clusters; more take Spark's writer minutes
+_MOST_CLUSTERS_BY_SPARK = 10  # for more clusters, Spark's writer takes minutes
 
 
-def main(asked: int) -> None:
+def main(cluster_count: int) -> None:
     """Write the dumps, read them in each way, and print the times."""
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(asked):
+        for number in range(cluster_count):
             path = Path(folder, f"cluster-{number:03}", "topics.txt")
             path.parent.mkdir()
             path.write_text(text(number))
-        found = clusters(folder)
-        size = sum(file.size_bytes for cluster in found for file in cluster.files)
-        lines = asked * TOPICS * (PARTITIONS + 1)
+        clusters = list_clusters(folder)
+        size = sum(cluster.size_bytes for cluster in clusters)
+        lines = cluster_count * TOPICS * (PARTITIONS + 1)
         spark = session()
-        print(f"{asked} clusters, {lines:,} lines, {size / 1e6:,.0f} MB, {spark.sparkContext.defaultParallelism} cores")
+        print(f"{cluster_count} clusters, {lines:,} lines, {size / 1e6:,.0f} MB, {spark.sparkContext.defaultParallelism} cores")
 
-        counted = least(lambda: subprocess.run(f"cat {folder}/*/* | wc -l", shell=True, check=True, stdout=subprocess.DEVNULL))
-        print(f"{'wc -l':36}{counted:8.2f} s")
+        count_seconds = best(lambda: subprocess.run(f"cat {folder}/*/* | wc -l", shell=True, check=True, stdout=subprocess.DEVNULL))
+        print(f"{'wc -l':36}{count_seconds:8.2f} s")
         set_for(spark, small=False)
-        as_text = least(lambda: nowhere(spark.read.text(f"{folder}/*/*")))
-        print(f"{'spark.read.text':36}{as_text:8.2f} s")
-        ways: dict[str, tuple[Callable[[], object], int]] = {
-            "parsed by the compiled loop": (lambda: nowhere(parsed(spark, folder)), 3),
-            "partitions, as rows of Spark": (lambda: nowhere(as_rows(spark, folder)), 3),
-            "partitions, by Spark's expressions": (lambda: nowhere(by_expressions(spark, folder)), 3),
+        text_seconds = best(lambda: discard(spark.read.text(f"{folder}/*/*")))
+        print(f"{'spark.read.text':36}{text_seconds:8.2f} s")
+        benchmarks: dict[str, tuple[Callable[[], object], int]] = {
+            "parsed by the compiled loop": (lambda: discard(parsed_by_loop(spark, folder)), 3),
+            "partitions, as rows in Spark": (lambda: discard(as_spark_rows(spark, folder)), 3),
+            "partitions, by Spark's expressions": (lambda: discard(partitions_by_spark(spark, folder)), 3),
             "partitions, into their table": (lambda: into_table(spark, folder), 2),
         }
-        with lake(spark) as of_folder, lake(spark, by_spark=True) as of_spark:
-            ways["ingested into all tables"] = (lambda: of_folder.ingest(folder, {}), 2)
-            if asked <= _FEW:
-                ways["the same, written by Spark"] = (lambda: of_spark.ingest(folder, {}), 1)
-            for name, (run, runs) in ways.items():
-                taken = least(run, runs)
-                print(f"{name:36}{taken:8.2f} s{taken / as_text:8.1f} times spark.read.text", flush=True)
+        with lake(spark) as folder_night, lake(spark, by_spark=True) as spark_night:
+            benchmarks["ingested into all tables"] = (lambda: folder_night.ingest(folder, {}), 2)
+            if cluster_count <= _MOST_CLUSTERS_BY_SPARK:
+                benchmarks["the same, written by Spark"] = (lambda: spark_night.ingest(folder, {}), 1)
+            for name, (run, runs) in benchmarks.items():
+                duration = best(run, runs)
+                print(f"{name:36}{duration:8.2f} s{duration / text_seconds:8.1f} times spark.read.text", flush=True)
 
 
-def parsed(spark: SparkSession, folder: str) -> DataFrame:
-    """How many partitions each text has, a text a task's turn."""
-    return by_loop(spark, folder, lambda batches: (pa.record_batch({"lines": [len(table)]}) for table in batches), "lines BIGINT")
+def parsed_by_loop(spark: SparkSession, folder: str) -> DataFrame:
+    """Return the number of partitions in each text, parsed by the compiled loop."""
+    return partitions_by_loop(
+        spark, folder, lambda batches: (pa.record_batch({"lines": [len(table)]}) for table in batches), "lines BIGINT"
+    )
 
 
-def as_rows(spark: SparkSession, folder: str) -> DataFrame:
-    """The partitions, handed over to Spark."""
+def as_spark_rows(spark: SparkSession, folder: str) -> DataFrame:
+    """Return the partitions as rows in Spark."""
     columns = "topic STRING, partition INT, leader INT, " + ", ".join(f"{name} ARRAY<INT>" for name in LISTS)
-    return by_loop(spark, folder, lambda tables: (batch for table in tables for batch in table.to_batches(10_000)), columns)
+    return partitions_by_loop(spark, folder, lambda tables: (batch for table in tables for batch in table.to_batches(10_000)), columns)
 
 
 def into_table(spark: SparkSession, folder: str) -> None:
-    """The partitions, in the order of their key, in a new table of Delta's."""
-    with tempfile.TemporaryDirectory() as place:
-        lake = Lake(place, lambda: spark)
+    """Write the partitions, sorted by their key, into a new Delta table."""
+    with tempfile.TemporaryDirectory() as lake_folder:
+        lake = Lake(lake_folder, lambda: spark)
         lake.create(PARTITION)
         file_writer = lake.file_writer(snapshot_id=NIGHT)
         unknown = {field.name: field.type for field in list(PARTITION.schema)[11:]}
@@ -98,32 +100,36 @@ def into_table(spark: SparkSession, folder: str) -> None:
                 writer.write(renamed)
             yield pa.RecordBatch.from_pylist([asdict(writer.close())])
 
-        files = by_loop(spark, folder, write, "path STRING, size_bytes BIGINT, stats STRING").toArrow().to_pylist()
+        files = partitions_by_loop(spark, folder, write, "path STRING, size_bytes BIGINT, stats STRING").toArrow().to_pylist()
         lake.replace(PARTITION, [TableFile(**file) for file in files], few=False, snapshot_id=NIGHT)
 
 
-def by_loop(spark: SparkSession, folder: str, use: Callable[[Iterator[pa.Table]], Iterator[pa.RecordBatch]], columns: str) -> DataFrame:
-    """What is made of the partitions of each text, as columns in order, some texts a task."""
+def partitions_by_loop(
+    spark: SparkSession, folder: str, use: Callable[[Iterator[pa.Table]], Iterator[pa.RecordBatch]], columns: str
+) -> DataFrame:
+    """Apply `use` to the sorted partitions of each text, in up to 8 tasks."""
     paths = [str(path) for path in sorted(Path(folder).glob("*/*"))]
 
     def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                found = partition_lines.read(Path(paths[index]).read_bytes()).lines.partitions
-                found = found.take(found.order())
-                leader = pa.array(found.leader, mask=found.leader == NO_LEADER)
-                lists = [found.lists(name) for name in LISTS]
-                yield pa.table([found.topic_names(), pa.array(found.partition), leader, *lists], ["topic", "partition", "leader", *LISTS])
+                partitions = partition_lines.read(Path(paths[index]).read_bytes()).lines.partitions
+                partitions = partitions.take(partitions.sorted_rows())
+                leader = pa.array(partitions.leader, mask=partitions.leader == NO_LEADER)
+                lists = [partitions.lists(name) for name in LISTS]
+                yield pa.table(
+                    [partitions.topic_names(), pa.array(partitions.partition), leader, *lists], ["topic", "partition", "leader", *LISTS]
+                )
 
     return spark.range(0, len(paths), 1, min(len(paths), 8)).mapInArrow(lambda batches: use(tables(batches)), columns)
 
 
-def by_expressions(spark: SparkSession, folder: str) -> DataFrame:
-    """The same from the lines that Spark reads, without the columns of a reassignment."""
+def partitions_by_spark(spark: SparkSession, folder: str) -> DataFrame:
+    """Return the partitions, parsed by Spark's expressions without the columns of a reassignment."""
     line = spark.read.text(f"{folder}/*/*").where("value LIKE '%\tPartition: %'").selectExpr("split(value, '\t') AS f")
 
-    def ids(place: int, name: str) -> str:
-        text = f"substr(f[{place}], {len(name) + 3})"
+    def ids(column: int, name: str) -> str:
+        text = f"substr(f[{column}], {len(name) + 3})"
         return f"if({text} = '', array(), cast(split({text}, ',') AS array<int>)) AS {name}"
 
     return line.selectExpr(
@@ -132,47 +138,47 @@ def by_expressions(spark: SparkSession, folder: str) -> DataFrame:
     )  # fmt: skip
 
 
-def nowhere(df: DataFrame) -> None:
+def discard(df: DataFrame) -> None:
     df.write.format("noop").mode("overwrite").save()
 
 
 @contextmanager
 def lake(spark: SparkSession, *, by_spark: bool = False) -> Iterator[Night]:
-    """A night in a lake that has every table already; as a URI, it is Spark's to write."""
-    with tempfile.TemporaryDirectory() as place:
-        of_folder = Lake(place, lambda: spark)
+    """Yield a night in a lake that has every table; Spark writes the tables if `by_spark`."""
+    with tempfile.TemporaryDirectory() as lake_folder:
+        folder_lake = Lake(lake_folder, lambda: spark)
         for table in TABLES:
-            of_folder.create(table)
-        yield Night(Lake(f"file://{place}", lambda: spark) if by_spark else of_folder, NIGHT)
+            folder_lake.create(table)
+        yield Night(Lake(f"file://{lake_folder}", lambda: spark) if by_spark else folder_lake, NIGHT)
 
 
-def least(run: Callable[[], object], runs: int = 3) -> float:
-    """The least seconds of some runs."""
-    return min(seconds(run) for _ in range(runs))
+def best(run: Callable[[], object], runs: int = 3) -> float:
+    """Return the seconds of the fastest run."""
+    return min(seconds_of(run) for _ in range(runs))
 
 
-def seconds(run: Callable[[], object]) -> float:
-    """How long it runs."""
+def seconds_of(run: Callable[[], object]) -> float:
+    """Return the seconds that a run takes."""
     started = time.monotonic()
     run()
     return time.monotonic() - started
 
 
 def text(seed: int) -> str:
-    """What kafka-topics would print of a large cluster."""
-    chance = random.Random(seed)
-    said = []
+    """Return the output of kafka-topics for a large cluster."""
+    rng = random.Random(seed)
+    lines = []
     for number in range(TOPICS):
         topic = f"domain-{number % 40}.team-{number % 7}.events-of-service-{number}"
         configs = "min.insync.replicas=2,retention.ms=604800000"
-        topic_id = f"TopicId: {chance.getrandbits(88):022x}"
-        said.append(f"Topic: {topic}\t{topic_id}\tPartitionCount: {PARTITIONS}\tReplicationFactor: 3\tConfigs: {configs}\n")
+        topic_id = f"TopicId: {rng.getrandbits(88):022x}"
+        lines.append(f"Topic: {topic}\t{topic_id}\tPartitionCount: {PARTITIONS}\tReplicationFactor: 3\tConfigs: {configs}\n")
         for partition in range(PARTITIONS):
-            brokers = chance.sample(range(BROKERS), 3)
+            brokers = rng.sample(range(BROKERS), 3)
             ids = ",".join(map(str, brokers))
-            where = f"Leader: {brokers[0]}\tReplicas: {ids}\tIsr: {ids}"
-            said.append(f"\tTopic: {topic}\tPartition: {partition}\t{where}\tElr: \tLastKnownElr: \n")
-    return "".join(said)
+            assignment = f"Leader: {brokers[0]}\tReplicas: {ids}\tIsr: {ids}"
+            lines.append(f"\tTopic: {topic}\tPartition: {partition}\t{assignment}\tElr: \tLastKnownElr: \n")
+    return "".join(lines)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The formats that the ingest reads, a module each.
+"""The formats that the ingest reads, one module per format.
 
 A module has NAME, PRECEDENCE, `recognises(dump)` and `parse(dump)`, which yields every entry as `Parsed` or `Rejected`. A format whose dumps
 can be large also has `parse_columns(dump)`: the entries that are not columns, and the columns under their name in `Reading`; or None.
@@ -29,7 +29,7 @@ from jobs.ingest.formats import (
     zookeeper,
 )
 
-# The first format that recognises a dump reads it. kafka-get-offsets is the easiest to mistake, and therefore the last.
+# The first format that recognises a dump parses it. kafka-get-offsets is last, because its lines are the least specific.
 FORMATS = (
     topology_capture,
     metadata_log,

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, json_document, plain_text
-from jobs.ingest.facts import BrokerListed
+from jobs.ingest.facts import ListedBroker
 from jobs.ingest.precedence import Precedence
 
 NAME = "broker-list"
@@ -36,10 +36,10 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
 
 
 def _json(dump: Dump) -> Iterator[Parsed | Rejected]:
-    found = _json_brokers(dump)
-    assert found is not None  # recognises() has checked this
-    brokers, line, around = found
-    for number, text in around:
+    document = _json_brokers(dump)
+    assert document is not None  # recognises() has checked this
+    brokers, line, surrounding = document
+    for number, text in surrounding:
         yield Rejected(number, text, "outside the JSON document")
     for broker in brokers:
         try:
@@ -50,18 +50,18 @@ def _json(dump: Dump) -> Iterator[Parsed | Rejected]:
 
 def _json_brokers(dump: Dump) -> tuple[list[Any], int, list[tuple[int, str]]] | None:
     try:
-        document, line, around = json_document(dump)
+        document, line, surrounding = json_document(dump)
     except Unreadable:
         return None
     if isinstance(document, dict):
         document = next((document[key] for key in _LIST_KEYS if key in document), None)
     if isinstance(document, list) and any(isinstance(broker, dict) and set(_ID_KEYS) & set(broker) for broker in document):
-        return document, line, around
+        return document, line, surrounding
     return None
 
 
 def _csv_columns(dump: Dump) -> tuple[str, int, int] | None:
-    """Return the delimiter and the columns of id and rack of a CSV's header; None: not such a header."""
+    """Return the delimiter of a CSV, and the indices of its id and rack columns; None: the first line is not such a header."""
     _, header = next(dump.lines(), (1, ""))
     for delimiter in (",", ";", "\t"):
         names = [name.strip(' "') for name in header.split(delimiter)]
@@ -82,5 +82,5 @@ def _csv(dump: Dump, delimiter: str, broker_id: int, rack: int) -> Iterator[Pars
             yield Rejected(number, line, str(e))
 
 
-def _listed(broker_id: object, rack: object) -> BrokerListed:
-    return BrokerListed(identifier(broker_id, "the broker's id"), None if rack in (None, "") else plain_text(rack, "rack"))
+def _listed(broker_id: object, rack: object) -> ListedBroker:
+    return ListedBroker(identifier(broker_id, "the broker's id"), None if rack in (None, "") else plain_text(rack, "rack"))

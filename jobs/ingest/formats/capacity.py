@@ -32,8 +32,8 @@ def recognises(dump: Dump) -> bool:
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each entry."""
-    document, line, around = json_document(dump)
-    for number, text in around:
+    document, line, surrounding = json_document(dump)
+    for number, text in surrounding:
         yield Rejected(number, text, "outside the JSON document")
     capacities = document.get("brokerCapacities") if isinstance(document, dict) else None
     if not isinstance(capacities, list):
@@ -52,13 +52,13 @@ def _capacity(entry: Any) -> BrokerCapacity:
         raise Unreadable("capacity is missing")
     broker_id = whole_number(entry.get("brokerId"), "brokerId", least=-1, most=2**31 - 1)
     disk, cpu = capacity.get("DISK"), capacity.get("CPU")
-    by_log_dir = None
+    bytes_of_log_dirs = None
     if isinstance(disk, dict):
-        by_log_dir = {plain_text(log_dir, "a log dir"): _number(size, "DISK") * 2**20 for log_dir, size in disk.items()}
+        bytes_of_log_dirs = {plain_text(log_dir, "a log dir"): _number(size, "DISK") * 2**20 for log_dir, size in disk.items()}
     return BrokerCapacity(
         broker_id,
-        _scaled(disk, "DISK", 2**20) if by_log_dir is None else math.fsum(by_log_dir.values()),
-        by_log_dir,
+        _scaled(disk, "DISK", 2**20) if bytes_of_log_dirs is None else math.fsum(bytes_of_log_dirs.values()),
+        bytes_of_log_dirs,
         _scaled(capacity.get("NW_IN"), "NW_IN", 2**10),
         _scaled(capacity.get("NW_OUT"), "NW_OUT", 2**10),
         _scaled(cpu.get("num.cores"), "num.cores", 100) if isinstance(cpu, dict) else _scaled(cpu, "CPU", 1),

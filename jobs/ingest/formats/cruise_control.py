@@ -14,8 +14,8 @@ PartitionLoadState).
        "networkOutbound": 16.0, "msg_in": 10.0}], "version": 1}
 
 An entry is a partition in one of the lists, a log dir, a broker, or the load of a partition's leader. Without verbose, healthy partitions are
-missing. Capacities and loads are in MiB and KiB/s, as in capacity.json; cpu is in percent of a core. Where no rack is configured, Cruise
-Control prints the host's name, which the ingest reads as no rack.
+missing. Capacities and loads are in MiB and KiB/s, as in capacity.json; cpu is in percent of a core. Cruise Control prints the host's name as
+the rack of a broker without a rack.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerRates, Fact, LogDirLine, PartitionLine, PartitionRates
+from jobs.ingest.facts import BrokerCapacity, BrokerRates, Fact, ListedBroker, LogDirLine, PartitionLine, PartitionRates
 from jobs.ingest.precedence import Precedence
 
 NAME = "cruise-control"
@@ -36,14 +36,14 @@ _DOWN = ("DEAD",)
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a partition state, broker state or load with Cruise Control's names is there."""
+    """Return whether the dump contains a partition state, broker state or load with Cruise Control's names."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each partition, log dir, load, and each broker with its capacity."""
-    document, line, around = json_document(dump)
-    for number, text in around:
+    document, line, surrounding = json_document(dump)
+    for number, text in surrounding:
         yield Rejected(number, text, "outside the JSON document")
     if not isinstance(document, dict):
         yield Rejected(line, document, "not a JSON object")
@@ -51,13 +51,13 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     parsed: dict[tuple[Any, ...], Fact] = {}
     for entry, facts in _entries(document):
         try:
-            first, *others = list(facts(entry))
-            key = (type(first), *first[: first.KEYED_BY])
-            if key in parsed and parsed[key] != first:
+            main_fact, *more_facts = list(facts(entry))
+            key = (type(main_fact), *main_fact[: main_fact.KEY_FIELDS])
+            if key in parsed and parsed[key] != main_fact:
                 raise Unreadable("another list differs")
-            yield Parsed(line, entry, None if key in parsed else first)
-            parsed[key] = first
-            for fact in others:
+            yield Parsed(line, entry, None if key in parsed else main_fact)
+            parsed[key] = main_fact
+            for fact in more_facts:
                 yield Parsed(line, entry, fact, entries=0)
         except Unreadable as e:
             yield Rejected(line, entry, str(e))
@@ -118,7 +118,7 @@ def _broker(entry: Any) -> Iterator[Fact]:
     if None not in rates:
         yield BrokerRates(broker_id, rates[0] + rates[1], rates[2])
     if entry.get("BrokerState") not in _DOWN:
-        yield BrokerListed(broker_id, None if rack == host else rack)
+        yield ListedBroker(broker_id, None if rack == host else rack)
 
 
 def _load(entry: Any) -> Iterator[Fact]:
@@ -135,7 +135,7 @@ def _load(entry: Any) -> Iterator[Fact]:
 
 
 def _number(value: Any, name: str, unit: int) -> float | None:
-    if value is None or value == -1:  # unknown to Cruise Control
+    if value is None or value == -1:  # Cruise Control prints -1 for an unknown value
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
         raise Unreadable(f"{name} is not a number")

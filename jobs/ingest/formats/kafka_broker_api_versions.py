@@ -1,4 +1,4 @@
-"""kafka-broker-api-versions: brokers, racks and a sign of the controller.
+"""kafka-broker-api-versions: brokers, racks and the kind of controller.
 
 Printed by org.apache.kafka.tools.BrokerApiVersionsCommand, in earlier versions kafka.admin.BrokerApiVersionsCommand.
 
@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text
-from jobs.ingest.facts import BrokerSeen, ControllerSign
+from jobs.ingest.facts import ControllerKind, RegisteredBroker
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-broker-api-versions"
@@ -27,25 +27,25 @@ PRECEDENCE = Precedence.KAFKA_TOOL
 _BROKER = re.compile(r"\S+:[0-9]+ \(id: ([0-9]+) rack: (.*?)(?: isFenced: (true|false))?\) -> (?:\(.*|ERROR: .*)")
 _API = re.compile(r"\s{0,64}([A-Za-z0-9_]+)\([0-9]+\): (.*?),?\s{0,64}")
 _KNOWN_BY = re.compile(r"^\S+:[0-9]+ \(id: [0-9]+ rack: .*\) -> ", re.MULTILINE)
-_SIGNS = {"LeaderAndIsr": "zookeeper", "DescribeQuorum": "kraft"}
+_KIND_OF_API = {"LeaderAndIsr": "zookeeper", "DescribeQuorum": "kraft"}
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a broker line is there."""
+    """Return whether the dump contains a broker line."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
-    """Yield a fact for each broker, and one for the first sign of its controller."""
-    signs = dict(_SIGNS)
+    """Yield a fact for each broker, and one for the kind of controller."""
+    kinds = dict(_KIND_OF_API)
     for number, line in dump.lines():
         try:
             if match := _BROKER.fullmatch(line):
                 rack = None if match[2] == "null" else plain_text(match[2], "rack")
-                yield Parsed(number, line, BrokerSeen(identifier(match[1], "id"), rack, match[3] == "true"))
+                yield Parsed(number, line, RegisteredBroker(identifier(match[1], "id"), rack, match[3] == "true"))
             elif match := _API.fullmatch(line):
-                sign = signs.pop(match[1], None) if "[usable: " in match[2] else None
-                yield Parsed(number, line, sign and ControllerSign(sign))
+                kind = kinds.pop(match[1], None) if "[usable: " in match[2] else None
+                yield Parsed(number, line, kind and ControllerKind(kind))
             elif line.strip() != ")":
                 yield Rejected(number, line, "neither a broker line nor an API line")
         except Unreadable as e:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text
-from jobs.ingest.facts import BrokerSeen
+from jobs.ingest.facts import RegisteredBroker
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-cluster"
@@ -26,7 +26,7 @@ _NODE = re.compile(r"([0-9]+)\s{1,64}\S+\s{1,512}[0-9]+\s{1,64}(\S.*?)\s{1,512}(
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether the header of list-endpoints is there."""
+    """Return whether the dump contains the header of list-endpoints."""
     return _HEADER.search(dump.head) is not None
 
 
@@ -40,7 +40,7 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
             if not match:
                 raise Unreadable("not an endpoint line")
             broker_id, rack, state, kind = match.groups()
-            seen = BrokerSeen(identifier(broker_id, "ID"), None if rack == "null" else plain_text(rack, "RACK"), state == "fenced")
+            seen = RegisteredBroker(identifier(broker_id, "ID"), None if rack == "null" else plain_text(rack, "RACK"), state == "fenced")
             yield Parsed(number, line, seen if kind == "broker" else None)
         except Unreadable as e:
             yield Rejected(number, line, str(e))

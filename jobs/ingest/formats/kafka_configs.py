@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, config_value, identifier, plain_text, topic_name
-from jobs.ingest.facts import ConfigSet
+from jobs.ingest.facts import ConfigValue
 from jobs.ingest.formats.kafka_topics import configs_of
 from jobs.ingest.precedence import Precedence
 
@@ -34,7 +34,7 @@ _KNOWN_BY = re.compile(rf"^(?:{_HEADER.pattern}|{_FLAT.pattern})[ \t\r]*$", re.M
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a header of an entity is there."""
+    """Return whether the dump contains a header of an entity."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
@@ -52,7 +52,7 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
                 configs = configs_of(match[3]) if kind == "topic" else {}
                 yield Parsed(number, line, None)
                 for config, value in configs.items():
-                    yield Parsed(number, line, ConfigSet(kind, name, config, value), entries=0)
+                    yield Parsed(number, line, ConfigValue(kind, name, config, value), entries=0)
             elif entity is None:
                 raise Unreadable("no header above states whose config it is")
             elif match := _CONFIG.fullmatch(line.rstrip()):
@@ -71,8 +71,8 @@ def _entity(kind: str, name: str) -> tuple[str, str]:
     return kind, plain_text(name, "the name")
 
 
-def _config(entity: tuple[str, str], config: str, value: str, sensitive: str, synonyms: str) -> ConfigSet | None:
+def _config(entity: tuple[str, str], config: str, value: str, sensitive: str, synonyms: str) -> ConfigValue | None:
     kind, name = entity
     if kind not in ("topic", "broker") or sensitive == "true" or not synonyms or synonyms.startswith("DEFAULT_CONFIG:"):
         return None
-    return ConfigSet(kind, name, config, config_value(config, value))
+    return ConfigValue(kind, name, config, config_value(config, value))

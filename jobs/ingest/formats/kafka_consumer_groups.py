@@ -11,9 +11,9 @@ Printed by org.apache.kafka.tools.consumer.group.ConsumerGroupCommand, in earlie
     GROUP  COORDINATOR (ID)      ASSIGNMENT-STRATEGY  STATE   #MEMBERS
     g      10.0.0.1:9092  (2)    range                Stable  1
 
-A file may contain several tables, each with a header. Up to 2.0 the group is not printed, and the rows are rejected. The assignment has three
-shapes: `t1(0,1), t2(0)` up to 3.7; `(0,1), (0)` without topics from 3.8 on; CURRENT-ASSIGNMENT `t1:0,1;t2:0` in 4.x, where CURRENT-EPOCH is
-`-` for a classic group. Client and member ids may contain blanks: a row is cut where the header's columns start, and only if that fails, at
+A file may contain several tables, each with a header. Up to 2.0 the group is not printed, and the rows are rejected. An assignment has three
+forms: `t1(0,1), t2(0)` up to 3.7; `(0,1), (0)` without topics from 3.8 on; CURRENT-ASSIGNMENT `t1:0,1;t2:0` in 4.x, where CURRENT-EPOCH is
+`-` for a classic group. Client and member ids may contain blanks: a row is split where the header's columns start, and only if that fails, at
 blanks. Share groups have other headers (kafka_share_groups.py).
 """
 
@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text, topic_name, whole_number
-from jobs.ingest.facts import Fact, GroupListed, GroupNotice, GroupOffset, GroupState, IdleMember, MemberLine
+from jobs.ingest.facts import Fact, GroupNotice, GroupOffset, GroupState, IdleMember, ListedGroup, MemberLine
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-consumer-groups"
@@ -57,7 +57,7 @@ _PROTOCOL_OF_TYPE = {"Consumer": "consumer", "Classic": "classic"}
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a header is there, or a message about a group without members."""
+    """Return whether the dump contains a header, or a message about a group without members."""
     return any(_NOTICE.match(match[0]) or _header(match[0]) for match in _KNOWN_BY.finditer(dump.head))
 
 
@@ -106,10 +106,10 @@ def cells_of(line: str, header: dict[str, int]) -> dict[str, str | None]:
     """Return the cells of a row by column, given where each column of the header starts; None: empty or a dash."""
     starts = [*header.values()]
     cells = [line[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
-    lined_up = all(
+    is_aligned = all(
         (cell[:1] != " " or cell.isspace()) if cell.strip() else column in _MAY_BE_BLANK for column, cell in zip(header, cells, strict=True)
     ) and all(line[start - 1 : start] in ("", " ") for start in starts[1:])
-    if not lined_up:
+    if not is_aligned:
         cells = line.split(None, len(header) - 1)
         if len(cells) < len(header) or (len(cells[-1].split()) > 1 and [*header][-1] != "ASSIGNMENT"):
             raise Unreadable("the columns do not line up with the header")
@@ -119,20 +119,19 @@ def cells_of(line: str, header: dict[str, int]) -> dict[str, str | None]:
 
 
 def _state_cells(line: str, header: dict[str, int]) -> dict[str, str | None]:
-    """Return the cells of a state row. Up to 3.8 a long coordinator shifts the cells after it, which have no blanks but may be missing."""
+    """Return the cells of a state row. Up to 3.8 a long coordinator shifts the cells behind it; they contain no blanks, but may be missing."""
     match = _COORDINATOR_ID.search(line)
-    before = line[: match.start()].rsplit(None, 1) if match else []
-    if not match or len(before) != 2:
+    group_and_host = line[: match.start()].rsplit(None, 1) if match else []
+    if not match or len(group_and_host) != 2:
         raise Unreadable("no coordinator with an id")
-    after = [*header][2:]
+    columns = [*header][2:]
     values = line[match.end() :].split()
-    if len(values) == len(after) - 1:
-        after.remove("ASSIGNMENT-STRATEGY")
-    if len(values) != len(after):
+    if len(values) == len(columns) - 1:
+        columns.remove("ASSIGNMENT-STRATEGY")
+    if len(values) != len(columns):
         raise Unreadable("the number of values differs from the header")
-    cells = dict(zip(after, values, strict=True))
-    after_coordinator = {column: None if cell == "-" else plain_text(cell, column) for column, cell in cells.items()}
-    return {"GROUP": plain_text(before[0].strip(), "GROUP"), "COORDINATOR (ID)": match[1], **after_coordinator}
+    cells = {column: None if cell == "-" else plain_text(cell, column) for column, cell in zip(columns, values, strict=True)}
+    return {"GROUP": plain_text(group_and_host[0].strip(), "GROUP"), "COORDINATOR (ID)": match[1], **cells}
 
 
 def _offset(cells: dict[str, str | None]) -> GroupOffset | IdleMember:
@@ -186,11 +185,11 @@ def assignment_of(topics: list[str], opening: str, closing: str) -> tuple[tuple[
     """Return the partitions of a member from the printed assignment of each topic."""
     assignment = []
     for text in topics:
-        topic, found, partitions = text.partition(opening)
-        if not found or not partitions.endswith(closing):
+        topic, separator, partitions = text.partition(opening)
+        if not separator or not partitions.endswith(closing):
             raise Unreadable("the assignment is neither t1(0,1), t2(0) nor t1:0,1;t2:0")
         ids = partitions.removesuffix(closing).split(",")
-        assignment += [(topic_name(topic), identifier(id, "a partition of the assignment")) for id in ids]
+        assignment += [(topic_name(topic), identifier(partition, "a partition of the assignment")) for partition in ids]
     return tuple(assignment)
 
 
@@ -208,11 +207,11 @@ def _state(cells: dict[str, str | None]) -> GroupState:
     )
 
 
-def _listed(cells: dict[str, str | None]) -> GroupListed:
+def _listed(cells: dict[str, str | None]) -> ListedGroup:
     group_type, state = cells.get("TYPE"), cells.get("STATE")
     if group_type is not None and group_type not in _PROTOCOL_OF_TYPE:
         raise Unreadable(f"a group of type {group_type}")
-    return GroupListed(_required(cells, "GROUP"), _PROTOCOL_OF_TYPE.get(group_type or "") or _PROTOCOL_OF_STATE.get(state or ""), state)
+    return ListedGroup(_required(cells, "GROUP"), _PROTOCOL_OF_TYPE.get(group_type or "") or _PROTOCOL_OF_STATE.get(state or ""), state)
 
 
 def _required(cells: dict[str, str | None], column: str) -> str:

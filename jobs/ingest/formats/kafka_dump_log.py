@@ -42,26 +42,26 @@ _RECORD = re.compile(
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a metadata record or a control record of the quorum is there."""
+    """Return whether the dump contains a metadata record or a control record of the quorum."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 class _File:
-    """The state of parsing one dumped file."""
+    """The state while one file of a dump is parsed."""
 
     def __init__(self) -> None:
         self.end_offset: int | None = None  # of a snapshot
         self.last_contained_ms: int | None = None
-        self.first: int | None = None
-        self.following: int | None = None
-        self.offset: int | None = None  # of the next record in the current batch
-        self.snapshot = self.ended = False
+        self.start_offset: int | None = None
+        self.next_batch_offset: int | None = None
+        self.next_offset: int | None = None  # of the next record in the current batch
+        self.is_snapshot = self.has_footer = False
 
-    def entry(self, number: int, line: str) -> Parsed | Rejected:
+    def parse_line(self, number: int, line: str) -> Parsed | Rejected:
         if match := _START.fullmatch(line):
-            self.first = self.following = whole_number(match[1], "offset")
+            self.start_offset = self.next_batch_offset = whole_number(match[1], "offset")
         elif match := _SNAPSHOT.fullmatch(line):
-            self.snapshot, self.end_offset = True, whole_number(match[1] or "0", "offset")
+            self.is_snapshot, self.end_offset = True, whole_number(match[1] or "0", "offset")
         elif match := _BATCH.fullmatch(line):
             self._batch(*match.groups())
         elif match := _RECORD.fullmatch(line):
@@ -70,64 +70,72 @@ class _File:
             raise Unreadable("not a file, batch or record line of a metadata log")
         return Parsed(number, line, None)
 
-    def _batch(self, first: str, last: str, _: str, valid: str) -> None:
+    def _batch(self, base: str, last: str, _: str, valid: str) -> None:
         if valid != "true":
             raise Unreadable("the batch is damaged")
-        base = whole_number(first, "baseOffset")
-        if self.following not in (None, base):
-            raise Unreadable(f"the batch starts at offset {base}, not at {self.following}")
-        self.first = base if self.first is None else self.first
-        self.offset, self.following = base, whole_number(last, "lastOffset") + 1
+        base_offset = whole_number(base, "baseOffset")
+        if self.next_batch_offset not in (None, base_offset):
+            raise Unreadable(f"the batch starts at offset {base_offset}, not at {self.next_batch_offset}")
+        self.start_offset = base_offset if self.start_offset is None else self.start_offset
+        self.next_offset, self.next_batch_offset = base_offset, whole_number(last, "lastOffset") + 1
 
     def _record(
-        self, offset: str | None, time_ms: str | None, payload: str | None, control: str | None, control_value: str | None, bare: str | None
+        self,
+        printed_offset: str | None,
+        printed_time: str | None,
+        payload: str | None,
+        control: str | None,
+        control_value: str | None,
+        old_control: str | None,
     ) -> MetadataRecord:
-        at = self.offset if offset is None else whole_number(offset, "offset")
-        if at is None:
+        offset = self.next_offset if printed_offset is None else whole_number(printed_offset, "offset")
+        if offset is None:
             raise Unreadable("no batch line above it")
-        self.offset = at + 1
-        if bare:  # as printed up to 3.9
-            return MetadataRecord(at, None if time_ms is None else int(time_ms), "LeaderChange", {})
+        self.next_offset = offset + 1
+        time_ms = None if printed_time is None else int(printed_time)
+        if old_control:  # as printed up to 3.9
+            return MetadataRecord(offset, time_ms, "LeaderChange", {})
         document = _json(payload if payload is not None else control_value)
         if control is None:
             if document.keys() != {"type", "version", "data"}:
                 raise Unreadable("type, version or data is missing")
-            type, fields = from_json(document["type"], document["version"], document["data"])
+            record_type, fields = from_json(document["type"], document["version"], document["data"])
         else:
-            type, fields = control, {}
+            record_type, fields = control, {}
             if control == "SnapshotHeader":
-                self.snapshot = True
+                self.is_snapshot = True
                 self.last_contained_ms = whole_number(document.get("lastContainedLogTimestamp"), "lastContainedLogTimestamp", least=-1)
-            self.ended = self.ended or control == "SnapshotFooter"
-        return MetadataRecord(at, None if time_ms is None else int(time_ms), type, fields)
+            self.has_footer = self.has_footer or control == "SnapshotFooter"
+        return MetadataRecord(offset, time_ms, record_type, fields)
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
-    """Yield a fact for each record, and one for each dumped file."""
+    """Yield a fact for each record, and one for each file in the dump."""
     file, entries = _File(), []
     for number, line in dump.lines():
         line = line.strip()
         if _DUMPING.fullmatch(line):
-            yield from _closed(file, entries)
+            yield from _finished(file, entries)
             file, entries = _File(), []
             entries.append(Parsed(number, line, None))
             continue
         try:
-            entries.append(file.entry(number, line))
+            entries.append(file.parse_line(number, line))
         except Unreadable as e:
             entries.append(Rejected(number, _without_payload(line), str(e)))
-    yield from _closed(file, entries)
+    yield from _finished(file, entries)
 
 
-def _closed(file: _File, entries: list[Parsed | Rejected]) -> Iterator[Parsed | Rejected]:
-    if file.snapshot and not file.ended:
+def _finished(file: _File, entries: list[Parsed | Rejected]) -> Iterator[Parsed | Rejected]:
+    if file.is_snapshot and not file.has_footer:
         for entry in entries:
             yield Rejected(entry.line, entry.entry, "the snapshot has no footer: it was cut off")
         return
     yield from entries
-    if file.first is not None:
-        end = file.end_offset if file.snapshot else file.following
-        yield Parsed(entries[-1].line, None, MetadataFile(file.snapshot, file.last_contained_ms, file.first, end), entries=0)
+    if file.start_offset is not None:
+        end_offset = file.end_offset if file.is_snapshot else file.next_batch_offset
+        fact = MetadataFile(file.is_snapshot, file.last_contained_ms, file.start_offset, end_offset)
+        yield Parsed(entries[-1].line, None, fact, entries=0)
 
 
 def _json(text: str | None) -> dict[str, Any]:

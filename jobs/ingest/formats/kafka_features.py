@@ -27,7 +27,7 @@ _KNOWN_BY = re.compile(r"^Feature: ?\S+\s+SupportedMinVersion:", re.MULTILINE)
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a feature line is there."""
+    """Return whether the dump contains a feature line."""
     return _KNOWN_BY.search(dump.head) is not None
 
 

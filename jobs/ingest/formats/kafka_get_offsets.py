@@ -27,7 +27,7 @@ _KNOWN_BY = re.compile(r"^[a-zA-Z0-9._-]{1,249}:[0-9]+:[0-9]*\r?$", re.MULTILINE
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a line with topic, partition and offset is there."""
+    """Return whether the dump contains a line with topic, partition and offset."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
@@ -38,12 +38,12 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
 
 
 def parse_columns(dump: Dump) -> tuple[list[Parsed | Rejected], dict[str, EndOffsets]] | None:
-    """Parse the offsets of a large text as columns; None if it must be read line by line."""
-    found = end_offsets.read(dump.data)
-    if found is None:
+    """Parse the offsets of a large text into columns; None if the text must be parsed line by line."""
+    columns = end_offsets.read(dump.data)
+    if columns is None:
         return None
-    ends, others = found
-    entries = [_line(number, line.removesuffix("\r")) for number, line in others if line and not line.isspace()]
+    ends, other_lines = columns
+    entries = [_line(number, line.removesuffix("\r")) for number, line in other_lines if line and not line.isspace()]
     return (entries, {"ends": ends}) if all(isinstance(entry, Rejected) for entry in entries) else None
 
 

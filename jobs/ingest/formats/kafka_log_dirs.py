@@ -33,14 +33,14 @@ _MESSAGES = ("Querying brokers for log directories information", "Received log d
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a message of the tool or its JSON is there."""
+    """Return whether the dump contains a message of the tool or its JSON."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each log dir and each partition's log."""
-    document, line, around = json_document(dump)
-    for number, text in around:
+    document, line, surrounding = json_document(dump)
+    for number, text in surrounding:
         if not text.startswith(_MESSAGES):
             yield Rejected(number, text, "neither a message of the tool nor its JSON")
     brokers = document.get("brokers") if isinstance(document, dict) else None
@@ -52,7 +52,7 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
 
 
 def parse_columns(dump: Dump) -> tuple[list[Parsed | Rejected], dict[str, ReplicaLogs]] | None:
-    """Parse the logs of a large document as columns; None if the document is not exactly as the tool prints it."""
+    """Parse the logs of a large document into columns; None if the document is not exactly as the tool prints it."""
     data, line, start = dump.data, 1, 0
     while data.startswith(tuple(message.encode() for message in _MESSAGES), start) and (newline := data.find(b"\n", start)) >= 0:
         line, start = line + 1, newline + 1

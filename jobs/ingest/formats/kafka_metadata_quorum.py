@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier
-from jobs.ingest.facts import ActiveController, ControllerSign, KafkaClusterId, QuorumVoters
+from jobs.ingest.facts import ActiveController, ControllerKind, KafkaClusterId, QuorumVoters
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-metadata-quorum"
@@ -29,13 +29,13 @@ _KNOWN_BY = re.compile(r"^(?:MaxFollowerLagTimeMs:|NodeId\s.*\bLogEndOffset\b)",
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a status line or the header of the replication table is there."""
+    """Return whether the dump contains a status line or the header of the replication table."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
-    """Yield the sign of KRaft, the cluster's id, the active controller and the voters."""
-    signed = False
+    """Yield the kind of controller, the cluster's id, the active controller and the voters."""
+    has_controller_kind = False
     voters: list[int] = []
     for number, line in dump.lines():
         try:
@@ -53,9 +53,9 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
             yield Rejected(number, line, str(e))
             continue
         yield Parsed(number, line, fact)
-        if not signed:
-            yield Parsed(number, line, ControllerSign("kraft"), entries=0)
-            signed = True
+        if not has_controller_kind:
+            yield Parsed(number, line, ControllerKind("kraft"), entries=0)
+            has_controller_kind = True
     if voters:
         yield Parsed(number, line, QuorumVoters(tuple(sorted(voters))), entries=0)
 

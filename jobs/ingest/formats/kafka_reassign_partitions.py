@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, topic_name
-from jobs.ingest.facts import Assigned, Reassigning
+from jobs.ingest.facts import AssignedReplicas, OngoingReassignment
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-reassign-partitions"
@@ -61,33 +61,33 @@ _PLAN = re.compile(
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a heading of the tool is there, or the dump is a plan."""
+    """Return whether the dump contains a heading of the tool, or is a plan."""
     return _KNOWN_BY.search(dump.head) is not None or _PLAN.match(dump.head.lstrip()) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each partition of the current assignment, and for each that is being reassigned."""
-    current, at = False, 0
+    is_current, position = False, 0
     line = 1
-    while at < len(dump.text):
-        end = dump.text.find("\n", at)
-        text = dump.text[at : end if end >= 0 else len(dump.text)].strip()
+    while position < len(dump.text):
+        newline = dump.text.find("\n", position)
+        text = dump.text[position : newline if newline >= 0 else len(dump.text)].strip()
         if text.startswith("{"):
             try:
-                document, after = json.JSONDecoder().raw_decode(dump.text, dump.text.index("{", at))
+                document, document_end = json.JSONDecoder().raw_decode(dump.text, dump.text.index("{", position))
             except (ValueError, RecursionError) as e:
                 yield Rejected(line, text, f"not JSON: {e}")
             else:
-                yield from _plan(document, line, current=current)
-                line += dump.text.count("\n", at, after)
-                at = after
+                yield from _plan(document, line, current=is_current)
+                line += dump.text.count("\n", position, document_end)
+                position = document_end
                 continue
         elif text:
             yield _message(text, line)
-            current = text == _CURRENT or (current and text.startswith("{"))
-        if end < 0:
+            is_current = text == _CURRENT
+        if newline < 0:
             break
-        at, line = end + 1, line + 1
+        position, line = newline + 1, line + 1
 
 
 def _message(text: str, line: int) -> Parsed | Rejected:
@@ -95,7 +95,9 @@ def _message(text: str, line: int) -> Parsed | Rejected:
         if match := _LISTED.fullmatch(text):
             topic, partition, *lists = match.groups()
             replicas, adding, removing = (broker_ids(ids.split(",") if ids else [], "the line") for ids in lists)
-            return Parsed(line, text, Reassigning(topic_name(topic), identifier(partition, "the partition"), replicas, adding, removing))
+            return Parsed(
+                line, text, OngoingReassignment(topic_name(topic), identifier(partition, "the partition"), replicas, adding, removing)
+            )
         if _MESSAGE.fullmatch(text):
             return Parsed(line, text, None)
         raise Unreadable("neither a message of the tool nor its JSON")
@@ -120,7 +122,7 @@ def _plan(document: Any, line: int, *, current: bool) -> Iterator[Parsed | Rejec
             if "partitions" not in document or "replicas" not in entry:  # topics to move, or partitions to elect for
                 yield Parsed(line, entry, None)
                 continue
-            fact = Assigned(topic, identifier(entry.get("partition"), "partition"), broker_ids(entry["replicas"], "replicas"))
+            fact = AssignedReplicas(topic, identifier(entry.get("partition"), "partition"), broker_ids(entry["replicas"], "replicas"))
             log_dirs = entry.get("log_dirs")
             if not fact.replicas or (log_dirs is not None and (not isinstance(log_dirs, list) or len(log_dirs) != len(fact.replicas))):
                 raise Unreadable("replicas and log_dirs differ in length" if fact.replicas else "replicas is empty")

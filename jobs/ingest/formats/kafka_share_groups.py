@@ -46,7 +46,7 @@ _KNOWN_BY = re.compile(
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a header or an assignment that only this tool prints is there."""
+    """Return whether the dump contains a header or an assignment that only this tool prints."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
@@ -95,11 +95,11 @@ def _member(line: str, header: dict[str, int]) -> MemberLine:
 
 
 def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset | None:
-    with_epoch, with_lag = header.groups()
-    if len(cells) != 4 + bool(with_epoch) + bool(with_lag):
+    epoch_column, lag_column = header.groups()
+    if len(cells) != 4 + bool(epoch_column) + bool(lag_column):
         raise Unreadable("the number of values differs from the header")
     group_id, topic, partition = cells[:3]
-    start, lag = cells[3 + bool(with_epoch)], cells[-1] if with_lag else "-"
+    start, lag = cells[3 + bool(epoch_column)], cells[-1] if lag_column else "-"
     if topic == partition == "-":
         return None
     numbers = [None if cell == "-" else whole_number(cell, name, least=-1) for cell, name in ((start, "START-OFFSET"), (lag, "LAG"))]

@@ -21,13 +21,13 @@ from functools import lru_cache
 from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, config_value, identifier, plain_text, topic_name
 from jobs.ingest.facts import PartitionLine, TopicLine
-from jobs.ingest.partition_lines import Part, PartitionLines, Text
+from jobs.ingest.partition_lines import ParsedChunk, PartitionLines, Text
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-topics"
 PRECEDENCE = Precedence.KAFKA_TOOL
 
-# A copy from a terminal has spaces instead of tabs. Repeats are bounded, because a line of blanks could be divided in very many ways.
+# Text copied from a terminal has spaces instead of tabs. Repeats are bounded: unbounded ones make the match of a blank line very slow.
 _GAP = r"[ \t]{1,16}"
 _IDS = r"[ \t]{0,16}((?:[0-9]+(?:,[ ]?[0-9]+)*)?)"
 _TOPIC = re.compile(
@@ -45,56 +45,56 @@ _NEXT_CONFIG = re.compile(r",(?=[A-Za-z][A-Za-z0-9._-]*=)")
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether a topic line or partition line is there."""
+    """Return whether the dump contains a topic line or partition line."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each topic line and partition line; every other line is rejected."""
-    before = ""
+    previous = ""  # the last partition line
     for number, line in dump.lines():
-        entry, of_partition = _line(dump.last_line, number, line, lambda: before)  # noqa: B023  # called at once
-        if of_partition:
-            before = line
+        entry, is_partition_line = _line(dump.last_line, number, line, lambda: previous)  # noqa: B023  # called at once
+        if is_partition_line:
+            previous = line
         yield entry
 
 
 def parse_columns(dump: Dump) -> tuple[list[Parsed | Rejected], dict[str, PartitionLines]] | None:
-    """Parse the partition lines of a large text as columns; None if it is not UTF-8."""
-    if dump.utf16:
+    """Parse the partition lines of a large text into columns; None if the text is UTF-16."""
+    if dump.is_utf16:
         return None
     text = dump.data.removeprefix(codecs.BOM_UTF8)
-    return parse_parts([partition_lines.read(text)], text)
+    return parse_chunks([partition_lines.read(text)], text)
 
 
-def parse_parts(parts: Sequence[Part], text: Text) -> tuple[list[Parsed | Rejected], dict[str, PartitionLines]]:
-    """Join the parts of a large text, and parse every line that is not a column."""
-    lines, others, last_line = partition_lines.join_parts(parts, text)
-    if not lines.with_elr.all() and any(part.names_elr for part in parts):  # a line without ELR columns may be cut off
-        without = lines.take(~lines.with_elr)
-        others = sorted([*others, *((int(number), without.text_of(row)) for row, number in enumerate(without.line))])
-        lines = lines.take(lines.with_elr)
+def parse_chunks(chunks: Sequence[ParsedChunk], text: Text) -> tuple[list[Parsed | Rejected], dict[str, PartitionLines]]:
+    """Join the chunks of a large text, and parse every line that is not in columns."""
+    lines, other_lines, last_line = partition_lines.join_chunks(chunks, text)
+    if not lines.has_elr_columns.all() and any(chunk.mentions_elr for chunk in chunks):  # a line without ELR columns may be cut off
+        without_elr = lines.take(~lines.has_elr_columns)
+        other_lines = sorted([*other_lines, *((int(number), without_elr.text_of(row)) for row, number in enumerate(without_elr.line))])
+        lines = lines.take(lines.has_elr_columns)
     entries: list[Parsed | Rejected] = []
-    before = 0, ""
-    for number, line in others:
+    previous = 0, ""  # number and text of the last partition line among the other lines
+    for number, line in other_lines:
         if not line.isspace():
-            entry, of_partition = _line(last_line, number, line, lambda: max(before, lines.last_before(number))[1])  # noqa: B023  # called at once
-            if of_partition:
-                before = number, line
+            entry, is_partition_line = _line(last_line, number, line, lambda: max(previous, lines.last_before(number))[1])  # noqa: B023  # called at once
+            if is_partition_line:
+                previous = number, line
             entries.append(entry)
     return entries, {"lines": lines}
 
 
-def _line(last_line: str, number: int, line: str, before: Callable[[], str]) -> tuple[Parsed | Rejected, bool]:
-    """Parse a line; returns also whether it is a whole partition line. `before` returns the last partition line before it."""
+def _line(last_line: str, number: int, line: str, previous: Callable[[], str]) -> tuple[Parsed | Rejected, bool]:
+    """Parse a line. Return its entry, and whether it is a complete partition line. `previous` returns the last partition line before it."""
     match = _PARTITION.fullmatch(line)
     try:
         if match:
-            if "LastKnownElr:" not in line and last_line.endswith(line) and "LastKnownElr:" in before():
+            if "LastKnownElr:" not in line and last_line.endswith(line) and "LastKnownElr:" in previous():
                 return Rejected(number, line, "the dump is cut off in this line"), False
             return Parsed(number, line, _partition(match)), True
-        if of_topic := _TOPIC.fullmatch(line):
-            return Parsed(number, line, _topic(of_topic)), False
+        if topic_match := _TOPIC.fullmatch(line):
+            return Parsed(number, line, _topic(topic_match)), False
         return Rejected(number, line, "neither a topic line nor a partition line"), False
     except Unreadable as e:
         return Rejected(number, line, str(e)), match is not None
@@ -148,7 +148,7 @@ _id = lru_cache(1 << 12)(identifier)
 def _broker_ids(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
-    ids = tuple(identifier(id.strip(), "a broker id") for id in text.split(",")) if text else ()
+    ids = tuple(identifier(broker_id.strip(), "a broker id") for broker_id in text.split(",")) if text else ()
     if len(set(ids)) < len(ids):
         raise Unreadable("a broker occurs twice in one list")
     return ids

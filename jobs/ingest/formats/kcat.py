@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, json_document, topic_name
-from jobs.ingest.facts import BrokerListed, PartitionLine
+from jobs.ingest.facts import ListedBroker, PartitionLine
 from jobs.ingest.precedence import Precedence
 
 NAME = "kcat"
@@ -23,23 +23,23 @@ _KNOWN_BY = re.compile(r'"originating_broker"\s{0,9}:\s{0,9}\{')
 
 
 def recognises(dump: Dump) -> bool:
-    """Return whether the originating broker is there, which only kcat prints."""
+    """Return whether the dump contains the originating broker, which only kcat prints."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each broker and each partition."""
-    document, line, around = json_document(dump)
-    for number, text in around:
+    document, line, surrounding = json_document(dump)
+    for number, text in surrounding:
         yield Rejected(number, text, "outside the JSON document")
     for broker in _list(document, "brokers"):
         try:
-            yield Parsed(line, broker, BrokerListed(identifier(_of(broker, "id"), "id"), None))
+            yield Parsed(line, broker, ListedBroker(identifier(_field(broker, "id"), "id"), None))
         except Unreadable as e:
             yield Rejected(line, broker, str(e))
     for topic in _list(document, "topics"):
         try:
-            name = topic_name(_text(_of(topic, "topic")))
+            name = topic_name(_text(_field(topic, "topic")))
             if topic.get("error"):
                 raise Unreadable(f"kcat reports an error for the topic: {topic['error']}")
             yield Parsed(line, name, None)
@@ -54,13 +54,13 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
 
 
 def _partition(topic: str, partition: Any) -> PartitionLine:
-    leader = _of(partition, "leader")
-    replicas, isr = (broker_ids([_of(broker, "id") for broker in _list(partition, name)], name) for name in ("replicas", "isrs"))
+    leader = _field(partition, "leader")
+    replicas, isr = (broker_ids([_field(broker, "id") for broker in _list(partition, name)], name) for name in ("replicas", "isrs"))
     if not replicas:
         raise Unreadable("replicas is empty")
     return PartitionLine(
         topic,
-        identifier(_of(partition, "partition"), "partition"),
+        identifier(_field(partition, "partition"), "partition"),
         None if leader == -1 else identifier(leader, "leader"),
         replicas,
         isr,
@@ -77,7 +77,7 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _of(value: Any, name: str) -> Any:
+def _field(value: Any, name: str) -> Any:
     if name not in _object(value):
         raise Unreadable(f"{name} is missing")
     return value[name]
@@ -88,5 +88,5 @@ def _text(value: Any) -> str | None:
 
 
 def _list(value: Any, name: str) -> list[Any]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
+    items = value.get(name) if isinstance(value, dict) else None
+    return items if isinstance(items, list) else []

@@ -1,16 +1,16 @@
-"""Key samples: how many records and bytes producers sent with each key, as CSV with a header, Parquet, or JSON lines.
+"""Key samples: the number of records and bytes that producers sent with each key, as CSV with a header, Parquet, or JSON lines.
 
     topic,key,records,size_bytes            topic,key_hex,records,bytes,partition
     orders,k1,10,1200                       orders,6b31,10,1200,
-    orders,,7,700       no key              orders,,7,700,3          the producer named partition 3
+    orders,,7,700       no key              orders,,7,700,3          the producer chose partition 3
     orders,"",1,90      the empty key       orders,"",1,90,
 
     {"topic":"orders","key":null,"records":7,"size_bytes":700,"partition":3}
     {"topic":"orders","key_base64":"azE=","records":10,"bytes":1200,"observed_partition":2}
 
-`partition` is the partition that the producer named; `observed_partition` is where the records were found. A key is text, or bytes in key_hex
+`partition` is the partition that the producer chose itself; `observed_partition` is the partition that contains the records. A key is text, or bytes in key_hex
 or key_base64. In Parquet and JSON, null is no key, and an empty text or binary is the empty key. Rows with the same topic, key, partition and
-observed partition are added up. In a CSV a quoted key may contain commas, quotes and line ends. Line numbers of Parquet are row numbers.
+observed partition are summed. In a CSV a quoted key may contain commas, quotes and line ends. Line numbers of Parquet are row numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import islice
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,12 +47,23 @@ SCHEMA = pa.schema(
 )
 _PARQUET = b"PAR1"
 _REQUIRED = {"topic", "records", "size_bytes"}
-_MOST = 10**15  # of records and bytes in a row, so that sums stay within a BIGINT
+_MOST = 10**15  # records or bytes in a row, so that sums fit into a BIGINT
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 _KEYS = ("key", "key_hex", "key_base64")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _FIELD = re.compile(r'(?:"((?:[^"]++|"")*+)"|([^",]*+))(,|$)')
 _LONGEST_RECORD = 1000  # lines
+
+
+class KeyRow(NamedTuple):
+    """A valid row of a key sample, in the columns of SCHEMA."""
+
+    topic: str
+    key: bytes | None
+    partition: int | None
+    records: int
+    size_bytes: int
+    observed_partition: int | None
 
 
 def recognises(dump: Dump) -> bool:
@@ -74,7 +85,7 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
 
 
 def _columns(dump: Dump) -> dict[str, int] | None:
-    """Return the index of each column; None: not the columns of a key sample."""
+    """Return the index of each column; None: the dump is not a key sample."""
     if dump.data.startswith(_PARQUET):
         try:
             names = pq.read_schema(io.BytesIO(dump.data)).names
@@ -88,16 +99,16 @@ def _columns(dump: Dump) -> dict[str, int] | None:
 
 
 def _key_columns(columns: Iterable[str]) -> list[str]:
-    """Return which of the columns have keys."""
+    """Return the key columns among these columns."""
     return [name for name in _KEYS if name in columns]
 
 
 def _is_json(dump: Dump) -> bool:
-    _, first = next(dump.lines(), (1, ""))
-    if not first.lstrip().startswith("{") or '"topic"' not in first:
+    _, line = next(dump.lines(), (1, ""))
+    if not line.lstrip().startswith("{") or '"topic"' not in line:
         return False
     try:
-        row = json.loads(first)
+        row = json.loads(line)
     except (ValueError, RecursionError):
         return False
     names = {"size_bytes" if name == "bytes" else name for name in row}
@@ -131,8 +142,8 @@ def _utf8(key: str) -> bytes:
         raise Unreadable("topic or key is not text") from None
 
 
-def sample_of(rows: list[tuple[Any, ...]], line: int) -> Iterator[Parsed]:
-    """Yield the sample of valid rows, if there are any."""
+def sample_of(rows: list[KeyRow], line: int) -> Iterator[Parsed]:
+    """Yield the sample with these rows, if there are any."""
     if rows:
         arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
         yield Parsed(line, None, KeySample(pa.Table.from_arrays(arrays, schema=SCHEMA)), len(rows))
@@ -141,7 +152,7 @@ def sample_of(rows: list[tuple[Any, ...]], line: int) -> Iterator[Parsed]:
 def _csv(dump: Dump, columns: dict[str, int]) -> Iterator[Parsed | Rejected]:
     [name] = _key_columns(columns)
     order = [columns["topic"], columns[name], *map(columns.get, ("partition", "records", "size_bytes", "observed_partition"))]
-    rows: list[tuple[str, bytes | None, int | None, int, int, int | None]] = []
+    rows: list[KeyRow] = []
     for number, text, fields in islice(_records(dump.text), 1, None):
         try:
             if fields is None or len(fields) != len(columns):
@@ -157,53 +168,53 @@ def _csv(dump: Dump, columns: dict[str, int]) -> Iterator[Parsed | Rejected]:
 def _records(text: str) -> Iterator[tuple[int, str, list[str | None] | None]]:
     """Yield the line, text and fields of each record; an unquoted empty field is None. Fields None: not CSV."""
     lines = text.split("\n")
-    at = 0
-    while at < len(lines):
-        line = lines[at].removesuffix("\r")
+    index = 0
+    while index < len(lines):
+        line = lines[index].removesuffix("\r")
         if '"' not in line:
             if line.strip():
-                yield at + 1, line, [field or None for field in line.split(",")]
-            at += 1
+                yield index + 1, line, [field or None for field in line.split(",")]
+            index += 1
             continue
-        until, quotes = at + 1, line.count('"')
-        while quotes % 2 and until < min(len(lines), at + _LONGEST_RECORD):
-            quotes += lines[until].count('"')
-            until += 1
-        record = "\n".join(lines[at:until]).removesuffix("\r")
+        end, quotes = index + 1, line.count('"')
+        while quotes % 2 and end < min(len(lines), index + _LONGEST_RECORD):
+            quotes += lines[end].count('"')
+            end += 1
+        record = "\n".join(lines[index:end]).removesuffix("\r")
         fields = _fields(record)
-        if fields is None and until > at + 1:  # a stray quote must not spoil valid lines
-            record, until = line, at + 1
-        yield at + 1, record, fields
-        at = until
+        if fields is None and end > index + 1:  # a single stray quote: only its own line is rejected
+            record, end = line, index + 1
+        yield index + 1, record, fields
+        index = end
 
 
 def _fields(record: str) -> list[str | None] | None:
     fields: list[str | None] = []
-    at = 0
-    while match := _FIELD.match(record, at):
-        quoted, bare, end = match.groups()
-        fields.append(bare or None if quoted is None else quoted.replace('""', '"'))
-        at = match.end()
+    position = 0
+    while match := _FIELD.match(record, position):
+        quoted, unquoted, end = match.groups()
+        fields.append(unquoted or None if quoted is None else quoted.replace('""', '"'))
+        position = match.end()
         if not end:
-            return fields if at == len(record) else None
+            return fields if position == len(record) else None
     return None
 
 
 def _parquet(dump: Dump, columns: dict[str, int]) -> Iterator[Parsed | Rejected]:
     try:
-        rows_read = _cast(pq.ParquetFile(io.BytesIO(dump.data)).read(), columns)
+        rows = _cast(pq.ParquetFile(io.BytesIO(dump.data)).read(), columns)
     except (pa.ArrowException, OSError, ValueError) as e:
         yield Rejected(1, "", f"cannot be read as Parquet: {e}".splitlines()[0])
         return
     [name] = _key_columns(columns)
-    valid = _valid(rows_read, name)
-    for index in pc.indices_nonzero(pc.invert(valid)).to_pylist():
-        [row] = rows_read.slice(index, 1).to_pylist()
+    is_valid = _is_valid(rows, name)
+    for index in pc.indices_nonzero(pc.invert(is_valid)).to_pylist():
+        [row] = rows.slice(index, 1).to_pylist()
         try:
             row_of(**row, key_column=name)
         except Unreadable as e:
             yield Rejected(index + 1, {name: str(value) for name, value in row.items()}, str(e))
-    rows = rows_read.filter(valid)
+    rows = rows.filter(is_valid)
     if len(rows):
         if name != "key":
             keys = [None if text is None else _decoded(text, name) for text in rows["key"].to_pylist()]
@@ -211,25 +222,25 @@ def _parquet(dump: Dump, columns: dict[str, int]) -> Iterator[Parsed | Rejected]
         yield Parsed(1, None, KeySample(rows.cast(SCHEMA)), len(rows))
 
 
-def _cast(read: pa.Table, columns: dict[str, int]) -> pa.Table:
-    read = read.rename_columns(["size_bytes" if name == "bytes" else name for name in read.column_names])
+def _cast(table: pa.Table, columns: dict[str, int]) -> pa.Table:
+    table = table.rename_columns(["size_bytes" if name == "bytes" else name for name in table.column_names])
     [name] = _key_columns(columns)
     return pa.table(
         {
-            "topic": read["topic"].cast(pa.string()),
-            "key": read[name].cast(pa.binary() if name == "key" else pa.string()),
-            "partition": read["partition"].cast(pa.int64()) if "partition" in columns else pa.nulls(len(read), pa.int64()),
-            "records": read["records"].cast(pa.int64()),
-            "size_bytes": read["size_bytes"].cast(pa.int64()),
-            "observed_partition": read["observed_partition"].cast(pa.int64())
+            "topic": table["topic"].cast(pa.string()),
+            "key": table[name].cast(pa.binary() if name == "key" else pa.string()),
+            "partition": table["partition"].cast(pa.int64()) if "partition" in columns else pa.nulls(len(table), pa.int64()),
+            "records": table["records"].cast(pa.int64()),
+            "size_bytes": table["size_bytes"].cast(pa.int64()),
+            "observed_partition": table["observed_partition"].cast(pa.int64())
             if "observed_partition" in columns
-            else pa.nulls(len(read), pa.int64()),
+            else pa.nulls(len(table), pa.int64()),
         }
     )
 
 
-def _valid(rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """Return for each row whether `row_of` accepts it, in one pass over the columns."""
+def _is_valid(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return for each row whether `row_of` accepts it."""
     tests = [
         pc.match_substring_regex(rows["topic"], "^[a-zA-Z0-9._-]{1,249}$"),
         pc.invert(pc.is_in(rows["topic"], pa.array([".", ".."]))),
@@ -248,9 +259,9 @@ def _valid(rows: pa.Table, name: str) -> pa.ChunkedArray:
 
 def row_of(
     topic: str | None, key: object, partition: object, records: object, size_bytes: object, observed_partition: object, key_column: str
-) -> tuple[str, Any, int | None, int, int, int | None]:
+) -> KeyRow:
     """Return a row of the sample if it is valid; a key that is text is decoded as the column `key_column` requires."""
-    return (
+    return KeyRow(
         topic_name(topic),
         _decoded(key, key_column) if isinstance(key, str) else key,
         None if partition is None else identifier(partition, "partition"),

@@ -2,13 +2,13 @@
 
 Written by Kafka 3.0 to 4.4 as `__cluster_metadata-0/<end offset>-<epoch>.checkpoint`, and the `.log` segments after it.
 
-    61 bytes    of a batch: base offset, length, leader epoch, magic 2, CRC-32C, attributes, ...   (DefaultRecordBatch)
-    records     each with its offset's delta, a key that is null, and a metadata record (metadata_record.py)
+    batch       61 bytes: base offset, length, leader epoch, magic 2, CRC-32C, attributes, ...   (DefaultRecordBatch), then its records
+    record      the delta of its offset, a null key, and a metadata record (metadata_record.py)
     control     a batch with attribute 0x20: its keys are LeaderChange, SnapshotHeader, SnapshotFooter, KRaftVersion, KRaftVoters
 
 An entry is a record; its line is the record's index in the file, from 1. A snapshot without a footer is rejected as a whole. A log that ends
-within a batch was copied while it was being written: the batches before are read. Nothing after a damaged batch is read. Rejected entries
-never contain values, because some are credentials.
+within a batch was copied while Kafka was writing it: the complete batches are read. Nothing after a damaged batch is read. Rejected entries
+never contain values, because some values are credentials.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable
 from jobs.ingest.facts import MetadataFile, MetadataRecord
-from jobs.ingest.metadata_record import Bytes, from_bytes
+from jobs.ingest.metadata_record import ByteReader, from_bytes
 from jobs.ingest.precedence import Precedence
 
 NAME = "metadata-log"
 PRECEDENCE = Precedence.METADATA_LOG
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")  # of a batch, to the count of its records
+_HEADER = struct.Struct(">qiibIhiqqqhii")  # the header of a batch, including the count of its records
 _CONTROL_KEY = struct.Struct(">hh")
 _SNAPSHOT_HEADER = struct.Struct(">hq")
 _LENGTH_FROM = 12  # a batch's length counts from the field after it
@@ -35,7 +35,7 @@ _CONTROL_TYPES = {2: "LeaderChange", 3: "SnapshotHeader", 4: "SnapshotFooter", 5
 
 
 class _Batch(NamedTuple):
-    """The header of a batch, and where its records start and end in the file."""
+    """The header of a batch, and the positions in the file where its records start and end."""
 
     offset: int
     next_offset: int
@@ -51,7 +51,7 @@ def recognises(dump: Dump) -> bool:
     """Return whether the first batch has a control record of the quorum or a metadata record."""
     try:
         batch = _batch(dump.data, 0)
-        record = Bytes(dump.data, batch.start, batch.end)
+        record = ByteReader(dump.data, batch.start, batch.end)
         _, key, value = _record(record)
         return _control_type(key) in _CONTROL_TYPES if batch.attributes & _CONTROL else key is None and value.unsigned() == 1
     except (Unreadable, struct.error):
@@ -63,8 +63,8 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     entries, file = _read(dump.data)
     last = entries[-1] if entries else None
     if file.snapshot and not (isinstance(last, Parsed) and last.fact.type == "SnapshotFooter"):
-        why = f" ({last.reason})" if isinstance(last, Rejected) else ""
-        yield Rejected(1, "", f"the snapshot has no footer: it was cut off, and none of its {len(entries)} records is used{why}")
+        cause = f" ({last.reason})" if isinstance(last, Rejected) else ""
+        yield Rejected(1, "", f"the snapshot has no footer: it was cut off, and none of its {len(entries)} records is used{cause}")
         return
     yield from entries
     yield Parsed(1, None, file, entries=0)
@@ -72,67 +72,67 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
 
 def _read(data: bytes) -> tuple[list[Parsed | Rejected], MetadataFile]:
     entries: list[Parsed | Rejected] = []
-    at, first, following, time_ms = 0, None, None, None
-    while at < len(data):
+    position, start_offset, next_offset, time_ms = 0, None, None, None
+    while position < len(data):
         try:
-            batch = _valid_batch(data, at, following)
+            batch = _valid_batch(data, position, next_offset)
         except (Unreadable, struct.error) as e:
-            why = str(e) if isinstance(e, Unreadable) else "the file ends within a batch"
-            entries.append(Rejected(len(entries) + 1, "", f"at byte {at}: {why}; nothing after this is read"))
+            cause = str(e) if isinstance(e, Unreadable) else "the file ends within a batch"
+            entries.append(Rejected(len(entries) + 1, "", f"at byte {position}: {cause}; nothing after this is read"))
             break
-        records = Bytes(data, batch.start, batch.end)
+        records = ByteReader(data, batch.start, batch.end)
         for _ in range(batch.count):
             entry = _entry(records, batch, len(entries) + 1)
             entries.append(entry)
             if isinstance(entry, Parsed) and entry.fact.type == "SnapshotHeader":
                 time_ms = entry.fact.fields["lastContainedLogTimestamp"]
-        first = batch.offset if first is None else first
-        at, following = batch.end, batch.next_offset
-    snapshot = time_ms is not None
-    return entries, MetadataFile(snapshot, time_ms, first or 0, None if snapshot else following or 0)
+        start_offset = batch.offset if start_offset is None else start_offset
+        position, next_offset = batch.end, batch.next_offset
+    is_snapshot = time_ms is not None
+    return entries, MetadataFile(is_snapshot, time_ms, start_offset or 0, None if is_snapshot else next_offset or 0)
 
 
-def _valid_batch(data: bytes, at: int, following: int | None) -> _Batch:
-    batch = _batch(data, at)
-    if crc32c(data[at + _CRC_FROM : batch.end]) != batch.crc:
+def _valid_batch(data: bytes, start: int, expected_offset: int | None) -> _Batch:
+    batch = _batch(data, start)
+    if crc32c(data[start + _CRC_FROM : batch.end]) != batch.crc:
         raise Unreadable("the batch is damaged: its CRC-32C differs")
-    if following not in (None, batch.offset):
-        raise Unreadable(f"the batch starts at offset {batch.offset}, not at {following}")
+    if expected_offset not in (None, batch.offset):
+        raise Unreadable(f"the batch starts at offset {batch.offset}, not at {expected_offset}")
     if batch.attributes & _COMPRESSED:
         raise Unreadable("the batch is compressed, which Kafka's metadata never is")
     return batch
 
 
-def _batch(data: bytes, at: int) -> _Batch:
-    offset, length, _, magic, crc, attributes, last_delta, _, time_ms, _, _, _, count = _HEADER.unpack_from(data, at)
-    end = at + _LENGTH_FROM + length
+def _batch(data: bytes, start: int) -> _Batch:
+    offset, length, _, magic, crc, attributes, last_delta, _, time_ms, _, _, _, count = _HEADER.unpack_from(data, start)
+    end = start + _LENGTH_FROM + length
     if magic != 2 or offset < 0 or last_delta < 0 or count < 1 or count > length or length < _HEADER.size - _LENGTH_FROM:
         raise Unreadable("not a batch of records")
     if end > len(data):
         raise Unreadable("the file ends within a batch")
-    return _Batch(offset, offset + last_delta + 1, crc, attributes, time_ms, count, at + _HEADER.size, end)
+    return _Batch(offset, offset + last_delta + 1, crc, attributes, time_ms, count, start + _HEADER.size, end)
 
 
-def _entry(records: Bytes, batch: _Batch, number: int) -> Parsed | Rejected:
+def _entry(records: ByteReader, batch: _Batch, number: int) -> Parsed | Rejected:
     label = "a record"
     try:
         offset, key, value = _record(records)
         label = f"offset {batch.offset + offset}"
         if batch.attributes & _CONTROL:
-            type, fields = _control(key, value)
+            record_type, fields = _control(key, value)
         else:
-            type, fields = from_bytes(value)
-        return Parsed(number, label, MetadataRecord(batch.offset + offset, batch.time_ms, type, fields))
+            record_type, fields = from_bytes(value)
+        return Parsed(number, label, MetadataRecord(batch.offset + offset, batch.time_ms, record_type, fields))
     except Unreadable as e:
         return Rejected(number, label, str(e))
 
 
-def _record(records: Bytes) -> tuple[int, bytes | None, Bytes]:
-    """Parse a record: its offset within the batch, its key and its value. `records` is after the record then, even if it is rejected."""
+def _record(records: ByteReader) -> tuple[int, bytes | None, ByteReader]:
+    """Parse a record. Return its offset within the batch, its key and its value. `records` moves past the record even if it is rejected."""
     size = records.signed()
-    at = records.at
+    start = records.position
     records.take(size)
-    record = Bytes(records.data, at, records.at)
+    record = ByteReader(records.data, start, records.position)
     record.take(1)  # attributes: unused
     record.signed(64)  # timestamp delta
     offset = record.signed()
@@ -140,7 +140,7 @@ def _record(records: Bytes) -> tuple[int, bytes | None, Bytes]:
     size = record.signed()
     if size < 0:
         raise Unreadable("a record without a value")
-    value = Bytes(record.data, record.at, record.at + size)
+    value = ByteReader(record.data, record.position, record.position + size)
     record.take(size)
     if record.signed() != 0:
         raise Unreadable("a record with headers, which Kafka's metadata never has")
@@ -148,16 +148,16 @@ def _record(records: Bytes) -> tuple[int, bytes | None, Bytes]:
     return offset, key, value
 
 
-def _control(key: bytes | None, value: Bytes) -> tuple[str, dict[str, int]]:
-    known = _CONTROL_TYPES.get(type := _control_type(key))
-    if known is None:
-        raise Unreadable(f"a control record of type {type} is not known")
-    if known != "SnapshotHeader":
-        return known, {}
+def _control(key: bytes | None, value: ByteReader) -> tuple[str, dict[str, int]]:
+    name = _CONTROL_TYPES.get(number := _control_type(key))
+    if name is None:
+        raise Unreadable(f"a control record of type {number} is unknown")
+    if name != "SnapshotHeader":
+        return name, {}
     version, time_ms = _SNAPSHOT_HEADER.unpack(value.take(_SNAPSHOT_HEADER.size))
     if version != 0:
-        raise Unreadable(f"version {version} of the snapshot's header is not known")
-    return known, {"lastContainedLogTimestamp": time_ms}
+        raise Unreadable(f"version {version} of the snapshot's header is unknown")
+    return name, {"lastContainedLogTimestamp": time_ms}
 
 
 def _control_type(key: bytes | None) -> int:

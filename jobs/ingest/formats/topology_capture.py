@@ -17,7 +17,7 @@
     {"end":9}
 
 An entry is a line, and within it a partition, a log dir, a replica, a member, an offset or a key. A request that the cluster did not answer is
-a rejected entry, unless its brokers are too old for it. A capture without its end line is cut off, and rejected as a whole.
+a rejected entry, unless its brokers are too old to know the request. A capture without its end line is cut off, and rejected as a whole.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ from typing import Any
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name, whole_number
 from jobs.ingest.facts import (
     ActiveController,
-    BrokerSeen,
-    Captured,
-    ConfigSet,
-    ControllerSign,
+    CaptureTime,
+    ConfigValue,
+    ControllerKind,
     EndOffset,
     Fact,
     FeatureLevel,
@@ -46,6 +45,7 @@ from jobs.ingest.facts import (
     MemberLine,
     PartitionLine,
     QuorumVoters,
+    RegisteredBroker,
     ReplicaOnDisk,
     StartOffset,
     TopicLine,
@@ -70,10 +70,10 @@ def recognises(dump: Dump) -> bool:
 def parse(dump: Dump) -> Entries:
     """Yield a fact for each part of the cluster's answers."""
     lines = [*dump.lines()]
-    if _of(lines[-1][1], "end") != len(lines) - 1:
+    if _field_of_line(lines[-1][1], "end") != len(lines) - 1:
         raise Unreadable("the capture is cut off: it has no end line")
-    if (version := _of(lines[0][1], "version")) != _VERSION:
-        raise Unreadable(f"version {version} of a capture is not known, only {_VERSION}")
+    if (version := _field_of_line(lines[0][1], "version")) != _VERSION:
+        raise Unreadable(f"version {version} of a capture is unknown: only {_VERSION} is supported")
     for number, line in lines:
         try:
             document = _object(json.loads(line))
@@ -85,7 +85,7 @@ def parse(dump: Dump) -> Entries:
             yield Rejected(number, line, str(e) if isinstance(e, Unreadable) else f"not JSON: {e}")
 
 
-def _of(line: str, name: str) -> Any:
+def _field_of_line(line: str, name: str) -> Any:
     """Return a field of a line that may be cut off."""
     try:
         document = json.loads(line)
@@ -96,23 +96,23 @@ def _of(line: str, name: str) -> Any:
 
 def _capture(answer: dict[str, Any], line: int) -> Entries:
     try:
-        at = datetime.strptime(_text(answer, "captured_at"), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        captured_at = datetime.strptime(_text(answer, "captured_at"), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError as e:
         raise Unreadable("captured_at is not a time") from e
     cluster_id = _optional_text(answer, "kafka_cluster_id")
-    yield Parsed(line, answer, Captured(at))
+    yield Parsed(line, answer, CaptureTime(captured_at))
     if cluster_id is not None:
         yield Parsed(line, answer, KafkaClusterId(cluster_id), entries=0)
 
 
 def _broker(answer: dict[str, Any], line: int) -> Entries:
-    yield Parsed(line, answer, BrokerSeen(_id(answer, "broker"), _optional_text(answer, "rack"), _flag(answer, "fenced")))
+    yield Parsed(line, answer, RegisteredBroker(_id(answer, "broker"), _optional_text(answer, "rack"), _flag(answer, "fenced")))
 
 
 def _controller(answer: dict[str, Any], line: int) -> Entries:
     if answer["controller"] not in ("kraft", "zookeeper"):
         raise Unreadable("controller is neither kraft nor zookeeper")
-    yield Parsed(line, answer, ControllerSign(answer["controller"]))
+    yield Parsed(line, answer, ControllerKind(answer["controller"]))
     if answer.get("leader_id", -1) != -1:
         yield Parsed(line, answer, ActiveController(_id(answer, "leader_id")), entries=0)
     if answer.get("voters"):
@@ -131,25 +131,36 @@ def _configs_of(answer: dict[str, Any], line: int) -> Entries:
         whole_number(name, "name")
     yield Parsed(line, {"configs_of": kind, "name": name}, None)
     for config, value in configs.items():
-        yield _entry(line, {config: value}, lambda config=config, value=value: ConfigSet(kind, name, config, config_value(config, value)))
+        yield _entry(line, {config: value}, _config, kind, name, config, value)
+
+
+def _config(kind: str, name: str, config: str, value: Any) -> ConfigValue:
+    return ConfigValue(kind, name, config, config_value(config, value))
 
 
 def _topic(answer: dict[str, Any], line: int) -> Entries:
     topic, partitions = topic_name(_text(answer, "topic")), _list(answer, "partitions")
-    first = next((one for one in partitions if isinstance(one, dict) and one.get("partition") == 0), None)
+    first_partition = next((partition for partition in partitions if isinstance(partition, dict) and partition.get("partition") == 0), None)
     configs = {name: config_value(name, value) for name, value in _object(answer.get("configs") or {}).items()}
-    replicas = len(_list(first, "replicas")) if first else 0
+    replicas = len(_list(first_partition, "replicas")) if first_partition else 0
     fact = TopicLine(topic, _optional_text(answer, "topic_id"), len(partitions), replicas, configs)
     yield Parsed(line, {"topic": topic, "configs": configs}, fact)
-    for one in partitions:
-        entry = {"topic": topic, **one} if isinstance(one, dict) else one
-        yield _entry(line, entry, lambda one=one: _partition(topic, _object(one)))
-        for name, kind in _OFFSETS.items() if isinstance(one, dict) else ():
-            if one.get(name) is not None:
-                yield _entry(line, entry, lambda one=one, of=name, kind=kind: kind(topic, _id(one, "partition"), whole_number(one[of], of)))
+    for partition in partitions:
+        entry = {"topic": topic, **partition} if isinstance(partition, dict) else partition
+        yield _entry(line, entry, _partition, topic, partition)
+        for name, fact_type in _OFFSETS.items() if isinstance(partition, dict) else ():
+            if partition.get(name) is not None:
+                yield _entry(line, entry, _partition_offset, fact_type, topic, partition, name)
 
 
-def _partition(topic: str, answer: dict[str, Any]) -> PartitionLine:
+def _partition_offset(
+    fact_type: type[StartOffset] | type[EndOffset], topic: str, answer: dict[str, Any], name: str
+) -> StartOffset | EndOffset:
+    return fact_type(topic, _id(answer, "partition"), whole_number(answer[name], name))
+
+
+def _partition(topic: str, partition: Any) -> PartitionLine:
+    answer = _object(partition)
     replicas = broker_ids(answer.get("replicas"), "replicas")
     if not replicas:
         raise Unreadable("replicas is empty")
@@ -174,18 +185,19 @@ def _log_dirs_of(answer: dict[str, Any], line: int) -> Entries:
     for log_dir in log_dirs:
         try:
             name = _text(_object(log_dir), "log_dir")
-            volume = (_optional_number(log_dir, of) for of in ("total_bytes", "usable_bytes"))
+            volume = (_optional_number(log_dir, field) for field in ("total_bytes", "usable_bytes"))
             fact = LogDirLine(broker_id, name, _optional_text(log_dir, "error"), *volume)
             replicas = _list(log_dir, "replicas")
         except Unreadable as e:
             yield Rejected(line, log_dir, str(e))
             continue
         yield Parsed(line, {"log_dirs_of": broker_id, "log_dir": name}, fact)
-        for one in replicas:
-            yield _entry(line, one, lambda one=one, name=name: _replica(broker_id, name, _object(one)))
+        for replica in replicas:
+            yield _entry(line, replica, _replica, broker_id, name, replica)
 
 
-def _replica(broker_id: int, log_dir: str, answer: dict[str, Any]) -> ReplicaOnDisk:
+def _replica(broker_id: int, log_dir: str, replica: Any) -> ReplicaOnDisk:
+    answer = _object(replica)
     lag = whole_number(answer.get("offset_lag"), "offset_lag", least=-(2**63))
     return ReplicaOnDisk(
         broker_id,
@@ -215,22 +227,23 @@ def _group(answer: dict[str, Any], line: int) -> Entries:
         len(members),
     )
     yield Parsed(line, {"group": group_id}, state)
-    holders: dict[tuple[str, int], MemberLine] = {}
-    for one in members:
-        entry = {"group": group_id, **one} if isinstance(one, dict) else one
-        read = _entry(line, entry, lambda one=one: _member(group_id, protocol, _object(one)))
-        if isinstance(read, Parsed) and protocol != "share":  # where a partition may have several members
-            holders |= dict.fromkeys(read.fact.assignment, read.fact)
-        yield read
-    for one in offsets:
-        entry = {"group": group_id, **one} if isinstance(one, dict) else one
-        yield _entry(line, entry, lambda one=one: _offset(group_id, _object(one), holders))
+    member_of_partition: dict[tuple[str, int], MemberLine] = {}
+    for member in members:
+        entry = {"group": group_id, **member} if isinstance(member, dict) else member
+        parsed = _entry(line, entry, _member, group_id, protocol, member)
+        if isinstance(parsed, Parsed) and protocol != "share":  # a partition of a share group may have several members
+            member_of_partition |= dict.fromkeys(parsed.fact.assignment, parsed.fact)
+        yield parsed
+    for offset in offsets:
+        entry = {"group": group_id, **offset} if isinstance(offset, dict) else offset
+        yield _entry(line, entry, _offset, group_id, offset, member_of_partition)
 
 
-def _member(group_id: str, protocol: str, answer: dict[str, Any]) -> MemberLine:
-    by_topic = _object(answer.get("assignment"))
-    pairs = [(topic, one) for topic in by_topic for one in _list(by_topic, topic)]
-    assignment = tuple((topic_name(topic), identifier(one, "a partition of the assignment")) for topic, one in pairs)
+def _member(group_id: str, protocol: str, member: Any) -> MemberLine:
+    answer = _object(member)
+    partitions = _object(answer.get("assignment"))
+    pairs = [(topic, partition) for topic in partitions for partition in _list(partitions, topic)]
+    assignment = tuple((topic_name(topic), identifier(partition, "a partition of the assignment")) for topic, partition in pairs)
     if len(set(assignment)) < len(assignment):
         raise Unreadable("a partition is assigned twice")
     return MemberLine(
@@ -248,24 +261,25 @@ def _member(group_id: str, protocol: str, answer: dict[str, Any]) -> MemberLine:
     )
 
 
-def _offset(group_id: str, answer: dict[str, Any], holders: dict[tuple[str, int], MemberLine]) -> GroupOffset:
-    numbers = [_optional_number(answer, name, least=-(2**63)) for name in ("offset", "log_end_offset", "lag")]
+def _offset(group_id: str, offset: Any, member_of_partition: dict[tuple[str, int], MemberLine]) -> GroupOffset:
+    answer = _object(offset)
+    current, end, lag = (_optional_number(answer, name, least=-(2**63)) for name in ("offset", "log_end_offset", "lag"))
     topic, partition = topic_name(_text(answer, "topic")), _id(answer, "partition")
-    holder = holders.get((topic, partition))
-    by = (holder.member_id, holder.host, holder.client_id) if holder else (None, None, None)
-    return GroupOffset(group_id, topic, partition, *numbers, *by)
+    member = member_of_partition.get((topic, partition))
+    member_fields = (member.member_id, member.host, member.client_id) if member else (None, None, None)
+    return GroupOffset(group_id, topic, partition, current, end, lag, *member_fields)
 
 
 def _keys_of(answer: dict[str, Any], line: int) -> Entries:
     topic, partition, keys = topic_name(_text(answer, "keys_of")), _id(answer, "partition"), _list(answer, "keys")
     yield Parsed(line, {"keys_of": topic, "partition": partition}, None)
     rows = []
-    for one in keys:
+    for key in keys:
         try:
-            records, size_bytes = (_object(one).get(name) for name in ("records", "size_bytes"))
-            rows.append(key_sample.row_of(topic, _optional_text(one, "key"), None, records, size_bytes, partition, "key_base64"))
+            records, size_bytes = (_object(key).get(name) for name in ("records", "size_bytes"))
+            rows.append(key_sample.row_of(topic, _optional_text(key, "key"), None, records, size_bytes, partition, "key_base64"))
         except Unreadable as e:
-            yield Rejected(line, one, str(e))
+            yield Rejected(line, key, str(e))
     yield from key_sample.sample_of(rows, line)
 
 
@@ -295,9 +309,9 @@ _KINDS: dict[str, Callable[[dict[str, Any], int], Entries]] = {
 }
 
 
-def _entry(line: int, entry: Any, fact: Callable[[], Fact | None]) -> Parsed | Rejected:
+def _entry(line: int, entry: Any, parse_fact: Callable[..., Fact], *arguments: Any) -> Parsed | Rejected:
     try:
-        return Parsed(line, entry, fact())
+        return Parsed(line, entry, parse_fact(*arguments))
     except Unreadable as e:
         return Rejected(line, entry, str(e))
 

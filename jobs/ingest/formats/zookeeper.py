@@ -14,11 +14,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name
-from jobs.ingest.facts import ActiveController, BrokerSeen, ConfigSet, ControllerSign, Fact, KafkaClusterId, PartitionLine, TopicLine
+from jobs.ingest.facts import (
+    ActiveController,
+    ConfigValue,
+    ControllerKind,
+    Fact,
+    KafkaClusterId,
+    PartitionLine,
+    RegisteredBroker,
+    TopicLine,
+)
 from jobs.ingest.precedence import Precedence
 
 NAME = "zookeeper"
@@ -34,20 +43,28 @@ _CONFIG = re.compile(r"/config/(topic|broker)s/([^/]+)")
 _DEFAULT = "<default>"
 
 
+class _Znode(NamedTuple):
+    """A line of the dump; `path` is without a chroot."""
+
+    number: int
+    line: str
+    path: str
+    data: Any
+
+
 def recognises(dump: Dump) -> bool:
-    """Return whether a line with a path of Kafka is there."""
+    """Return whether the dump contains a line with a path of Kafka."""
     return _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each broker, topic, config, and each partition that has a state."""
-    lines = list(dump.lines())
-    znodes: list[tuple[int, str, str, Any] | Rejected] = [_znode(number, line) for number, line in lines]
+    znodes = [_znode(number, line) for number, line in dump.lines()]
     topics = {}
     for znode in znodes:
-        if not isinstance(znode, Rejected) and (match := _TOPIC.fullmatch(znode[2])) and isinstance(znode[3], dict):
-            topics[match[1]] = znode[3]
-    signed = False
+        if isinstance(znode, _Znode) and (match := _TOPIC.fullmatch(znode.path)) and isinstance(znode.data, dict):
+            topics[match[1]] = znode.data
+    has_controller_kind = False
     for znode in znodes:
         if isinstance(znode, Rejected):
             yield znode
@@ -61,12 +78,12 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
         yield Parsed(number, _shown(line, path), facts[0] if facts else None)
         for fact in facts[1:]:
             yield Parsed(number, _shown(line, path), fact, entries=0)
-        if not signed:
-            yield Parsed(number, line, ControllerSign("zookeeper"), entries=0)
-            signed = True
+        if not has_controller_kind:
+            yield Parsed(number, line, ControllerKind("zookeeper"), entries=0)
+            has_controller_kind = True
 
 
-def _znode(number: int, line: str) -> tuple[int, str, str, Any] | Rejected:
+def _znode(number: int, line: str) -> _Znode | Rejected:
     try:
         znode = json.loads(line)
         path = plain_text(znode["path"], "path")
@@ -75,8 +92,8 @@ def _znode(number: int, line: str) -> tuple[int, str, str, Any] | Rejected:
             data = json.loads(data)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         return Rejected(number, re.sub('"config.*', "...", line), str(e) if isinstance(e, Unreadable) else "not a JSON object with a path")
-    start = _ROOT.search(path)  # the path before it is the chroot
-    return number, line, path[start.start() :] if start else path, data
+    start = _ROOT.search(path)  # a chroot is before it
+    return _Znode(number, line, path[start.start() :] if start else path, data)
 
 
 def _shown(line: str, path: str) -> str:
@@ -86,42 +103,42 @@ def _shown(line: str, path: str) -> str:
 def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
     if match := _BROKER.fullmatch(path):
         rack = _object(data).get("rack")
-        yield BrokerSeen(identifier(match[1], "the broker's id"), None if rack is None else plain_text(rack, "rack"), False)
+        yield RegisteredBroker(identifier(match[1], "the broker's id"), None if rack is None else plain_text(rack, "rack"), False)
     elif match := _STATE.fullmatch(path):
         yield _partition(match[1], match[2], _object(data), topics)
     elif match := _TOPIC.fullmatch(path):
-        partitions = _of(_object(data), "partitions")
+        partitions = _field(_object(data), "partitions")
         if not isinstance(partitions, dict) or not partitions:
             raise Unreadable("partitions is empty")
         topic_id = data.get("topic_id")
-        first = min(partitions, key=lambda partition: identifier(partition, "a partition"))
+        lowest = min(partitions, key=lambda partition: identifier(partition, "a partition"))
         yield TopicLine(
             topic_name(match[1]),
             None if topic_id is None else plain_text(topic_id, "topic_id"),
             len(partitions),
-            len(broker_ids(partitions[first], "replicas")),
+            len(broker_ids(partitions[lowest], "replicas")),
             {},
         )
     elif path == "/cluster/id":
-        yield KafkaClusterId(plain_text(_of(_object(data), "id"), "id"))
+        yield KafkaClusterId(plain_text(_field(_object(data), "id"), "id"))
     elif path == "/controller":
-        yield ActiveController(identifier(_of(_object(data), "brokerid"), "the controller's id"))
+        yield ActiveController(identifier(_field(_object(data), "brokerid"), "the controller's id"))
     elif match := _CONFIG.fullmatch(path):
         name = unquote(match[2])
-        config = _of(_object(data), "config")
+        config = _field(_object(data), "config")
         if not isinstance(config, dict):
             raise Unreadable("config is not a JSON object")
         for key, value in config.items():
-            yield ConfigSet(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), config_value(key, value))
+            yield ConfigValue(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), config_value(key, value))
 
 
 def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[str, Any]) -> PartitionLine:
-    known = topics.get(topic)
-    if known is None or not isinstance(known.get("partitions"), dict) or partition not in known["partitions"]:
+    znode = topics.get(topic)
+    if znode is None or not isinstance(znode.get("partitions"), dict) or partition not in znode["partitions"]:
         raise Unreadable("the topic's znode does not have the partition")
-    adding, removing = (_moving(known.get(name), partition, name) for name in ("adding_replicas", "removing_replicas"))
-    leader = _of(state, "leader")
-    replicas = broker_ids(known["partitions"][partition], "replicas")
+    adding, removing = (_moving(znode.get(name), partition, name) for name in ("adding_replicas", "removing_replicas"))
+    leader = _field(state, "leader")
+    replicas = broker_ids(znode["partitions"][partition], "replicas")
     if not replicas:
         raise Unreadable("replicas is empty")
     return PartitionLine(
@@ -129,7 +146,7 @@ def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[s
         identifier(partition, "the partition"),
         None if leader == -1 else identifier(leader, "leader"),
         replicas,
-        broker_ids(_of(state, "isr"), "isr"),
+        broker_ids(_field(state, "isr"), "isr"),
         None,
         None,
         adding,
@@ -137,8 +154,8 @@ def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[s
     )
 
 
-def _moving(by_partition: Any, partition: str, name: str) -> tuple[int, ...]:
-    return broker_ids(by_partition[partition], name) if isinstance(by_partition, dict) and partition in by_partition else ()
+def _moving(replicas: Any, partition: str, name: str) -> tuple[int, ...]:
+    return broker_ids(replicas[partition], name) if isinstance(replicas, dict) and partition in replicas else ()
 
 
 def _object(data: Any) -> dict[str, Any]:
@@ -147,7 +164,7 @@ def _object(data: Any) -> dict[str, Any]:
     return data
 
 
-def _of(data: dict[str, Any], name: str) -> Any:
+def _field(data: dict[str, Any], name: str) -> Any:
     if name not in data:
         raise Unreadable(f"{name} is missing")
     return data[name]

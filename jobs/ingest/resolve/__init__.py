@@ -1,20 +1,20 @@
 """resolve: the parsed files of one cluster become the rows of its tables.
 
-    evidence.py         which of two contradicting entries stands; the other is rejected with both values
-    columns.py          large dumps that stay columns, because nothing contradicts them
-    metadata_image.py   the records of KRaft's metadata log, replayed to one state
+    evidence.py         decides which of two contradicting entries is used
+    columns.py          finds the entries of large dumps that stay in columns, because nothing contradicts them
+    metadata_image.py   replays the records of KRaft's metadata log to one state
     cluster.py brokers.py topics.py partitions.py replicas.py groups.py key_samples.py files.py   the tables, a module for each subject
 
-Where a table's values come from, best first:
+Sources of a table's values, best first:
 
-    controller   kafka-features; kafka-metadata-quorum or the APIs that brokers serve; the Elr column, which only KRaft fills; ZooKeeper
-    elr          kafka-features; a filled Elr column, or one where every topic shows min.insync.replicas, as clusters that keep the ELR do
+    controller   kafka-features; kafka-metadata-quorum, or the APIs that brokers serve; the Elr column, which only KRaft fills; ZooKeeper
+    elr          kafka-features; a filled Elr column; an Elr column if every topic prints min.insync.replicas, as clusters with ELR do
     live         unfenced in kafka-cluster or kafka-broker-api-versions; in a broker list; answered kafka-log-dirs; leads or is in sync
-    assignment   --members where it prints topics; the CONSUMER-ID of the offsets
-    configs      the topic's own; what all brokers have, or the cluster's default, under the brokers' name for it
+    assignment   --members if it prints topics; the CONSUMER-ID of the offsets
+    configs      the topic's own; the value that all brokers have, or the cluster's default, under the brokers' name of the config
     end offset   kafka-get-offsets; the largest LOG-END-OFFSET of a group
 
-Entries that a dump should have (a topic's partitions, those of a member) count as missing, and as rejected entries.
+Entries that a dump lacks, for example partitions of a topic or of a member, count as missing and become rejected entries.
 """
 
 from __future__ import annotations
@@ -24,47 +24,48 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from jobs.ingest.facts import Captured, KeySample, MetadataFile, MetadataRecord
-from jobs.ingest.resolve import brokers, cluster, files, groups, key_samples, partitions, replicas, topics
+from jobs.ingest.facts import CaptureTime, KeySample, MetadataFile, MetadataRecord
+from jobs.ingest.resolve import brokers, cluster, groups, key_samples, partitions, replicas, topics
 from jobs.ingest.resolve.columns import split_columnar
 from jobs.ingest.resolve.evidence import Evidence
+from jobs.ingest.resolve.files import input_file_table, rejected_input_table
 from jobs.ingest.resolve.metadata_image import MetadataSource, replay
 from jobs.ingest.resolve.origin import Origin, ParsedFile
 
 __all__ = ["ParsedFile", "resolve_cluster"]
 
 
-def resolve_cluster(parsed: Iterable[ParsedFile]) -> Mapping[str, pa.Table]:
+def resolve_cluster(files: Iterable[ParsedFile]) -> Mapping[str, pa.Table]:
     """Return the rows of a cluster's tables by table name, sorted by key, without snapshot_id and cluster_id."""
-    of_cluster, columns = split_columnar(sorted(map(_at_capture_time, parsed), key=_age))
-    evidence = Evidence(of_cluster, columns)
+    split_files, columns = split_columnar(sorted(map(_dated_by_capture, files), key=_age))
+    evidence = Evidence(split_files, columns)
     _add_facts(evidence)
     partitions.compare_assignments(evidence)
-    columnar = partitions.partitions_of(evidence)
-    replica = replicas.replica_table(evidence, columnar)
+    all_partitions = partitions.all_partitions(evidence)
+    replica = replicas.replica_table(evidence, all_partitions)
     tables = {
-        "broker": brokers.broker_table(evidence, columnar),
+        "broker": brokers.broker_table(evidence, all_partitions),
         "log_dir": brokers.log_dir_table(evidence),
-        "topic": topics.topic_table(evidence, columnar),
-        "partition": partitions.partition_table(evidence, columnar, replica),
+        "topic": topics.topic_table(evidence, all_partitions),
+        "partition": partitions.partition_table(evidence, all_partitions, replica),
         "replica": replica,
         **groups.group_tables(evidence),
         "partition_load": partitions.load_table(evidence),
-        "key_sample": key_samples.key_sample_table(evidence.samples),
-        "rejected_input": files.rejected_input_table(evidence),
-        "input_file": files.input_file_table(evidence),
+        "key_sample": key_samples.key_sample_table(evidence.key_samples),
+        "rejected_input": rejected_input_table(evidence),
+        "input_file": input_file_table(evidence),
     }
-    return tables | {"cluster": cluster.cluster_table(evidence, columnar, tables["input_file"])}
+    return tables | {"cluster": cluster.cluster_table(evidence, all_partitions, tables["input_file"])}
 
 
-def _at_capture_time(file: ParsedFile) -> ParsedFile:
-    """Date a capture by the time at which it was taken, wherever it was copied since."""
-    first = next(iter(file.reading.parsed), None)
-    return replace(file, written_at=first.fact.at) if first and isinstance(first.fact, Captured) else file
+def _dated_by_capture(file: ParsedFile) -> ParsedFile:
+    """Return a capture with the time when it was taken instead of the time when it was copied; any other file as it is."""
+    start = next(iter(file.reading.parsed), None)
+    return replace(file, written_at=start.fact.captured_at) if start and isinstance(start.fact, CaptureTime) else file
 
 
 def _age(file: ParsedFile) -> tuple[object, str]:
-    """Order files by time to the second, which is what file systems agree on, then by name."""
+    """Return the sort key of files: time in whole seconds, which every file system stores, then name."""
     return file.written_at.replace(microsecond=0), file.name
 
 
@@ -76,17 +77,17 @@ def _add_facts(evidence: Evidence) -> None:
         for parsed in file.reading.parsed:
             fact = parsed.fact
             if isinstance(fact, KeySample):
-                evidence.samples.append(fact.rows)
+                evidence.key_samples.append(fact.rows)
             elif isinstance(fact, MetadataRecord):
                 records.append(Origin(file, parsed))
             elif isinstance(fact, MetadataFile):
                 logs.append(MetadataSource(file.name, fact, records))
                 records = []
-            elif fact is not None and not isinstance(fact, Captured):
+            elif fact is not None and not isinstance(fact, CaptureTime):
                 evidence.add(Origin(file, parsed))
     if logs:
-        image, unused = replay(logs)
-        for origin, reason in unused:
+        image, rejected = replay(logs)
+        for origin, reason in rejected:
             evidence.reject(origin, reason)
         for origin, fact in image.facts():
             evidence.add(origin.with_fact(fact))

@@ -1,4 +1,4 @@
-"""Brokers and log dirs: who is live, on which rack, with which capacity and load."""
+"""Brokers and log dirs: racks, live brokers, capacities and network rates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerRates, BrokerSeen, LogDirLine, LogDirsAnswer
+from jobs.ingest.facts import BrokerCapacity, BrokerRates, ListedBroker, LogDirLine, LogDirsAnswer, RegisteredBroker
 from jobs.ingest.partitions import Partitions
 from jobs.ingest.resolve.evidence import Evidence
 from jobs.ingest.resolve.rows import table_of
@@ -42,21 +42,21 @@ class LogDirRow(NamedTuple):
 
 
 def broker_table(evidence: Evidence, partitions: Partitions) -> pa.Table:
-    """Return every broker that any dump names, except those that only Cruise Control's load has."""
-    seen: dict[int, BrokerSeen] = {fact.broker_id: fact for fact in evidence.of(BrokerSeen)}
-    listed: dict[int, BrokerListed] = {fact.broker_id: fact for fact in evidence.of(BrokerListed)}
-    answering = {fact.broker_id for fact in evidence.of(LogDirsAnswer)}
-    capacity: dict[int, BrokerCapacity] = {fact.broker_id: fact for fact in evidence.of(BrokerCapacity)}
+    """Return every broker that a dump contains, except brokers that only Cruise Control's load contains."""
+    registered: dict[int, RegisteredBroker] = {fact.broker_id: fact for fact in evidence.facts(RegisteredBroker)}
+    listed: dict[int, ListedBroker] = {fact.broker_id: fact for fact in evidence.facts(ListedBroker)}
+    answering = {fact.broker_id for fact in evidence.facts(LogDirsAnswer)}
+    capacity: dict[int, BrokerCapacity] = {fact.broker_id: fact for fact in evidence.facts(BrokerCapacity)}
     default = capacity.pop(_EVERY_OTHER_BROKER, None)
-    rates: dict[int, BrokerRates] = {fact.broker_id: fact for fact in evidence.of(BrokerRates)}
-    _reject_other_racks(evidence, seen, listed)
-    if seen:
-        live = {broker_id for broker_id, fact in seen.items() if not fact.fenced}
+    rates_by_broker: dict[int, BrokerRates] = {fact.broker_id: fact for fact in evidence.facts(BrokerRates)}
+    _reject_other_racks(evidence, registered, listed)
+    if registered:
+        live = {broker_id for broker_id, fact in registered.items() if not fact.fenced}
     else:
         live = set(listed) or answering or partitions.leaders() | partitions.brokers("isr")
     rows = []
-    for broker_id in sorted({*seen, *listed, *capacity, *answering, *partitions.brokers("replicas")}):
-        racks = (brokers[broker_id].rack for brokers in (seen, listed) if broker_id in brokers)
+    for broker_id in sorted({*registered, *listed, *capacity, *answering, *partitions.brokers("replicas")}):
+        racks = (brokers[broker_id].rack for brokers in (registered, listed) if broker_id in brokers)
         row = BrokerRow(broker_id, next((rack for rack in racks if rack is not None), None), broker_id in live)
         if limits := capacity.get(broker_id, default):
             row = row._replace(
@@ -66,28 +66,30 @@ def broker_table(evidence: Evidence, partitions: Partitions) -> pa.Table:
                 cpu_capacity_percent=limits.cpu_percent,
                 capacity_by_default=broker_id not in capacity,
             )
-        if rate := rates.get(broker_id):
-            row = row._replace(network_in_bytes_per_s=rate.network_in_bytes_per_s, network_out_bytes_per_s=rate.network_out_bytes_per_s)
+        if rates := rates_by_broker.get(broker_id):
+            row = row._replace(network_in_bytes_per_s=rates.network_in_bytes_per_s, network_out_bytes_per_s=rates.network_out_bytes_per_s)
         rows.append(row)
     return table_of(BROKER, rows)
 
 
-def _reject_other_racks(evidence: Evidence, seen: dict[int, BrokerSeen], listed: dict[int, BrokerListed]) -> None:
+def _reject_other_racks(evidence: Evidence, registered: dict[int, RegisteredBroker], listed: dict[int, ListedBroker]) -> None:
     """Reject the racks of an operator's list that the cluster itself contradicts."""
-    for broker_id in seen.keys() & listed.keys():
-        rack = seen[broker_id].rack
+    for broker_id in registered.keys() & listed.keys():
+        rack = registered[broker_id].rack
         if rack is not None and listed[broker_id].rack not in (None, rack):
-            evidence.reject(evidence.standing[BrokerListed][(broker_id,)], f"the cluster itself reports rack {rack}")
+            evidence.reject(evidence.origins[ListedBroker][(broker_id,)], f"the cluster itself reports rack {rack}")
 
 
 def log_dir_table(evidence: Evidence) -> pa.Table:
-    """Return every log dir that a broker reports or capacity.json sizes."""
-    capacity = {fact.broker_id: fact.disk_bytes_by_log_dir or {} for fact in evidence.of(BrokerCapacity)}
+    """Return every log dir that a broker reports or that has a capacity in capacity.json."""
+    capacity = {fact.broker_id: fact.disk_bytes_by_log_dir or {} for fact in evidence.facts(BrokerCapacity)}
     default = capacity.pop(_EVERY_OTHER_BROKER, {})
-    only_sized = {(broker_id, log_dir): LogDirLine(broker_id, log_dir, None) for broker_id, sizes in capacity.items() for log_dir in sizes}
-    reported = {(fact.broker_id, fact.log_dir): fact for fact in evidence.of(LogDirLine)}
+    with_capacity = {
+        (broker_id, log_dir): LogDirLine(broker_id, log_dir, None) for broker_id, sizes in capacity.items() for log_dir in sizes
+    }
+    reported = {(fact.broker_id, fact.log_dir): fact for fact in evidence.facts(LogDirLine)}
     rows = []
-    for (broker_id, log_dir), fact in sorted((only_sized | reported).items()):
+    for (broker_id, log_dir), fact in sorted((with_capacity | reported).items()):
         size = capacity.get(broker_id, default).get(log_dir, fact.total_bytes)
         rows.append(LogDirRow(broker_id, log_dir, fact.error, size, fact.total_bytes, fact.usable_bytes))
     return table_of(LOG_DIR, rows)

@@ -1,4 +1,4 @@
-"""The files of a cluster with their counts of entries, and every rejected entry."""
+"""The files of a cluster with the number of their entries, and every rejected entry."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ class InputFileRow(NamedTuple):
 def rejected_input_table(evidence: Evidence) -> pa.Table:
     """Return every rejected entry by file and line."""
     rows = []
-    for file, rejected in sorted(evidence.rejected.items()):
-        entry: dict[int, int] = defaultdict(int)
-        for one in sorted(rejected, key=lambda one: one.line):
-            rows.append(RejectedInputRow(file, one.line, entry[one.line], text_of(one.entry), text_of(one.reason)))
-            entry[one.line] += 1
+    for file, entries in sorted(evidence.rejected.items()):
+        next_index: dict[int, int] = defaultdict(int)  # by line, the index of the next rejected entry
+        for rejected in sorted(entries, key=lambda rejected: rejected.line):
+            index = next_index[rejected.line]
+            next_index[rejected.line] += 1
+            rows.append(RejectedInputRow(file, rejected.line, index, text_of(rejected.entry), text_of(rejected.reason)))
     return table_of(REJECTED_INPUT, rows)
 
 
 def input_file_table(evidence: Evidence) -> pa.Table:
-    """Return every file; its entries are those that were parsed or rejected, and those that are missing."""
+    """Return every file; its entries are the parsed, the rejected and the missing ones."""
     rows = []
-    lines = np.bincount(evidence.columns.of_file, minlength=len(evidence.files)).tolist()
-    for file, of_lines in sorted(zip(evidence.files, lines, strict=True), key=lambda pair: pair[0].name):
+    line_counts = np.bincount(evidence.columns.file_index, minlength=len(evidence.files)).tolist()
+    for file, lines in sorted(zip(evidence.files, line_counts, strict=True), key=lambda pair: pair[0].name):
         reading = file.reading
-        of_columns = [len(columns) for columns in (reading.logs, reading.ends) if columns is not None]
-        read = sum(parsed.entries for parsed in reading.parsed) + len(reading.rejected) + of_lines + sum(of_columns)
-        entries, rejected = read + evidence.missing[file.name], len(evidence.rejected[file.name])
+        columnar = lines + sum(len(columns) for columns in (reading.logs, reading.ends) if columns is not None)
+        entries = sum(parsed.entries for parsed in reading.parsed) + len(reading.rejected) + columnar + evidence.missing[file.name]
+        rejected = len(evidence.rejected[file.name])
         rows.append(InputFileRow(file.name, reading.format, entries, entries - rejected, rejected, file.size_bytes))
     return table_of(INPUT_FILE, rows)

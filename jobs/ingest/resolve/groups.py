@@ -1,4 +1,4 @@
-"""Consumer and share groups: their members, what these are assigned, and how far each group has read."""
+"""Consumer and share groups: members, assignments and committed offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from jobs.ingest.facts import GroupListed, GroupNotice, GroupOffset, GroupState, IdleMember, MemberLine
+from jobs.ingest.facts import GroupNotice, GroupOffset, GroupState, IdleMember, ListedGroup, MemberLine
 from jobs.ingest.resolve.evidence import Evidence
 from jobs.ingest.resolve.rows import table_of
 from jobs.schema import COMMITTED_OFFSET, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT
@@ -63,7 +63,7 @@ class CommittedOffsetRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Offsets:
-    """The groups and members that the table of offsets has, and the partitions that it assigns to each member."""
+    """The groups and members in the offsets table of --describe, and the partitions that it assigns to each member."""
 
     members: dict[str, dict[str, MemberLine]] = field(default_factory=lambda: defaultdict(dict))  # by group and member
     assignments: dict[tuple[str, str], Assignment] = field(default_factory=lambda: defaultdict(set))
@@ -71,39 +71,39 @@ class _Offsets:
 
 def group_tables(evidence: Evidence) -> dict[str, pa.Table]:
     """Return the tables of groups."""
-    states: Mapping[str, GroupState] = {fact.group_id: fact for fact in evidence.of(GroupState)}
-    listed: Mapping[str, GroupListed] = {fact.group_id: fact for fact in evidence.of(GroupListed)}
-    notices: Mapping[str, GroupNotice] = {fact.group_id: fact for fact in evidence.of(GroupNotice)}
-    lines: dict[str, dict[str, MemberLine]] = defaultdict(dict)
-    for fact in evidence.of(MemberLine):
-        lines[fact.group_id][fact.member_id] = fact
+    states: Mapping[str, GroupState] = {fact.group_id: fact for fact in evidence.facts(GroupState)}
+    listed_groups: Mapping[str, ListedGroup] = {fact.group_id: fact for fact in evidence.facts(ListedGroup)}
+    notices: Mapping[str, GroupNotice] = {fact.group_id: fact for fact in evidence.facts(GroupNotice)}
+    member_lines: dict[str, dict[str, MemberLine]] = defaultdict(dict)
+    for fact in evidence.facts(MemberLine):
+        member_lines[fact.group_id][fact.member_id] = fact
     offsets = _offsets(evidence)
-    _report_contradictions(evidence, lines, offsets)
+    _report_contradictions(evidence, member_lines, offsets)
 
     groups, members, assignments = [], [], []
-    for group_id in sorted({*states, *listed, *notices, *lines, *offsets.members}):
-        of_group = lines.get(group_id) or offsets.members.get(group_id, {})
+    for group_id in sorted({*states, *listed_groups, *notices, *member_lines, *offsets.members}):
+        group_members = member_lines.get(group_id) or offsets.members.get(group_id, {})
         assigned = {
             member_id: set(offsets.assignments[group_id, member_id] if line.assignment is None else line.assignment)
-            for member_id, line in of_group.items()
+            for member_id, line in group_members.items()
         }
-        members += _member_rows(of_group, assigned)
+        members += _member_rows(group_members, assigned)
         assignments += [
             ObservedAssignmentRow(topic, partition, group_id, member_id)
             for member_id, pairs in assigned.items()
             for topic, partition in pairs
         ]
-        state, other_facts = states.get(group_id), (listed.get(group_id), notices.get(group_id))
-        known_protocols = (getattr(fact, "protocol", None) for fact in (state, other_facts[0], *lines.get(group_id, {}).values()))
-        known_states = (fact.state for fact in (state, *other_facts) if fact)
+        state, listed_group, notice = states.get(group_id), listed_groups.get(group_id), notices.get(group_id)
+        protocols = (getattr(fact, "protocol", None) for fact in (state, listed_group, *member_lines.get(group_id, {}).values()))
+        group_states = (fact.state for fact in (state, listed_group, notice) if fact)
         groups.append(
             ConsumerGroupRow(
                 group_id=group_id,
-                protocol=next(filter(None, known_protocols), None),
+                protocol=next(filter(None, protocols), None),
                 assignor=state.assignor if state else None,
-                state=next(filter(None, known_states), None),
+                state=next(filter(None, group_states), None),
                 coordinator_id=state.coordinator_id if state else None,
-                members=len(of_group) or (state.members if state else None) or 0,
+                members=len(group_members) or (state.members if state else None) or 0,
             )
         )
     return {
@@ -122,9 +122,9 @@ def _offsets(evidence: Evidence) -> _Offsets:
             fact.group_id, member_id, None, fact.host, fact.client_id, protocol=None, partitions=0, assignment=None
         )
 
-    for idle in evidence.of(IdleMember):
+    for idle in evidence.facts(IdleMember):
         add_member(idle, idle.member_id)
-    for fact in evidence.of(GroupOffset):
+    for fact in evidence.facts(GroupOffset):
         offsets.members.setdefault(fact.group_id, {})  # a group exists even if no member reads the partition
         if fact.member_id is not None:
             add_member(fact, fact.member_id)
@@ -133,12 +133,12 @@ def _offsets(evidence: Evidence) -> _Offsets:
 
 
 def _member_rows(members: Mapping[str, MemberLine], assigned: Mapping[str, Assignment]) -> list[GroupMemberRow]:
-    """Return the members of a group; without its own subscription a member counts as subscribed to every topic that the group has."""
-    of_group = {topic for pairs in assigned.values() for topic, _ in pairs}
+    """Return the members of a group; a member with unknown subscription counts as subscribed to every assigned topic of the group."""
+    assigned_topics = {topic for pairs in assigned.values() for topic, _ in pairs}
     rows = []
     for member_id, line in sorted(members.items()):
-        # Which topics match a regular expression is unknown, except for those that are assigned.
-        topics = {*(line.topics or ()), *(of_group if line.topics is None or line.topic_regex else ())}
+        # The topics that match a regular expression are unknown, except the assigned ones.
+        topics = {*(line.topics or ()), *(assigned_topics if line.topics is None or line.topic_regex else ())}
         rows.append(
             GroupMemberRow(
                 line.group_id, member_id, line.group_instance_id, line.client_id, line.host, sorted(topics), line.rack, line.topic_regex
@@ -150,19 +150,19 @@ def _member_rows(members: Mapping[str, MemberLine], assigned: Mapping[str, Assig
 def _committed_offsets(evidence: Evidence) -> list[CommittedOffsetRow]:
     return sorted(
         CommittedOffsetRow(fact.topic, fact.partition, fact.group_id, fact.current_offset, fact.log_end_offset, fact.lag)
-        for fact in evidence.of(GroupOffset)
+        for fact in evidence.facts(GroupOffset)
     )
 
 
-def _report_contradictions(evidence: Evidence, lines: Mapping[str, Mapping[str, MemberLine]], offsets: _Offsets) -> None:
-    """Report where --members and the offsets have different members for a partition, or neither has what a member is assigned."""
-    for origin in evidence.standing[GroupOffset].values():
+def _report_contradictions(evidence: Evidence, member_lines: Mapping[str, Mapping[str, MemberLine]], offsets: _Offsets) -> None:
+    """Report partitions whose member differs between --members and the offsets, and members whose partitions neither lists."""
+    for origin in evidence.origins[GroupOffset].values():
         fact = origin.fact
-        if fact.member_id is not None and fact.group_id in lines:
-            line = lines[fact.group_id].get(fact.member_id)
+        if fact.member_id is not None and fact.group_id in member_lines:
+            line = member_lines[fact.group_id].get(fact.member_id)
             if line is None or (line.assignment is not None and (fact.topic, fact.partition) not in line.assignment):
                 evidence.report_missing(origin, f"--members does not assign it to {fact.member_id}")
-    for origin in evidence.standing[MemberLine].values():
+    for origin in evidence.origins[MemberLine].values():
         line = origin.fact
         count = len(offsets.assignments.get((line.group_id, line.member_id), ()))
         if line.assignment is None and line.partitions != count:

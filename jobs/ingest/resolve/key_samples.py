@@ -1,4 +1,4 @@
-"""Key samples of all files, added up by topic, key and partition."""
+"""Key samples of all files, summed by topic, key and partition."""
 
 from __future__ import annotations
 
@@ -15,36 +15,35 @@ _ORDER = [("topic", "ascending"), ("partition", "ascending"), ("key", "ascending
 
 
 def key_sample_table(samples: Sequence[pa.Table]) -> pa.Table:
-    """Return the sums of the samples, with the partitions in which each key was found."""
+    """Return the sums of the samples, and the partitions in which the records of each key were observed."""
     schema = schema_of(KEY_SAMPLE)
     if not samples:
         return schema.empty_table()
-    return _added_up(samples).select(schema.names).cast(schema)
+    return _with_observed_partitions(pa.concat_tables(samples)).select(schema.names).cast(schema)
 
 
-def _added_up(samples: Sequence[pa.Table]) -> pa.Table:
-    sample = pa.concat_tables(samples)
-    observed = sample["observed_partition"].null_count < len(sample)
-    found = _summed(sample, [*_KEY, "observed_partition"]) if observed else sample
-    summed = _summed(found, _KEY)
-    if not observed:
-        partitions, records = (pa.nulls(len(summed), pa.list_(type)) for type in (pa.int32(), pa.int64()))
-        return summed.append_column("observed_partitions", partitions).append_column("observed_records", records)
-    # One thread, so that the lists keep the order of the rows. Lists and keys are in the same order.
-    where = found.filter(pc.is_valid(found["observed_partition"])).sort_by("observed_partition").group_by(_KEY, use_threads=False)
-    lists = where.aggregate([("observed_partition", "list"), ("records", "list")]).rename_columns(
-        [*_KEY, "observed_partitions", "observed_records"]
-    )
-    lists = lists.sort_by(_ORDER)
-    has = pc.greater(found.group_by(_KEY).aggregate([("observed_partition", "count")]).sort_by(_ORDER)["observed_partition_count"], 0)
-    row = pc.if_else(has, pc.subtract(pc.cumulative_sum(has.cast(pa.int64())), 1), None)
+def _with_observed_partitions(sample: pa.Table) -> pa.Table:
+    """Sum rows with the same topic, key and partition; list their observed partitions and the records in each."""
+    if sample["observed_partition"].null_count == len(sample):
+        sums = _summed(sample, _KEY)
+        partitions, records = (pa.nulls(len(sums), pa.list_(value_type)) for value_type in (pa.int32(), pa.int64()))
+        return sums.append_column("observed_partitions", partitions).append_column("observed_records", records)
+    observed_sums = _summed(sample, [*_KEY, "observed_partition"])
+    sums = _summed(observed_sums, _KEY)
+    # One thread, so that the lists keep the order of the rows. Lists and sums have the same order of keys.
+    observed = observed_sums.filter(pc.is_valid(observed_sums["observed_partition"])).sort_by("observed_partition")
+    lists = observed.group_by(_KEY, use_threads=False).aggregate([("observed_partition", "list"), ("records", "list")])
+    lists = lists.rename_columns([*_KEY, "observed_partitions", "observed_records"]).sort_by(_ORDER)
+    counts = observed_sums.group_by(_KEY).aggregate([("observed_partition", "count")]).sort_by(_ORDER)
+    has_list = pc.greater(counts["observed_partition_count"], 0)
+    list_row = pc.if_else(has_list, pc.subtract(pc.cumulative_sum(has_list.cast(pa.int64())), 1), None)
     for name in ("observed_partitions", "observed_records"):
-        summed = summed.append_column(name, lists[name].take(row))
-    return summed
+        sums = sums.append_column(name, lists[name].take(list_row))
+    return sums
 
 
-def _summed(sample: pa.Table, by: list[str]) -> pa.Table:
-    """Add up the rows that have the same values of `by`, in the order of topic, partition and key."""
-    summed = sample.group_by(by).aggregate([("records", "sum"), ("size_bytes", "sum")])
-    named = summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])
-    return named.select([*_KEY, "records", "size_bytes", *by[len(_KEY) :]]).sort_by(_ORDER)
+def _summed(sample: pa.Table, keys: list[str]) -> pa.Table:
+    """Sum records and bytes of the rows that have the same keys, in the order of topic, partition and key."""
+    sums = sample.group_by(keys).aggregate([("records", "sum"), ("size_bytes", "sum")])
+    sums = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
+    return sums.select([*_KEY, "records", "size_bytes", *keys[len(_KEY) :]]).sort_by(_ORDER)

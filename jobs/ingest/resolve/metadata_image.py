@@ -1,4 +1,4 @@
-"""The state of a cluster by its metadata log: the newest snapshot, and the records of the log after it.
+"""The state of a cluster after its metadata log: the newest snapshot, and the records of the log after it.
 
 Records are applied as MetadataImage and MetadataDelta of Kafka 4.4 do (TopicsDelta, ClusterDelta, ConfigurationsDelta, FeaturesDelta). The
 log continues at the snapshot's end offset, which is in its name (`00000000000000000123-0000000001.checkpoint`: 123) or in kafka-dump-log's
@@ -20,7 +20,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.ingest.dump import Unreadable, config_value, identifier, topic_name
-from jobs.ingest.facts import BrokerSeen, ConfigSet, ControllerSign, FeatureLevel, MetadataFile, MetadataRecord, PartitionLine, TopicLine
+from jobs.ingest.facts import (
+    ConfigValue,
+    ControllerKind,
+    FeatureLevel,
+    MetadataFile,
+    MetadataRecord,
+    PartitionLine,
+    RegisteredBroker,
+    TopicLine,
+)
 from jobs.ingest.resolve.origin import Origin
 
 _SNAPSHOT_NAME = re.compile(r"(?:^|/)([0-9]{20})-[0-9]{10}\.checkpoint")
@@ -31,8 +40,8 @@ _PARTITION_LISTS = {
     "isr": "isr",
     "eligibleLeaderReplicas": "elr",
     "lastKnownElr": "last_known_elr",
-    "addingReplicas": "adding",
-    "removingReplicas": "removing",
+    "addingReplicas": "adding_replicas",
+    "removingReplicas": "removing_replicas",
 }
 
 
@@ -46,9 +55,15 @@ class MetadataSource:
 
     @property
     def end_offset(self) -> int | None:
-        """Return the offset at which the log continues after a snapshot; None: unknown."""
-        named = _SNAPSHOT_NAME.search(self.name)
-        return int(named[1]) if named and self.file.end_offset is None else self.file.end_offset
+        """Return the offset at which the log continues after this file; None: unknown."""
+        match = _SNAPSHOT_NAME.search(self.name)
+        return int(match[1]) if match and self.file.end_offset is None else self.file.end_offset
+
+
+@dataclass(slots=True)
+class _Topic:
+    name: str
+    origin: Origin
 
 
 @dataclass(slots=True)
@@ -56,31 +71,43 @@ class _Partition:
     leader: int
     replicas: list[int]
     isr: list[int]
-    adding: list[int]
-    removing: list[int]
+    adding_replicas: list[int]
+    removing_replicas: list[int]
     elr: list[int] | None
     last_known_elr: list[int] | None
-    recovering: int
+    leader_recovery_state: int
     directories: list[str] | None
-    at: Origin
+    origin: Origin
 
 
 @dataclass(slots=True)
 class _Broker:
     rack: str | None
-    fenced: bool  # or in controlled shutdown: neither can be elected (ClusterControlManager.isActive)
-    at: Origin
+    fenced: bool  # or in controlled shutdown: in both cases it cannot be elected (ClusterControlManager.isActive)
+    origin: Origin
+
+
+@dataclass(slots=True)
+class _Config:
+    value: str
+    origin: Origin
+
+
+@dataclass(slots=True)
+class _Feature:
+    level: int
+    origin: Origin
 
 
 @dataclass(slots=True)
 class Image:
     """The state after some records, with the origin of each part; `rejected` has the records that cannot be applied."""
 
-    topics: dict[str, tuple[str, Origin]] = field(default_factory=dict)  # by id
-    partitions: dict[str, dict[int, _Partition]] = field(default_factory=lambda: defaultdict(dict))
+    topics: dict[str, _Topic] = field(default_factory=dict)  # by id
+    partitions: dict[str, dict[int, _Partition]] = field(default_factory=lambda: defaultdict(dict))  # by topic id and partition
     brokers: dict[int, _Broker] = field(default_factory=dict)
-    configs: dict[tuple[int, str], dict[str, tuple[str, Origin]]] = field(default_factory=lambda: defaultdict(dict))
-    features: dict[str, tuple[int, Origin]] = field(default_factory=dict)
+    configs: dict[tuple[int, str], dict[str, _Config]] = field(default_factory=lambda: defaultdict(dict))  # by resource and config
+    features: dict[str, _Feature] = field(default_factory=dict)
     rejected: list[tuple[Origin, str]] = field(default_factory=list)
     latest: Origin | None = None
 
@@ -95,71 +122,92 @@ class Image:
                 self.rejected.append((origin, str(e)))
 
     def facts(self) -> Iterator[tuple[Origin, Any]]:
-        """Return the facts that Kafka's tools would print of this state."""
+        """Yield the facts that Kafka's tools would print of this state."""
         if self.latest:
-            yield self.latest, ControllerSign("kraft")
-        for name, (level, origin) in sorted(self.features.items()):
-            yield origin, FeatureLevel(name, str(level))
+            yield self.latest, ControllerKind("kraft")
+        for name, feature in sorted(self.features.items()):
+            yield feature.origin, FeatureLevel(name, str(feature.level))
         for broker_id, broker in sorted(self.brokers.items()):
-            yield broker.at, BrokerSeen(broker_id, broker.rack, broker.fenced)
+            yield broker.origin, RegisteredBroker(broker_id, broker.rack, broker.fenced)
         for (kind, name), configs in sorted(self.configs.items()):
-            for config, (value, origin) in sorted(configs.items()):
+            for config_name, config in sorted(configs.items()):
                 if kind in (_TOPIC, _BROKER):
-                    yield origin, ConfigSet("topic" if kind == _TOPIC else "broker", name, config, value)
-        for topic_id, (topic, origin) in sorted(self.topics.items(), key=lambda item: item[1][0]):
-            of_topic = self.partitions[topic_id]
-            if of_topic:
-                configs = {config: value for config, (value, _) in self.configs[_TOPIC, topic].items()}
-                yield origin, TopicLine(topic, topic_id, len(of_topic), len(of_topic[min(of_topic)].replicas), configs)
-            for number, partition in sorted(of_topic.items()):
-                yield partition.at, _line(topic, number, partition, with_elr=self.with_elr)
+                    yield config.origin, ConfigValue("topic" if kind == _TOPIC else "broker", name, config_name, config.value)
+        for topic_id, topic in sorted(self.topics.items(), key=lambda item: item[1].name):
+            yield from self._topic_facts(topic_id, topic)
+
+    def _topic_facts(self, topic_id: str, topic: _Topic) -> Iterator[tuple[Origin, Any]]:
+        partitions = self.partitions[topic_id]
+        if not partitions:
+            return
+        configs = {name: config.value for name, config in self.configs[_TOPIC, topic.name].items()}
+        yield topic.origin, TopicLine(topic.name, topic_id, len(partitions), len(partitions[min(partitions)].replicas), configs)
+        for number, partition in sorted(partitions.items()):
+            yield partition.origin, _line(topic.name, number, partition, has_elr=self._has_elr)
 
     @property
-    def with_elr(self) -> bool:
-        """Return whether the cluster keeps eligible leader replicas."""
-        return self.features.get("eligible.leader.replicas.version", (0, None))[0] > 0
+    def _has_elr(self) -> bool:
+        """Return whether the cluster maintains eligible leader replicas."""
+        feature = self.features.get("eligible.leader.replicas.version")
+        return feature is not None and feature.level > 0
 
 
-def _line(topic: str, number: int, partition: _Partition, *, with_elr: bool) -> PartitionLine:
-    leader = None if partition.leader == _NO_LEADER else partition.leader
-    elr, known = (tuple(of) if of is not None else () if with_elr else None for of in (partition.elr, partition.last_known_elr))
-    replicas, isr, adding, removing = map(tuple, (partition.replicas, partition.isr, partition.adding, partition.removing))
-    directories = None if partition.directories is None else tuple(partition.directories)
-    return PartitionLine(topic, number, leader, replicas, isr, elr, known, adding, removing, partition.recovering == 1, directories)
+def _line(topic: str, number: int, partition: _Partition, *, has_elr: bool) -> PartitionLine:
+    elr, last_known_elr = (tuple(ids) if ids is not None else () if has_elr else None for ids in (partition.elr, partition.last_known_elr))
+    return PartitionLine(
+        topic=topic,
+        partition=number,
+        leader=None if partition.leader == _NO_LEADER else partition.leader,
+        replicas=tuple(partition.replicas),
+        isr=tuple(partition.isr),
+        elr=elr,
+        last_known_elr=last_known_elr,
+        adding_replicas=tuple(partition.adding_replicas),
+        removing_replicas=tuple(partition.removing_replicas),
+        leader_recovering=partition.leader_recovery_state == 1,
+        directories=None if partition.directories is None else tuple(partition.directories),
+    )
 
 
 def replay(sources: Sequence[MetadataSource]) -> tuple[Image, list[tuple[Origin, str]]]:
-    """Return the state by a cluster's files, and the records that could not be used, with the reason."""
-    image, unused = Image(), []
-    base = max((source for source in sources if source.file.snapshot), key=_recency, default=None)
-    at: int | None = 0
-    if base is not None:
-        at = base.end_offset
-        for origin in base.records:
+    """Return the state after the files of a cluster, and the records that could not be used, with the reason."""
+    image, rejected = Image(), []
+    snapshot = max((source for source in sources if source.file.snapshot), key=_recency, default=None)
+    next_offset: int | None = 0
+    if snapshot is not None:
+        next_offset = snapshot.end_offset
+        for origin in snapshot.records:
             image.apply(origin)
     transaction: list[Origin] | None = None
     logs = [source for source in sources if source.records and not source.file.snapshot]
     for log in sorted(logs, key=lambda log: (log.file.start_offset, log.name)):
-        if at is not None and log.file.start_offset > at:
-            missing = f"records {at} to {log.file.start_offset - 1} are missing"
-            unused.append((log.records[0], f"{missing}: add the snapshot or segment that has them; no later record is applied"))
+        if next_offset is not None and log.file.start_offset > next_offset:
+            missing = f"records {next_offset} to {log.file.start_offset - 1} are missing"
+            rejected.append((log.records[0], f"{missing}: add the snapshot or segment that has them; no later record is applied"))
             break
         for origin in log.records:
-            record: MetadataRecord = origin.fact
-            if record.offset < at if at is not None else base is not None and _contained(record, base.file):
+            if _is_applied(origin.fact, next_offset, snapshot):
                 continue
-            if record.type == "BEGIN_TRANSACTION_RECORD":
+            kind = origin.fact.type
+            if kind == "BEGIN_TRANSACTION_RECORD":
                 transaction = []
-            elif record.type in ("END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"):
-                for record_origin in transaction or () if record.type == "END_TRANSACTION_RECORD" else ():
-                    image.apply(record_origin)
+            elif kind in ("END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"):
+                for ended in transaction or () if kind == "END_TRANSACTION_RECORD" else ():
+                    image.apply(ended)
                 transaction = None
             elif transaction is None:
                 image.apply(origin)
             else:
                 transaction.append(origin)
-        at = max(at or 0, log.file.end_offset or 0)
-    return image, unused + image.rejected
+        next_offset = max(next_offset or 0, log.file.end_offset or 0)
+    return image, rejected + image.rejected
+
+
+def _is_applied(record: MetadataRecord, next_offset: int | None, snapshot: MetadataSource | None) -> bool:
+    """Return whether the snapshot or an earlier segment contains the record."""
+    if next_offset is not None:
+        return record.offset < next_offset
+    return snapshot is not None and _contained(record, snapshot.file)
 
 
 def _recency(snapshot: MetadataSource) -> tuple[int, int, str]:
@@ -170,52 +218,56 @@ def _contained(record: MetadataRecord, snapshot: MetadataFile) -> bool:
     return record.time_ms is not None and snapshot.last_contained_ms is not None and record.time_ms <= snapshot.last_contained_ms
 
 
-def _register_broker(image: Image, fields: dict[str, Any], at: Origin) -> None:
+def _register_broker(image: Image, fields: dict[str, Any], origin: Origin) -> None:
     image.brokers[identifier(fields["brokerId"], "brokerId")] = _Broker(
-        fields["rack"], fields["fenced"] or fields.get("inControlledShutdown", False), at
+        fields["rack"], fields["fenced"] or fields.get("inControlledShutdown", False), origin
     )
 
 
-def _unregister_broker(image: Image, fields: dict[str, Any], at: Origin) -> None:
+def _unregister_broker(image: Image, fields: dict[str, Any], origin: Origin) -> None:
     if image.brokers.pop(fields["brokerId"], None) is None:
         raise Unreadable("the broker to unregister is not registered")
 
 
-def _fence(key: str, fenced: Callable[[dict[str, Any]], bool | None]) -> Callable[[Image, dict[str, Any], Origin], None]:
-    def effect(image: Image, fields: dict[str, Any], at: Origin) -> None:
+def _fence(key: str, is_fenced: Callable[[dict[str, Any]], bool | None]) -> Callable[[Image, dict[str, Any], Origin], None]:
+    def effect(image: Image, fields: dict[str, Any], origin: Origin) -> None:
         broker = image.brokers.get(fields[key])
         if broker is None:
             raise Unreadable("the broker to change is not registered")
-        if (now := fenced(fields)) is not None:
-            broker.fenced, broker.at = now, at
+        if (now := is_fenced(fields)) is not None:
+            broker.fenced, broker.origin = now, origin
 
     return effect
 
 
-def _topic(image: Image, fields: dict[str, Any], at: Origin) -> None:
-    image.topics[fields["topicId"]] = (topic_name(fields["name"]), at)
+def _topic(image: Image, fields: dict[str, Any], origin: Origin) -> None:
+    image.topics[fields["topicId"]] = _Topic(topic_name(fields["name"]), origin)
 
 
-def _remove_topic(image: Image, fields: dict[str, Any], at: Origin) -> None:
+def _remove_topic(image: Image, fields: dict[str, Any], origin: Origin) -> None:
     removed = image.topics.pop(fields["topicId"], None)
     if removed is None:
         raise Unreadable("the topic to remove does not exist")
     image.partitions.pop(fields["topicId"], None)
-    image.configs.pop((_TOPIC, removed[0]), None)
+    image.configs.pop((_TOPIC, removed.name), None)
 
 
-def _partition(image: Image, fields: dict[str, Any], at: Origin) -> None:
+def _partition(image: Image, fields: dict[str, Any], origin: Origin) -> None:
     number = identifier(fields["partitionId"], "partitionId")
     if fields["topicId"] not in image.topics:
         raise Unreadable("the topic of the partition does not exist")
     lists = {name: fields[key] for key, name in _PARTITION_LISTS.items()}
     _check(lists, fields["leader"])
     image.partitions[fields["topicId"]][number] = _Partition(
-        leader=fields["leader"], recovering=fields["leaderRecoveryState"], directories=fields["directories"], at=at, **lists
+        leader=fields["leader"],
+        leader_recovery_state=fields["leaderRecoveryState"],
+        directories=fields["directories"],
+        origin=origin,
+        **lists,
     )
 
 
-def _partition_change(image: Image, fields: dict[str, Any], at: Origin) -> None:
+def _partition_change(image: Image, fields: dict[str, Any], origin: Origin) -> None:
     partition = image.partitions.get(fields["topicId"], {}).get(fields["partitionId"])
     if partition is None:
         raise Unreadable("the partition to change does not exist")
@@ -224,9 +276,9 @@ def _partition_change(image: Image, fields: dict[str, Any], at: Origin) -> None:
     _check(lists, leader)
     for name, value in lists.items():
         setattr(partition, name, value)
-    partition.leader, partition.at = leader, at
+    partition.leader, partition.origin = leader, origin
     if fields["leaderRecoveryState"] != -1:
-        partition.recovering = fields["leaderRecoveryState"]
+        partition.leader_recovery_state = fields["leaderRecoveryState"]
     if fields["directories"] is not None:
         partition.directories = fields["directories"]
 
@@ -243,24 +295,24 @@ def _check(lists: dict[str, list[int] | None], leader: int) -> None:
         raise Unreadable("replicas is empty")
 
 
-def _clear_elr(image: Image, fields: dict[str, Any], at: Origin) -> None:
-    for topic_id, (topic, _) in image.topics.items():
-        if fields["topicName"] in ("", topic):
+def _clear_elr(image: Image, fields: dict[str, Any], origin: Origin) -> None:
+    for topic_id, topic in image.topics.items():
+        if fields["topicName"] in ("", topic.name):
             for partition in image.partitions[topic_id].values():
                 if partition.elr or partition.last_known_elr:
-                    partition.elr, partition.last_known_elr, partition.at = [], [], at
+                    partition.elr, partition.last_known_elr, partition.origin = [], [], origin
 
 
-def _config(image: Image, fields: dict[str, Any], at: Origin) -> None:
+def _config(image: Image, fields: dict[str, Any], origin: Origin) -> None:
     configs = image.configs[fields["resourceType"], fields["resourceName"]]
     if fields["value"] is None:
         configs.pop(fields["name"], None)
     else:
-        configs[fields["name"]] = (config_value(fields["name"], fields["value"]), at)
+        configs[fields["name"]] = _Config(config_value(fields["name"], fields["value"]), origin)
 
 
-def _feature(image: Image, fields: dict[str, Any], at: Origin) -> None:
-    image.features[fields["name"]] = (fields["featureLevel"], at)
+def _feature(image: Image, fields: dict[str, Any], origin: Origin) -> None:
+    image.features[fields["name"]] = _Feature(fields["featureLevel"], origin)
 
 
 _CHANGES = {-1: False, 0: None, 1: True}  # BrokerRegistrationFencingChange

@@ -1,4 +1,4 @@
-"""Where a fact comes from: a file of a cluster, and the entry in it."""
+"""The origin of a fact: a file of a cluster, and an entry in it."""
 
 from __future__ import annotations
 

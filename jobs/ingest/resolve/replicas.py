@@ -1,4 +1,4 @@
-"""Replicas: each assigned one with its log on disk, and the logs of replicas that are not assigned."""
+"""Replicas: assigned ones with their logs on disk, and logs on disk without an assigned replica."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jobs.ingest.resolve.rows import schema_of, table_of
 from jobs.schema import REPLICA
 
 _RESERVED = pa.array([f"AAAAAAAAAAAAAAAAAAAAA{last}" for last in "AQg"])  # DirectoryId: migrating, unassigned, lost
-_NONE = -1  # no log
+_NO_LOG = -1
 
 
 class ReplicaRow(NamedTuple):
-    """A row of `replica` that is only found on disk."""
+    """A row of `replica` for a log on disk without an assigned replica."""
 
     topic: str
     partition: int
@@ -36,44 +36,44 @@ class ReplicaRow(NamedTuple):
 
 
 def replica_table(evidence: Evidence, partitions: Partitions) -> pa.Table:
-    """Return every replica, assigned or only found on disk."""
+    """Return every replica, assigned or only on disk."""
     logs = evidence.columns.logs
     if logs is None:
-        logs = replica_logs.of_facts(evidence.of(ReplicaOnDisk))
-    assigned, others = _assigned(partitions, logs)
-    if not len(others):
+        logs = replica_logs.from_facts(evidence.facts(ReplicaOnDisk))
+    assigned, unassigned_logs = _assigned(partitions, logs)
+    if not len(unassigned_logs):
         return assigned
     keys = [(name, "ascending") for name in ("topic", "partition", "broker_id")]
-    return pa.concat_tables([assigned, _unassigned(others)]).sort_by(keys)
+    return pa.concat_tables([assigned, _unassigned(unassigned_logs)]).sort_by(keys)
 
 
 def _assigned(partitions: Partitions, logs: ReplicaLogs) -> tuple[pa.Table, ReplicaLogs]:
-    """Return the assigned replicas with their logs, and the logs of no assigned replica."""
-    row, broker_id, index, in_sync = partitions.replicas()
-    of_row = partitions.rows_of(logs.topic, logs.partition)
-    keys, wanted = row.astype(np.int64) << 32 | broker_id, of_row << 32 | logs.broker_id
-    position = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    matches = of_row >= 0
-    matches[matches] = keys[position[matches]] == wanted[matches]
-    found = np.full((2, len(keys)), _NONE)  # by replica: its log, and the log that an intra-broker move is writing
-    found[logs.future[matches].astype(int), position[matches]] = np.flatnonzero(matches)
-    current, future = found
-    on_disk = current != _NONE
+    """Return the assigned replicas with their logs, and the logs without an assigned replica."""
+    replicas = partitions.replicas()
+    partition_row = partitions.rows_of(logs.topic, logs.partition)
+    keys, log_keys = replicas.row.astype(np.int64) << 32 | replicas.broker_id, partition_row << 32 | logs.broker_id
+    replica_row = np.minimum(np.searchsorted(keys, log_keys), max(len(keys) - 1, 0))
+    is_assigned = partition_row >= 0
+    is_assigned[is_assigned] = keys[replica_row[is_assigned]] == log_keys[is_assigned]
+    log_of_replica = np.full((2, len(keys)), _NO_LOG)  # its current log, and the future log that an intra-broker move is writing
+    log_of_replica[logs.future[is_assigned].astype(int), replica_row[is_assigned]] = np.flatnonzero(is_assigned)
+    current, future = log_of_replica
+    on_disk = current != _NO_LOG
     size, lag = (logs.size_bytes[current], logs.offset_lag[current]) if len(logs) else (current, current)
-    directory = partitions.directory_of(row, index)
+    directory = partitions.directories_of(replicas)
     columns = {
-        "topic": partitions.topic_names().take(pa.array(row)),
-        "partition": pa.array(partitions.partition[row]),
-        "broker_id": pa.array(broker_id),
-        "replica_index": pa.array(index),
-        "in_sync": pa.array(in_sync),
-        "log_dir": logs.names(current),
+        "topic": partitions.topic_names().take(pa.array(replicas.row)),
+        "partition": pa.array(partitions.partition[replicas.row]),
+        "broker_id": pa.array(replicas.broker_id),
+        "replica_index": pa.array(replicas.index),
+        "in_sync": pa.array(replicas.in_sync),
+        "log_dir": logs.log_dir_names(current),
         "size_bytes": pa.array(size, mask=~on_disk),
         "offset_lag": pa.array(lag, mask=~on_disk | (lag == UNKNOWN_LAG)),
-        "future_log_dir": logs.names(future),
+        "future_log_dir": logs.log_dir_names(future),
         "directory_id": pc.if_else(pc.is_in(directory, _RESERVED), None, directory),
     }
-    return pa.table(columns, schema=schema_of(REPLICA)), logs.take(np.flatnonzero(~matches))
+    return pa.table(columns, schema=schema_of(REPLICA)), logs.take(np.flatnonzero(~is_assigned))
 
 
 def _unassigned(logs: ReplicaLogs) -> pa.Table:

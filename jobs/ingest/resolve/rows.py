@@ -1,4 +1,4 @@
-"""Rows of named tuples as the columns of a declared table."""
+"""Named tuples as rows of a declared table."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pyarrow as pa
 
 from jobs.schema import Table
 
-GIVEN = 2  # the first columns of every table, snapshot_id and cluster_id, which the caller of resolve_cluster adds
+_KEYS_OF_CALLER = 2  # snapshot_id and cluster_id, the first columns of every table: the caller of resolve_cluster adds them
 
 
 def schema_of(table: Table) -> pa.Schema:
     """Return a table's columns without snapshot_id and cluster_id."""
-    return pa.schema(list(table.schema)[GIVEN:])
+    return pa.schema(list(table.schema)[_KEYS_OF_CALLER:])
 
 
 def table_of(table: Table, rows: Sequence[NamedTuple]) -> pa.Table:
-    """Put rows, whose fields are named as the table's columns, into columns."""
+    """Return a table with these rows, whose fields have the names of the table's columns."""
     schema = schema_of(table)
     return pa.table([_column(field, rows) for field in schema], schema=schema)
 

@@ -1,4 +1,4 @@
-"""Topics and their configs, own or inherited from the brokers."""
+"""Topics and their configs, set on the topic or inherited from the brokers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from jobs.ingest.facts import BrokerListed, BrokerSeen, ConfigSet, TopicLine
-from jobs.ingest.partitions import LISTS, Partitions
+from jobs.ingest.facts import ConfigValue, ListedBroker, RegisteredBroker, TopicLine
+from jobs.ingest.partitions import Partitions, TopicRows
 from jobs.ingest.resolve.evidence import Evidence, contradiction
 from jobs.ingest.resolve.origin import Origin
 from jobs.ingest.resolve.rows import table_of
@@ -17,7 +17,8 @@ from jobs.schema import TOPIC
 _MOST_PARTITIONS = 2**31 - 1
 _MIN_ISR = "min.insync.replicas"
 
-# The brokers' names for a topic's config, of which the first that is set has effect, and the factor of its unit (ServerTopicConfigSynonyms).
+# The broker configs from which a topic config is inherited, and the factor of their unit; the first one that is set has effect
+# (ServerTopicConfigSynonyms).
 _SYNONYMS = {
     "min.insync.replicas": [("min.insync.replicas", 1)],
     "unclean.leader.election.enable": [("unclean.leader.election.enable", 1)],
@@ -43,28 +44,28 @@ class TopicRow(NamedTuple):
 
 
 def topic_table(evidence: Evidence, partitions: Partitions) -> pa.Table:
-    """Return every topic that has a line of its own or a partition."""
+    """Return every topic that has a topic line or a partition."""
     inherited = _inherited_configs(evidence)
-    own: dict[str, dict[str, Origin]] = defaultdict(dict)
-    for origin in evidence.standing[ConfigSet].values():
+    own_configs: dict[str, dict[str, Origin]] = defaultdict(dict)
+    for origin in evidence.origins[ConfigValue].values():
         if origin.fact.kind == "topic":
-            own[origin.fact.name][origin.fact.config] = origin
-    lines: dict[str, TopicLine] = {fact.topic: fact for fact in evidence.of(TopicLine)}
-    by_topic = partitions.by_topic()
+            own_configs[origin.fact.name][origin.fact.config] = origin
+    lines: dict[str, TopicLine] = {fact.topic: fact for fact in evidence.facts(TopicLine)}
+    rows_by_topic = partitions.rows_by_topic()
     rows = []
-    for topic in sorted({*lines, *by_topic}):
-        line, (first, end, highest) = lines.get(topic), by_topic.get(topic, (0, 0, -1))
-        count = min(max(line.partitions if line else 0, highest + 1), _MOST_PARTITIONS)
-        if end - first < count or (line and line.partitions < count):
-            _report_missing_partitions(evidence, partitions, topic, first, f"{end - first} partitions are known", line, count)
-        configs = inherited | _own_configs(topic, line, own[topic], evidence)
+    for topic in sorted({*lines, *rows_by_topic}):
+        line, topic_rows = lines.get(topic), rows_by_topic.get(topic, TopicRows(0, 0, -1))
+        count = min(max(line.partitions if line else 0, topic_rows.highest_partition + 1), _MOST_PARTITIONS)
+        if topic_rows.end - topic_rows.first < count or (line and line.partitions < count):
+            _report_missing_partitions(evidence, partitions, topic, topic_rows, count)
+        configs = inherited | _own_configs(topic, line, own_configs[topic], evidence)
         min_isr = configs.get(_MIN_ISR)
         rows.append(
             TopicRow(
                 topic=topic,
                 topic_id=line.topic_id if line else None,
                 partitions=count,
-                replication_factor=line.replication_factor if line else _replicas(partitions, first),
+                replication_factor=line.replication_factor if line else len(partitions.ids_of(topic_rows.first, "replicas")),
                 min_insync_replicas=None if min_isr is None else int(min_isr),
                 configs=sorted(configs.items()),
             )
@@ -72,46 +73,40 @@ def topic_table(evidence: Evidence, partitions: Partitions) -> pa.Table:
     return table_of(TOPIC, rows)
 
 
-def _report_missing_partitions(
-    evidence: Evidence, partitions: Partitions, topic: str, first: int, known: str, line: TopicLine | None, count: int
-) -> None:
-    if line:
-        evidence.report_missing(evidence.standing[TopicLine][(topic,)], f"{known}, not {line.partitions}")
+def _report_missing_partitions(evidence: Evidence, partitions: Partitions, topic: str, rows: TopicRows, count: int) -> None:
+    known = f"{rows.end - rows.first} partitions are known"
+    if line := evidence.origins[TopicLine].get((topic,)):
+        evidence.report_missing(line, f"{known}, not {line.fact.partitions}")
     else:
-        evidence.report_missing(evidence.source_of(topic, int(partitions.partition[first])), f"{known} of at least {count}")
-
-
-def _replicas(partitions: Partitions, row: int) -> int:
-    number = LISTS.index("replicas")
-    return int(partitions.at[row, number + 1] - partitions.at[row, number])
+        evidence.report_missing(evidence.source_of(topic, int(partitions.partition[rows.first])), f"{known} of at least {count}")
 
 
 def _inherited_configs(evidence: Evidence) -> dict[str, str]:
-    """Return the configs of a topic without own ones: what all brokers have where each is known, otherwise the cluster's default."""
-    brokers = {str(fact.broker_id) for kind in (BrokerSeen, BrokerListed) for fact in evidence.of(kind)}
-    by_config: dict[str, dict[str, str]] = defaultdict(dict)
-    for fact in evidence.of(ConfigSet):
+    """Return the configs of a topic that sets none: the value of all brokers if each is known and equal, otherwise the cluster's default."""
+    brokers = {str(fact.broker_id) for kind in (RegisteredBroker, ListedBroker) for fact in evidence.facts(kind)}
+    broker_configs: dict[str, dict[str, str]] = defaultdict(dict)  # by config and broker; an empty broker is the cluster's default
+    for fact in evidence.facts(ConfigValue):
         if fact.kind == "broker" and fact.value is not None:
-            by_config[fact.config][fact.name] = fact.value
+            broker_configs[fact.config][fact.name] = fact.value
     inherited = {}
     for config, synonyms in _SYNONYMS.items():
         for synonym, factor in synonyms:
-            by_broker = by_config.get(synonym, {})
-            values = {by_broker.get(broker, by_broker.get("")) for broker in brokers or {""}}
+            value_by_broker = broker_configs.get(synonym, {})
+            values = {value_by_broker.get(broker, value_by_broker.get("")) for broker in brokers or {""}}
             if len(values) == 1 and (value := values.pop()) is not None:
                 inherited[config] = value if factor == 1 or not value.isdigit() else str(int(value) * factor)
                 break
     return inherited
 
 
-def _own_configs(topic: str, line: TopicLine | None, own: dict[str, Origin], evidence: Evidence) -> dict[str, str]:
-    """Return the configs that are set on a topic; where kafka-configs contradicts the topic's line, the line stands."""
+def _own_configs(topic: str, line: TopicLine | None, origins: dict[str, Origin], evidence: Evidence) -> dict[str, str]:
+    """Return the configs that are set on a topic; the topic's line wins over kafka-configs."""
     configs = dict(line.configs) if line else {}
-    for config, origin in own.items():
+    for config, origin in origins.items():
         value = origin.fact.value
         if config in configs and configs[config] != value:
-            stands = evidence.standing[TopicLine][(topic,)]
-            evidence.reject(origin, contradiction(stands, origin, f"{config} {configs[config]}, not {value}"))
+            winner = evidence.origins[TopicLine][(topic,)]
+            evidence.reject(origin, contradiction(winner, origin, f"{config} {configs[config]}, not {value}"))
         else:
             configs[config] = value
     return configs

@@ -20,25 +20,25 @@ LOG_DIRS = '{{"brokers":[{{"broker":{},"logDirs":[{{"logDir":"{}","error":null,"
 Tables = Mapping[str, pa.Table]
 
 
-def resolved(*, read: Callable[[bytes], Reading] = read_dump, **files: str) -> Tables:
+def resolved(*, read_file: Callable[[bytes], Reading] = read_dump, **files: str) -> Tables:
     """Resolve files that were written a second apart, in this order."""
-    return resolved_bytes({name: text.encode() for name, text in files.items()}, read)
+    return resolved_bytes({name: text.encode() for name, text in files.items()}, read_file)
 
 
-def resolved_bytes(files: Mapping[str, bytes], read: Callable[[bytes], Reading] = read_dump) -> Tables:
+def resolved_bytes(files: Mapping[str, bytes], read_file: Callable[[bytes], Reading] = read_dump) -> Tables:
     """Resolve files of any content that were written a second apart, in this order."""
     return resolve_cluster(
-        ParsedFile(name, len(data), NOW + timedelta(seconds=second), read(data)) for second, (name, data) in enumerate(files.items())
+        ParsedFile(name, len(data), NOW + timedelta(seconds=second), read_file(data)) for second, (name, data) in enumerate(files.items())
     )
 
 
-def rows(found: Tables, table: str, *columns: str) -> list[Any]:
+def rows(tables: Tables, table: str, *columns: str) -> list[Any]:
     """Return these columns of every row: tuples, or values if there is one column; all columns if none is named."""
     if len(columns) == 1:
-        return found[table][columns[0]].to_pylist()
-    return list(zip(*(column.to_pylist() for column in found[table].select(columns or found[table].column_names).columns), strict=True))
+        return tables[table][columns[0]].to_pylist()
+    return list(zip(*(column.to_pylist() for column in tables[table].select(columns or tables[table].column_names).columns), strict=True))
 
 
-def rejects(found: Tables) -> list[tuple[object, ...]]:
+def rejects(tables: Tables) -> list[tuple[object, ...]]:
     """Return file, line and reason of every rejected entry."""
-    return rows(found, "rejected_input", "file", "line", "reason")
+    return rows(tables, "rejected_input", "file", "line", "reason")

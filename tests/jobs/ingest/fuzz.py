@@ -24,7 +24,7 @@ from typing import Any
 from jobs import ingest
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest import test_topology_capture as capture
-from tests.jobs.ingest.test_kcat_and_cruise_control import LOAD, OTHER, kcat, of_kcat, state
+from tests.jobs.ingest.test_kcat_and_cruise_control import LOAD, OTHER, kcat, kcat_partition, state
 from tests.jobs.ingest.test_metadata_log import resealed
 from tests.jobs.ingest.test_partition_lines import ODDITIES, assert_same_tables
 from tests.jobs.ingest.test_reading import DUMPS, check_accounts
@@ -43,7 +43,7 @@ class Fuzz:
 
     check: Callable[[bytes], None]
     folder: str
-    chance: random.Random
+    rng: random.Random
     slow_s: float = float("inf")  # an input that takes longer fails
     inputs: int = 0
     corpus: list[bytes] = field(default_factory=list)
@@ -57,52 +57,52 @@ class Fuzz:
         self.corpus = self.corpus or [*inputs]
 
     def run(self, cases: int = sys.maxsize, *, seconds: float = float("inf")) -> None:
-        """Try so many changed inputs, or as many as fit in some seconds."""
+        """Try this number of changed inputs, or stop after this time."""
         words = sorted({word for data in self.corpus for word in _WORD.findall(data)})
-        until, last = time.monotonic() + seconds, self.inputs + cases
-        while self.inputs < last and time.monotonic() < until:
+        deadline, last_input = time.monotonic() + seconds, self.inputs + cases
+        while self.inputs < last_input and time.monotonic() < deadline:
             newest = self.corpus[-len(self.corpus) // 4 - 1 :]
-            parent = self.chance.choice(newest if self.chance.random() < 0.5 else self.corpus)
-            data = changed(self.chance, parent, self.corpus, words)[:_LARGEST]
-            self._try(data if self.chance.random() < 0.2 else with_checksums(data))
+            parent = self.rng.choice(newest if self.rng.random() < 0.5 else self.corpus)
+            data = changed(self.rng, parent, self.corpus, words)[:_LARGEST]
+            self._try(data if self.rng.random() < 0.2 else with_checksums(data))
 
     def _try(self, data: bytes) -> None:
-        branches, why = self._trace(data)
-        if why is not None and (why not in self.failures or len(data) < len(self.failures[why])):
-            self.failures[why] = self._shrunk(data, why)
+        branches, failure = self._trace(data)
+        if failure is not None and (failure not in self.failures or len(data) < len(self.failures[failure])):
+            self.failures[failure] = self._shrunk(data, failure)
         if branches - self.branches:
             self.corpus.append(data)
             self.branches |= branches
 
     def _trace(self, data: bytes) -> tuple[set[Branch], str | None]:
-        """Return the branches that an input reaches, and how it fails; None: it passes."""
+        """Return the branches that an input reaches, and its failure; None: it passes."""
         self.inputs += 1
         started = time.monotonic()
         with traced(self.folder) as branches:
-            why = self._why(data)
-        return branches, "slow" if why is None and time.monotonic() - started > self.slow_s else why
+            failure = self._failure_of(data)
+        return branches, "slow" if failure is None and time.monotonic() - started > self.slow_s else failure
 
-    def _why(self, data: bytes) -> str | None:
+    def _failure_of(self, data: bytes) -> str | None:
         try:
             self.check(data)
         except Exception as error:
-            place = error.__traceback__
+            frame = error.__traceback__
             frames = []
-            while place is not None:
-                frames.append(f"{Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}")
-                place = place.tb_next
+            while frame is not None:
+                frames.append(f"{Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}")
+                frame = frame.tb_next
             return f"{type(error).__name__} in {' '.join(frames[-3:])}"
         return None
 
-    def _shrunk(self, data: bytes, why: str) -> bytes:
-        """Return the input without the parts that the failure does not need."""
-        size, tries = len(data) // 2, 0
-        while size and tries < _SHRINKS:
+    def _shrunk(self, data: bytes, failure: str) -> bytes:
+        """Return the smallest input found that fails in the same place."""
+        size, attempts = len(data) // 2, 0
+        while size and attempts < _SHRINKS:
             for start in range(0, len(data), size):
-                tries += 1
-                less = data[:start] + data[start + size :]
-                if self._why(less) == why:
-                    data = less
+                attempts += 1
+                shorter = data[:start] + data[start + size :]
+                if self._failure_of(shorter) == failure:
+                    data = shorter
                     break
             else:
                 size //= 2
@@ -113,13 +113,13 @@ class Fuzz:
 def traced(folder: str) -> Iterator[set[Branch]]:
     """Collect the branches that are reached in the code of a folder."""
     branches: set[Branch] = set()
-    here: dict[CodeType, bool] = {}
+    is_inside: dict[CodeType, bool] = {}
 
     def enter(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
         code = frame.f_code
-        if code not in here:
-            here[code] = code.co_filename.startswith(folder)
-        if not here[code]:
+        if code not in is_inside:
+            is_inside[code] = code.co_filename.startswith(folder)
+        if not is_inside[code]:
             return None
         last = 0
 
@@ -132,69 +132,69 @@ def traced(folder: str) -> Iterator[set[Branch]]:
 
         return step
 
-    before = sys.gettrace()
+    previous_trace = sys.gettrace()
     sys.settrace(enter)
     try:
         yield branches
     finally:
-        sys.settrace(before)
+        sys.settrace(previous_trace)
 
 
-def changed(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+def changed(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     """Return the input with one change or several."""
-    for _ in range(1 << chance.randrange(4)):
-        data = chance.choice(_CHANGES)(chance, data, corpus, words)
+    for _ in range(1 << rng.randrange(4)):
+        data = rng.choice(_CHANGES)(rng, data, corpus, words)
     return data
 
 
-def _cut(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    start = chance.randrange(len(data) + 1)
-    return data[:start] + data[start + chance.choice([1, 1, 2, 4, 16, 200]) :]
+def _cut(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    start = rng.randrange(len(data) + 1)
+    return data[:start] + data[start + rng.choice([1, 1, 2, 4, 16, 200]) :]
 
 
-def _flip(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    at = chance.randrange(len(data) + 1)
-    byte = chance.choice([0, 255, chance.randrange(256), (data[at : at + 1] or b"\n")[0] ^ 1 << chance.randrange(8)])
-    return data[:at] + bytes([byte]) + data[at + 1 :]
+def _flip(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    position = rng.randrange(len(data) + 1)
+    byte = rng.choice([0, 255, rng.randrange(256), (data[position : position + 1] or b"\n")[0] ^ 1 << rng.randrange(8)])
+    return data[:position] + bytes([byte]) + data[position + 1 :]
 
 
-def _insert(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    at = chance.randrange(len(data) + 1)
-    odd = chance.choice(ODDITIES).encode("utf-8", "surrogatepass")
-    return data[:at] + (chance.choice(words) if words and chance.random() < 0.6 else odd) + data[at:]
+def _insert(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    position = rng.randrange(len(data) + 1)
+    odd = rng.choice(ODDITIES).encode("utf-8", "surrogatepass")
+    return data[:position] + (rng.choice(words) if words and rng.random() < 0.6 else odd) + data[position:]
 
 
-def _word(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+def _word(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     """Replace a word by another."""
-    places = [*_WORD.finditer(data)]
-    if not places or not words:
+    matches = [*_WORD.finditer(data)]
+    if not matches or not words:
         return data
-    place = chance.choice(places)
-    return data[: place.start()] + chance.choice(words) + data[place.end() :]
+    match = rng.choice(matches)
+    return data[: match.start()] + rng.choice(words) + data[match.end() :]
 
 
-def _number(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    places = [*re.finditer(rb"[0-9]+", data)]
-    if not places:
+def _number(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    matches = [*re.finditer(rb"[0-9]+", data)]
+    if not matches:
         return data
-    place = chance.choice(places)
-    return data[: place.start()] + chance.choice(_NUMBERS) + data[place.end() :]
+    match = rng.choice(matches)
+    return data[: match.start()] + rng.choice(_NUMBERS) + data[match.end() :]
 
 
-def _lines(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+def _lines(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
     """Repeat a line, leave it out, or insert one of another input."""
     lines = data.splitlines(keepends=True) or [b""]
-    other = chance.choice(corpus).splitlines(keepends=True) or [b"\n"]
-    at = chance.randrange(len(lines))
-    lines[at : at + chance.choice([0, 0, 1])] = chance.choice([[chance.choice(lines)], [chance.choice(other)], other[:3], []])
+    other_lines = rng.choice(corpus).splitlines(keepends=True) or [b"\n"]
+    position = rng.randrange(len(lines))
+    lines[position : position + rng.choice([0, 0, 1])] = rng.choice([[rng.choice(lines)], [rng.choice(other_lines)], other_lines[:3], []])
     return b"".join(lines)
 
 
-def _splice(chance: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    other = chance.choice(corpus)
-    start = chance.randrange(len(other) + 1)
-    at = chance.randrange(len(data) + 1)
-    return data[:at] + other[start : start + chance.choice([4, 30, 300, 3_000])] + data[at + chance.choice([0, 4, 300]) :]
+def _splice(rng: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    other_input = rng.choice(corpus)
+    start = rng.randrange(len(other_input) + 1)
+    position = rng.randrange(len(data) + 1)
+    return data[:position] + other_input[start : start + rng.choice([4, 30, 300, 3_000])] + data[position + rng.choice([0, 4, 300]) :]
 
 
 _CHANGES = (_cut, _flip, _insert, _insert, _word, _word, _number, _lines, _splice)
@@ -209,7 +209,7 @@ def with_checksums(data: bytes) -> bytes:
 
 
 def check_input(data: bytes) -> None:
-    """Fail unless every entry is parsed or rejected, and the tables can be stored and do not depend on the way of reading."""
+    """Fail unless every entry is parsed or rejected, and the tables can be stored and are the same by entries and by columns."""
     check_accounts(data)
     if read_dump(data).format in ("kafka-topics", "kafka-log-dirs", "kafka-get-offsets"):
         assert_same_tables({"a": data})
@@ -217,15 +217,15 @@ def check_input(data: bytes) -> None:
 
 def seed_inputs() -> list[bytes]:
     """Return the recorded dumps, each shortened at a line's end, and a short dump of every other format."""
-    found = {"key": "azE=", "records": 2, "size_bytes": 20}
-    keys = {"keys_of": "orders", "partition": 3, "from_offset": 0, "to_offset": 4, "keys": [found]}
+    key = {"key": "azE=", "records": 2, "size_bytes": 20}
+    keys = {"keys_of": "orders", "partition": 3, "from_offset": 0, "to_offset": 4, "keys": [key]}
     share = {**capture.GROUP, "group": "s", "protocol": "share"}
-    made = [
+    texts = [
         capture.text({"broker": 1, "rack": None, "fenced": True}, capture.TOPIC, capture.GROUP, share, keys),
-        kcat(of_kcat(0, 1, [2, 1], [1]), of_kcat(1, -1, [2], [], error="Broker: Leader not available")),
+        kcat(kcat_partition(0, 1, [2, 1], [1]), kcat_partition(1, -1, [2], [], error="Broker: Leader not available")),
         state(other=[OTHER]), json.dumps({"brokers": [LOAD]}), "broker_id,rack\n1,a\n2,b\n",
     ]  # fmt: skip
-    inputs = {text.encode() for text in made}
+    inputs = {text.encode() for text in texts}
     for path in DUMPS:
         data = path.read_bytes()
         whole = len(data) < _LARGEST or b"\0" in data
@@ -240,10 +240,10 @@ def main(minutes: float, seed: int) -> int:
     print(f"seed {seed}: {fuzz.inputs} recorded dumps, corpus {len(fuzz.corpus)}, {len(fuzz.branches):,} branches", flush=True)
     for minute in range(1, int(minutes) + 1):
         fuzz.run(seconds=60)
-        found = f"corpus {len(fuzz.corpus)}, {len(fuzz.branches):,} branches, {len(fuzz.failures)} failures"
-        print(f"minute {minute}: {fuzz.inputs:,} inputs, {found}", flush=True)
-    for why, data in sorted(fuzz.failures.items()):
-        print(f"{why}\n    {data!r}")
+        counts = f"corpus {len(fuzz.corpus)}, {len(fuzz.branches):,} branches, {len(fuzz.failures)} failures"
+        print(f"minute {minute}: {fuzz.inputs:,} inputs, {counts}", flush=True)
+    for failure, data in sorted(fuzz.failures.items()):
+        print(f"{failure}\n    {data!r}")
     return len(fuzz.failures)
 
 

@@ -1,4 +1,4 @@
-"""Bad input that occurs in practice: it is reported, breaks no night, and is never used as code, SQL or a path."""
+"""Bad input that occurs in practice is reported, fails no night, and is never used as code, SQL or a path."""
 
 from pathlib import Path
 
@@ -23,14 +23,14 @@ def read(source: Path) -> dict[str, pa.Table]:
 
 def test_truncated_dump_rejects_its_last_line() -> None:
     cut = (ELR.format("", "") + ELR.format("", "").replace("Partition: 0", "Partition: 1"))[:-20]
-    found = resolved(a=TOPIC.format("t", 2, "") + cut)
-    assert rows(found, "partition", "partition") == [0]
-    assert [line for _, line, _ in rejects(found)] == [1, 3]
+    tables = resolved(a=TOPIC.format("t", 2, "") + cut)
+    assert rows(tables, "partition", "partition") == [0]
+    assert [line for _, line, _ in rejects(tables)] == [1, 3]
 
 
 def test_partition_count_is_capped_at_the_largest_integer() -> None:
-    found = resolved(a=PARTITION.format("t", 2**31 - 1, 1, "1", "1"))
-    assert rows(found, "topic", "partitions") == [2**31 - 1]
+    tables = resolved(a=PARTITION.format("t", 2**31 - 1, 1, "1", "1"))
+    assert rows(tables, "topic", "partitions") == [2**31 - 1]
 
 
 def test_binary_garbage_is_one_rejected_entry() -> None:
@@ -55,8 +55,8 @@ def test_bytes_of_another_encoding_reject_only_their_line() -> None:
 
 def test_lines_of_several_versions_in_one_file_are_read() -> None:
     old = "Topic:u\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n\tTopic: u\tPartition: 0\tLeader: -1\tReplicas: 1\tIsr: \n"
-    found = resolved(a=old + TOPIC.format("t", 1, "") + ELR.format("N/A", "N/A"))
-    assert (rows(found, "topic", "topic"), rejects(found)) == (["t", "u"], [])
+    tables = resolved(a=old + TOPIC.format("t", 1, "") + ELR.format("N/A", "N/A"))
+    assert (rows(tables, "topic", "topic"), rejects(tables)) == (["t", "u"], [])
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "t'; DROP TABLE topic; --", "${jndi:ldap://x}", "..", "a`b", "n" * 250])
@@ -67,25 +67,25 @@ def test_topic_named_like_a_path_or_like_sql_is_rejected(name: str) -> None:
 
 
 def test_names_of_249_characters_are_read() -> None:
-    found = resolved(a=TOPIC.format(LONGEST, 1, "") + PARTITION.format(LONGEST, 0, 1, "1,2", "1,2"))
-    assert (rows(found, "topic", "topic"), rejects(found)) == ([LONGEST], [])
+    tables = resolved(a=TOPIC.format(LONGEST, 1, "") + PARTITION.format(LONGEST, 0, 1, "1,2", "1,2"))
+    assert (rows(tables, "topic", "topic"), rejects(tables)) == ([LONGEST], [])
 
 
 def test_duplicate_partition_is_one_row_and_one_rejected_entry() -> None:
-    found = resolved(a=LINE + PARTITION.format("t", 0, 2, "1,2", "2"))
-    assert rows(found, "partition", "leader") == [2]
-    assert rejects(found) == [("a", 1, "repeated in line 2")]
+    tables = resolved(a=LINE + PARTITION.format("t", 0, 2, "1,2", "2"))
+    assert rows(tables, "partition", "leader") == [2]
+    assert rejects(tables) == [("a", 1, "repeated in line 2")]
 
 
 def test_replica_on_an_unlisted_broker_adds_a_broker_that_is_down() -> None:
-    found = resolved(a=LINE, b="broker_id,rack\n1,a\n")
-    assert rows(found, "broker", "broker_id", "rack", "live") == [(1, "a", True), (2, None, False)]
+    tables = resolved(a=LINE, b="broker_id,rack\n1,a\n")
+    assert rows(tables, "broker", "broker_id", "rack", "live") == [(1, "a", True), (2, None, False)]
 
 
 def test_isr_outside_the_replicas_is_stored_for_the_rules() -> None:
-    found = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,9"))
-    assert rows(found, "partition", "replicas", "isr") == [([1, 2], [1, 9])]
-    assert rows(found, "replica", "broker_id", "replica_index", "in_sync") == [(1, 0, True), (2, 1, False)]
+    tables = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,9"))
+    assert rows(tables, "partition", "replicas", "isr") == [([1, 2], [1, 9])]
+    assert rows(tables, "replica", "broker_id", "replica_index", "in_sync") == [(1, 0, True), (2, 1, False)]
 
 
 def test_two_folders_of_one_kafka_cluster_are_two_clusters(tmp_path: Path) -> None:
@@ -110,14 +110,14 @@ def test_cluster_folder_named_like_sql_is_only_a_value(tmp_path: Path) -> None:
     folder = tmp_path / "source" / "x' OR 1=1 --"
     folder.mkdir(parents=True)
     (folder / "topics").write_text(LINE)
-    before = {path for path in tmp_path.rglob("*")}
+    paths = {path for path in tmp_path.rglob("*")}
     assert read(tmp_path / "source")["partition"]["cluster_id"].to_pylist() == ["x' OR 1=1 --"]
-    assert {path for path in tmp_path.rglob("*")} == before
+    assert {path for path in tmp_path.rglob("*")} == paths
 
 
 def test_log_dir_named_like_a_path_is_only_a_value() -> None:
-    found = resolved(a=LOG_DIRS.format(1, "/../../x'; --", ""))
-    assert rows(found, "log_dir", "log_dir") == ["/../../x'; --"]
+    tables = resolved(a=LOG_DIRS.format(1, "/../../x'; --", ""))
+    assert rows(tables, "log_dir", "log_dir") == ["/../../x'; --"]
 
 
 @pytest.mark.parametrize("data", [b"[" * 200_000, b'{"a":' * 100_000, b"Topic: " * 100_000, b"\t \t" * 300_000, b"| offset: " * 100_000])
@@ -126,7 +126,7 @@ def test_deep_and_long_input_is_at_most_one_reject(data: bytes) -> None:
 
 
 def test_bytes_that_are_not_text_can_be_stored_in_a_reason() -> None:
-    found = resolved(a='| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"X_RECORD","version":0,"data":{}}\n')
-    assert rejects(found)[0][2] == "a metadata record of type X_RECORD is not known"
+    tables = resolved(a='| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"X_RECORD","version":0,"data":{}}\n')
+    assert rejects(tables)[0][2] == "a metadata record of type X_RECORD is unknown"
     line = b'| offset: 1 CreateTime: 1 headerKeys: [] payload: {"type":"TOPIC_RECORD","version":0,"data":{"\xb1":1}}\n'
     check_accounts(line + line.replace(b"TOPIC_RECORD", b"TOPIC_R\xb1CORD"))

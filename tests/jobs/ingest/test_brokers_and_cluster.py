@@ -7,38 +7,38 @@ import pytest
 from jobs.ingest.facts import (
     ActiveController,
     BrokerCapacity,
-    BrokerListed,
-    BrokerSeen,
-    ControllerSign,
+    ControllerKind,
     EndOffset,
     FeatureLevel,
     KafkaClusterId,
+    ListedBroker,
     QuorumVoters,
+    RegisteredBroker,
 )
 from jobs.ingest.reading import read_dump
 
 
-def read(text: str, format: str) -> tuple[list, list[tuple[int, str]]]:
+def read(text: str, format_name: str) -> tuple[list, list[tuple[int, str]]]:
     reading = read_dump(text.encode())
-    assert reading.format == format
+    assert reading.format == format_name
     return [parsed.fact for parsed in reading.parsed if parsed.fact is not None], [(r.line, r.reason) for r in reading.rejected]
 
 
-def test_api_versions_have_brokers_racks_and_the_sign_of_kraft() -> None:
+def test_api_versions_have_brokers_racks_and_the_kind_of_controller() -> None:
     text = (
         "host1:9092 (id: 1 rack: eu west (a) isFenced: false) -> (\n\tProduce(0): 0 to 13 [usable: 13],\n\tLeaderAndIsr(4): UNSUPPORTED,\n"
         "\tDescribeQuorum(55): 0 to 2 [usable: 2]\n)\nhost2:9092 (id: 2 rack: null isFenced: true) -> ERROR: gone\n"
     )
     assert read(text, "kafka-broker-api-versions") == (
-        [BrokerSeen(1, "eu west (a)", False), ControllerSign("kraft"), BrokerSeen(2, None, True)],
+        [RegisteredBroker(1, "eu west (a)", False), ControllerKind("kraft"), RegisteredBroker(2, None, True)],
         [],
     )
 
 
-def test_api_versions_of_a_zookeeper_cluster_have_its_sign() -> None:
+def test_api_versions_of_a_zookeeper_cluster_imply_zookeeper() -> None:
     text = "h:9092 (id: 1 rack: a) -> (\n\tLeaderAndIsr(4): 0 to 7 [usable: 7],\n\tDescribeQuorum(55): UNSUPPORTED\n)\n?\n"
     assert read(text, "kafka-broker-api-versions") == (
-        [BrokerSeen(1, "a", False), ControllerSign("zookeeper")],
+        [RegisteredBroker(1, "a", False), ControllerKind("zookeeper")],
         [(5, "neither a broker line nor an API line")],
     )
 
@@ -49,13 +49,16 @@ def test_list_endpoints_has_fenced_brokers() -> None:
         "11         127.0.0.1 38861      rack-a fenced     broker         \n"
         "12         127.0.0.1 53375      null   unfenced   broker         \n13 nonsense\n"
     )
-    seen = [BrokerSeen(11, "rack-a", True), BrokerSeen(12, None, False)]
+    seen = [RegisteredBroker(11, "rack-a", True), RegisteredBroker(12, None, False)]
     assert read(text, "kafka-cluster") == (seen, [(4, "not an endpoint line")])
 
 
 def test_list_endpoints_without_state_has_unfenced_brokers_and_skips_controllers() -> None:
     header = "ID         HOST      PORT       RACK   ENDPOINT_TYPE  \n"
-    assert read(header + "1          h         9092       a      broker         \n", "kafka-cluster") == ([BrokerSeen(1, "a", False)], [])
+    assert read(header + "1          h         9092       a      broker         \n", "kafka-cluster") == (
+        [RegisteredBroker(1, "a", False)],
+        [],
+    )
     assert read(header + "9          h         9093       null   controller     \n", "kafka-cluster") == ([], [])
 
 
@@ -72,16 +75,16 @@ def test_list_endpoints_without_state_has_unfenced_brokers_and_skips_controllers
     ],
 )
 def test_broker_list_is_read_from_csv_and_json(text: str) -> None:
-    assert read(text, "broker-list") == ([BrokerListed(1, "a"), BrokerListed(2, None)], [])
+    assert read(text, "broker-list") == ([ListedBroker(1, "a"), ListedBroker(2, None)], [])
 
 
 def test_bad_brokers_of_a_list_are_rejected() -> None:
     assert read("broker_id,rack\n-1,a\n3\n4,b\n", "broker-list") == (
-        [BrokerListed(4, "b")],
+        [ListedBroker(4, "b")],
         [(2, "the broker's id is not between 0 and 2147483647"), (3, "fewer columns than the header")],
     )
     assert read('[{"id": 1, "rack": 5}, 7, {"rack": "a"}, {"id": 1, "rack": "b"}]', "broker-list") == (
-        [BrokerListed(1, "b")],
+        [ListedBroker(1, "b")],
         [(1, "rack is not text"), (1, "not a JSON object"), (1, "the broker's id is not a whole number")],
     )
 
@@ -98,24 +101,24 @@ def test_features_have_their_levels() -> None:
     )
 
 
-def test_quorum_has_the_sign_of_kraft_the_leader_and_the_voters() -> None:
+def test_quorum_has_the_leader_and_the_voters_and_implies_kraft() -> None:
     status = "ClusterId:              x\nLeaderId:               2\nMaxFollowerLagTimeMs:   102\nCurrentVoters:          [1,2,3]\n"
     replication = "NodeId\tDirectoryId\tLogEndOffset\tLag\tStatus  \t\n2\tAAAA\t152\t0\tLeader  \t\noops\n"
     newer = status.replace("[1,2,3]", '[{"id": 3, "endpoints": ["CONTROLLER://h:1"]}, {"id": 2, "directoryId": null}]')
-    sign = ControllerSign("kraft")
-    assert read(status, "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2), QuorumVoters((1, 2, 3))], [])
-    assert read(newer, "kafka-metadata-quorum") == ([KafkaClusterId("x"), sign, ActiveController(2), QuorumVoters((2, 3))], [])
+    kraft = ControllerKind("kraft")
+    assert read(status, "kafka-metadata-quorum") == ([KafkaClusterId("x"), kraft, ActiveController(2), QuorumVoters((1, 2, 3))], [])
+    assert read(newer, "kafka-metadata-quorum") == ([KafkaClusterId("x"), kraft, ActiveController(2), QuorumVoters((2, 3))], [])
     assert read(status.replace("LeaderId:               2", "LeaderId:               -1"), "kafka-metadata-quorum") == (
-        [KafkaClusterId("x"), sign, QuorumVoters((1, 2, 3))],
+        [KafkaClusterId("x"), kraft, QuorumVoters((1, 2, 3))],
         [],
     )
     assert read(status.replace("[1,2,3]", "[1,x]"), "kafka-metadata-quorum") == (
-        [KafkaClusterId("x"), sign, ActiveController(2)],
+        [KafkaClusterId("x"), kraft, ActiveController(2)],
         [(4, "CurrentVoters is not a list of voters")],
     )
     replication += "3\tAAAA\t152\t0\tFollower  \t\n7\tAAAA\t152\t0\tObserver  \t\n"
     assert read(replication, "kafka-metadata-quorum") == (
-        [ActiveController(2), sign, QuorumVoters((2, 3))],
+        [ActiveController(2), kraft, QuorumVoters((2, 3))],
         [(3, "not a line of the quorum's status or replication")],
     )
 

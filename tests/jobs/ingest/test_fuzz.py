@@ -1,4 +1,4 @@
-"""A short run of the coverage-guided fuzz, and that coverage guides it; `python -m tests.jobs.ingest.fuzz MINUTES` runs longer."""
+"""A short run of the coverage-guided fuzz, and a proof that coverage guides it. `python -m tests.jobs.ingest.fuzz MINUTES` runs longer."""
 
 import random
 from pathlib import Path
@@ -12,7 +12,7 @@ CASES = 400
 
 
 def nested(data: bytes) -> None:
-    """Fail on one order of words that the seed does not have."""
+    """Fail for one order of words, which no seed input has."""
     if not data.startswith(b"Isr"):
         return
     if not data.startswith(b"Isr,7"):
@@ -24,24 +24,24 @@ def nested(data: bytes) -> None:
 
 
 def test_new_coverage_guides_the_fuzz_to_a_nested_failure() -> None:
-    def found(folder: str) -> dict[str, bytes]:
+    def failures_in(folder: str) -> dict[str, bytes]:
         fuzz = Fuzz(nested, folder, random.Random(0))
         fuzz.seed([b"orders\t7,Elr Isr"])
         fuzz.run(20_000)
         return fuzz.failures
 
-    assert list(found(str(Path(__file__).parent)).values()) == [b"Isr,7\tElr"]
-    assert found("where no code is") == {}
+    assert list(failures_in(str(Path(__file__).parent)).values()) == [b"Isr,7\tElr"]
+    assert failures_in("where no code is") == {}
 
 
 def test_fuzz_starts_from_every_format() -> None:
-    assert {read_dump(data).format for data in seed_inputs()} >= {format.NAME for format in FORMATS}
+    assert {read_dump(data).format for data in seed_inputs()} >= {module.NAME for module in FORMATS}
 
 
 def test_short_fuzz_finds_no_failure() -> None:
     fuzz = Fuzz(check_input, str(Path(ingest.__file__).parent), random.Random(0))
     fuzz.seed(seed_inputs())
-    before = len(fuzz.branches)
+    seed_branches = len(fuzz.branches)
     fuzz.run(CASES)
     assert fuzz.failures == {}
-    assert len(fuzz.branches) > before
+    assert len(fuzz.branches) > seed_branches

@@ -1,10 +1,10 @@
-"""Output of kafka-configs --describe, and the configs that topics have from it."""
+"""Output of kafka-configs --describe, and the configs that topics get from it."""
 
 from pathlib import Path
 
 import pytest
 
-from jobs.ingest.facts import ConfigSet
+from jobs.ingest.facts import ConfigValue
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest.dumps import PARTITION, TOPIC, rejects, resolved, rows
 
@@ -23,8 +23,8 @@ def facts(text: str) -> list[object]:
 
 def configs(**files: str) -> dict[str, str]:
     topics = TOPIC.format("t", 1, "retention.bytes=7") + PARTITION.format("t", 0, 1, "1,2", "1,2")
-    [found] = rows(resolved(topics=topics, **files), "topic", "configs")
-    return dict(found)
+    [values] = rows(resolved(topics=topics, **files), "topic", "configs")
+    return dict(values)
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
@@ -44,43 +44,45 @@ def test_only_configs_that_are_set_are_facts() -> None:
     text = OF_TOPIC.replace("Dynamic", "All") + LINE.format("a.b", "1", "DYNAMIC_TOPIC_CONFIG") + LINE.format("c", "x y,z", STATIC)
     text += LINE.format("d", "1", DEFAULT) + "  f= sensitive=false synonyms={}\n"
     text += "  e=null sensitive=true synonyms={STATIC_BROKER_CONFIG:e=null}\n"
-    assert facts(text) == [ConfigSet("topic", "t", "a.b", "1"), ConfigSet("topic", "t", "c", "x y,z")]
+    assert facts(text) == [ConfigValue("topic", "t", "a.b", "1"), ConfigValue("topic", "t", "c", "x y,z")]
     assert facts("Dynamic configs for client-metric m are:\n" + LINE.format("a", "1", "DYNAMIC")) == []
     assert facts("Configs for topic 't' are retention.ms=1,cleanup.policy=compact,delete\n") == [
-        ConfigSet("topic", "t", "retention.ms", "1"),
-        ConfigSet("topic", "t", "cleanup.policy", "compact,delete"),
+        ConfigValue("topic", "t", "retention.ms", "1"),
+        ConfigValue("topic", "t", "cleanup.policy", "compact,delete"),
     ]
 
 
 def test_topic_inherits_the_clusters_default_unless_it_has_its_own() -> None:
     default = OF_ALL + LINE.format("min.insync.replicas", "2", "D") + LINE.format("log.retention.hours", "2", "D")
     assert configs(a=default) == {"retention.bytes": "7", "min.insync.replicas": "2", "retention.ms": "7200000"}
-    own = OF_TOPIC + LINE.format("min.insync.replicas", "1", "D")
-    assert configs(a=default, b=own)["min.insync.replicas"] == "1"
+    own_config = OF_TOPIC + LINE.format("min.insync.replicas", "1", "D")
+    assert configs(a=default, b=own_config)["min.insync.replicas"] == "1"
     assert rows(resolved(topics=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=default), "topic", "min_insync_replicas") == [2]
 
 
 def test_topic_inherits_only_configs_that_all_brokers_have() -> None:
-    listed = "broker_id,rack\n1,\n2,\n"
+    broker_list = "broker_id,rack\n1,\n2,\n"
 
-    def one(broker: int, value: str) -> str:
+    def config_of(broker: int, value: str) -> str:
         return OF_BROKER.format(broker) + LINE.format("min.insync.replicas", value, STATIC)
 
-    assert "min.insync.replicas" not in configs(brokers=listed, a=one(1, "2"))
-    assert "min.insync.replicas" not in configs(brokers=listed, a=one(1, "2") + one(2, "3"))
-    assert configs(brokers=listed, a=one(1, "2") + one(2, "2"))["min.insync.replicas"] == "2"
+    assert "min.insync.replicas" not in configs(brokers=broker_list, a=config_of(1, "2"))
+    assert "min.insync.replicas" not in configs(brokers=broker_list, a=config_of(1, "2") + config_of(2, "3"))
+    assert configs(brokers=broker_list, a=config_of(1, "2") + config_of(2, "2"))["min.insync.replicas"] == "2"
     assert (
-        configs(brokers=listed, a=one(1, "3") + one(2, "3") + OF_ALL + LINE.format("min.insync.replicas", "2", "D"))["min.insync.replicas"]
+        configs(brokers=broker_list, a=config_of(1, "3") + config_of(2, "3") + OF_ALL + LINE.format("min.insync.replicas", "2", "D"))[
+            "min.insync.replicas"
+        ]
         == "3"
     )
 
 
 def test_config_that_differs_from_kafka_topics_is_rejected_with_both_values() -> None:
-    found = resolved(
+    tables = resolved(
         topics=TOPIC.format("t", 1, "retention.ms=7") + PARTITION.format("t", 0, 1, "1,2", "1,2"),
         a=OF_TOPIC + LINE.format("retention.ms", "8", "D"),
     )
-    assert rejects(found) == [
+    assert rejects(tables) == [
         ("a", 2, "topics, line 1, differs: retention.ms 7, not 8 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)")
     ]
 
@@ -98,4 +100,4 @@ def test_config_that_differs_from_kafka_topics_is_rejected_with_both_values() ->
     ],
 )
 def test_bad_line_is_rejected_without_its_value(text: str, rejected: tuple[object, ...]) -> None:
-    assert [tuple(one) for one in read_dump(text.encode()).rejected] == [rejected]
+    assert [tuple(entry) for entry in read_dump(text.encode()).rejected] == [rejected]

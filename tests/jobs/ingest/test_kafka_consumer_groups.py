@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.ingest.facts import GroupListed, GroupNotice, GroupOffset, GroupState, IdleMember, MemberLine
+from jobs.ingest.facts import GroupNotice, GroupOffset, GroupState, IdleMember, ListedGroup, MemberLine
 from jobs.ingest.reading import read_dump
 
 MEMBER = "consumer-1-f0ace702-33ad-45af-b66b-f5ad6677c6f7"
@@ -128,10 +128,10 @@ def test_epochs_of_a_state_give_the_protocol() -> None:
 
 def test_list_with_type_and_state_is_parsed() -> None:
     assert facts(table(("GROUP", "TYPE", "STATE"), ("g", "Consumer", "Stable"), ("h", "Classic", "Empty"))) == [
-        GroupListed("g", "consumer", "Stable"),
-        GroupListed("h", "classic", "Empty"),
+        ListedGroup("g", "consumer", "Stable"),
+        ListedGroup("h", "classic", "Empty"),
     ]
-    assert facts(table(("GROUP", "STATE"), ("g", "Reconciling"))) == [GroupListed("g", "consumer", "Reconciling")]
+    assert facts(table(("GROUP", "STATE"), ("g", "Reconciling"))) == [ListedGroup("g", "consumer", "Reconciling")]
 
 
 def test_group_without_members_is_known_from_a_message() -> None:

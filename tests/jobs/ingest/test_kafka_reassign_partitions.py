@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.ingest.facts import Assigned, Reassigning
+from jobs.ingest.facts import AssignedReplicas, OngoingReassignment
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest.dumps import PARTITION, rejects, resolved, rows
 
@@ -37,7 +37,7 @@ def test_every_recorded_line_is_parsed(version: str, action: str) -> None:
 
 def test_current_assignment_is_a_fact_and_a_plan_is_not() -> None:
     text = CURRENT.format(PLAN.format(ENTRY.format(0, "1,2")), PLAN.format(ENTRY.format(0, "3,4")))
-    assert facts(text) == [Assigned("t", 0, (1, 2))]
+    assert facts(text) == [AssignedReplicas("t", 0, (1, 2))]
     assert facts(PLAN.format(ENTRY.format(0, "1,2"))) == []
     assert facts('{"version":1,"topics":[{"topic":"t"}]}') == []
     assert facts('{"partitions":[{"topic":"t","partition":0}]}') == []
@@ -45,7 +45,7 @@ def test_current_assignment_is_a_fact_and_a_plan_is_not() -> None:
 
 def test_listed_reassignment_is_a_fact() -> None:
     text = "Current partition reassignments:\na-b-0: replicas: 3,4,1. adding: 3,4. removing: 1.\nt-1: replicas: 1,2. adding: 2.\n"
-    assert facts(text) == [Reassigning("a-b", 0, (3, 4, 1), (3, 4), (1,)), Reassigning("t", 1, (1, 2), (2,), ())]
+    assert facts(text) == [OngoingReassignment("a-b", 0, (3, 4, 1), (3, 4), (1,)), OngoingReassignment("t", 1, (1, 2), (2,), ())]
     assert facts("No partition reassignments found.\n") == []
 
 
@@ -63,7 +63,7 @@ def test_listed_reassignment_is_a_fact() -> None:
 def test_bad_entry_is_rejected_without_the_others(entry: str, reason: str) -> None:
     reading = read_dump(CURRENT.format(PLAN.format(f"{ENTRY.format(9, '1')},{entry}"), PLAN.format("")).encode())
     assert [rejected.reason for rejected in reading.rejected] == [reason]
-    assert Assigned("t", 9, (1,)) in [parsed.fact for parsed in reading.parsed]
+    assert AssignedReplicas("t", 9, (1,)) in [parsed.fact for parsed in reading.parsed]
 
 
 def test_plan_of_another_version_or_cut_off_is_rejected() -> None:
@@ -74,14 +74,14 @@ def test_plan_of_another_version_or_cut_off_is_rejected() -> None:
 
 def test_contradicting_assignment_is_rejected_with_both_values() -> None:
     text = CURRENT.format(PLAN.format(f"{ENTRY.format(0, '2,1')},{ENTRY.format(1, '1')}"), PLAN.format(""))
-    found = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2"), b=text)
-    assert rejects(found) == [
+    tables = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2"), b=text)
+    assert rejects(tables) == [
         ("b", 3, "a, line 1, differs: replicas 1,2, not 2,1 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:01)"),
         ("b", 3, "no dump has the partition's leader and ISR"),
     ]
 
 
 def test_listed_reassignment_fills_the_gaps_of_an_older_describe() -> None:
-    listed = "Current partition reassignments:\nt-0: replicas: 3,1. adding: 3. removing: 1.\n"
-    found = resolved(a=PARTITION.format("t", 0, 1, "3,1", "1"), b=listed)
-    assert (rows(found, "partition", "adding_replicas", "removing_replicas"), rejects(found)) == ([([3], [1])], [])
+    reassignment = "Current partition reassignments:\nt-0: replicas: 3,1. adding: 3. removing: 1.\n"
+    tables = resolved(a=PARTITION.format("t", 0, 1, "3,1", "1"), b=reassignment)
+    assert (rows(tables, "partition", "adding_replicas", "removing_replicas"), rejects(tables)) == ([([3], [1])], [])

@@ -46,21 +46,21 @@ def test_partition_may_have_several_members() -> None:
     lines = [("s", "m-1", "/h", "a  client", 2, 3, "t:0;u:1"), ("s", "m-2", "/h", "c", 1, 3, "t:0"), ("s", "m-3", "/h", "c", 0, 3, "")]
     for columns in ("%-5s %-11s %-4s %-9s %-12s %-13s %s", "%-5s %-11s %-4s %-9s %-12s %.0s%s"):
         text = "\n".join(columns % line for line in (head, *lines)) + "\n"
-        found = resolved(a=text, b=OFFSETS + "s t 0 17 3\n")
-        assert rows(found, "group_member") == [
+        tables = resolved(a=text, b=OFFSETS + "s t 0 17 3\n")
+        assert rows(tables, "group_member") == [
             ("s", "m-1", None, "a  client", "/h", ["t", "u"], None, None),
             *(("s", name, None, "c", "/h", ["t", "u"], None, None) for name in ("m-2", "m-3")),
         ]
-        assert rows(found, "observed_assignment") == [("t", 0, "s", "m-1"), ("t", 0, "s", "m-2"), ("u", 1, "s", "m-1")]
-        assert rows(found, "consumer_group") == [("s", "share", None, None, None, 3)]
-        assert rejects(found) == []
+        assert rows(tables, "observed_assignment") == [("t", 0, "s", "m-1"), ("t", 0, "s", "m-2"), ("u", 1, "s", "m-1")]
+        assert rows(tables, "consumer_group") == [("s", "share", None, None, None, 3)]
+        assert rejects(tables) == []
 
 
 def test_share_group_is_a_row_with_its_protocol() -> None:
-    found = resolved(a=STATE + "s h:9092  (2) Stable 4\n", b=OFFSETS + "s t 0 17 3\n")
-    assert rows(found, "consumer_group") == [("s", "share", None, "Stable", 2, 4)]
-    assert rows(found, "committed_offset") == [("t", 0, "s", 17, None, 3)]
-    assert rejects(found) == []
+    tables = resolved(a=STATE + "s h:9092  (2) Stable 4\n", b=OFFSETS + "s t 0 17 3\n")
+    assert rows(tables, "consumer_group") == [("s", "share", None, "Stable", 2, 4)]
+    assert rows(tables, "committed_offset") == [("t", 0, "s", 17, None, 3)]
+    assert rejects(tables) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.ingest.facts import BrokerCapacity, BrokerListed, BrokerRates, LogDirLine, PartitionLine
+from jobs.ingest.facts import BrokerCapacity, BrokerRates, ListedBroker, LogDirLine, PartitionLine
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest.dumps import PARTITION, rejects, resolved, rows
 
@@ -22,8 +22,8 @@ def kcat(*partitions: Any, brokers: Any = ({"id": 1, "name": "h:9092"},), **topi
     )
 
 
-def of_kcat(partition: int, leader: int, replicas: list[int], isr: list[int], **more: Any) -> dict[str, Any]:
-    ids = ([{"id": id} for id in of] for of in (replicas, isr))
+def kcat_partition(partition: int, leader: int, replicas: list[int], isr: list[int], **more: Any) -> dict[str, Any]:
+    ids = ([{"id": broker_id} for broker_id in ids] for ids in (replicas, isr))
     return {"partition": partition, "leader": leader, **dict(zip(("replicas", "isrs"), ids, strict=True)), **more}
 
 
@@ -47,11 +47,11 @@ LOAD = {
 
 
 def test_kcat_metadata_is_parsed() -> None:
-    text = kcat(of_kcat(0, 1, [2, 1], [1]), of_kcat(1, -1, [2], [], error="Broker: Leader not available"))
+    text = kcat(kcat_partition(0, 1, [2, 1], [1]), kcat_partition(1, -1, [2], [], error="Broker: Leader not available"))
     reading = read_dump(text.encode())
     assert (reading.format, reading.rejected, sum(parsed.entries for parsed in reading.parsed)) == ("kcat", [], 4)
     assert [parsed.fact for parsed in reading.parsed if parsed.fact] == [
-        BrokerListed(1, None),
+        ListedBroker(1, None),
         PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None),
         PartitionLine("t", 1, None, (2,), (), None, None, None, None),
     ]
@@ -61,8 +61,8 @@ def test_kcat_metadata_is_parsed() -> None:
     ("text", "reason"),
     [
         (kcat({"partition": 0}), "leader is missing"),
-        (kcat(of_kcat(0, 1, [], [])), "replicas is empty"),
-        (kcat(of_kcat(0, 1, [1, 1], [])), "a broker occurs twice in replicas"),
+        (kcat(kcat_partition(0, 1, [], [])), "replicas is empty"),
+        (kcat(kcat_partition(0, 1, [1, 1], [])), "a broker occurs twice in replicas"),
         (kcat(7), "not a JSON object"),
         (kcat(topic="../x"), "not a topic name that Kafka allows"),
         (kcat(error="Broker: Unknown topic"), "kcat reports an error for the topic: Broker: Unknown topic"),
@@ -76,10 +76,10 @@ def test_invalid_kcat_entry_is_rejected(text: str, reason: str) -> None:
 
 
 def test_kafka_tools_win_over_kcat_and_racks_remain() -> None:
-    found = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2"), b="broker_id,rack\n1,a\n", c=kcat(of_kcat(0, 2, [1, 2], [2, 1])))
-    assert rows(found, "partition", "leader") == [1]
-    assert rows(found, "broker", "broker_id", "rack", "live")[0] == (1, "a", True)
-    assert rejects(found) == [("c", 1, "a, line 1, differs: leader 1, not 2 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:02)")]
+    tables = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2"), b="broker_id,rack\n1,a\n", c=kcat(kcat_partition(0, 2, [1, 2], [2, 1])))
+    assert rows(tables, "partition", "leader") == [1]
+    assert rows(tables, "broker", "broker_id", "rack", "live")[0] == (1, "a", True)
+    assert rejects(tables) == [("c", 1, "a, line 1, differs: leader 1, not 2 (written 2026-11-21 02:00:00, this 2026-11-21 02:00:02)")]
 
 
 def test_state_and_load_of_cruise_control_are_parsed() -> None:
@@ -96,10 +96,10 @@ def test_state_and_load_of_cruise_control_are_parsed() -> None:
     assert [parsed.fact for parsed in reading.parsed] == [
         BrokerCapacity(1, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
         BrokerRates(1, 3.0 * 2**10, 5.0 * 2**10),
-        BrokerListed(1, "a"),
+        ListedBroker(1, "a"),
         BrokerCapacity(2, None, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
         BrokerCapacity(3, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
-        BrokerListed(3, None),
+        ListedBroker(3, None),
     ]
 
 
@@ -117,12 +117,12 @@ RATES = {
 
 
 def test_load_of_partitions_is_parsed() -> None:
-    found = resolved(a=json.dumps({"records": [RATES | {"partition": 1}, RATES], "version": 1}))
-    assert rows(found, "partition_load") == [
+    tables = resolved(a=json.dumps({"records": [RATES | {"partition": 1}, RATES], "version": 1}))
+    assert rows(tables, "partition_load") == [
         ("t", 0, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10),
         ("t", 1, 0.5, 2.0 * 2**20, 3.0 * 2**10, 4.0 * 2**10),
     ]
-    assert rows(found, "input_file", "format", "entries", "accepted", "rejected") == [("cruise-control", 2, 2, 0)]
+    assert rows(tables, "input_file", "format", "entries", "accepted", "rejected") == [("cruise-control", 2, 2, 0)]
 
 
 @pytest.mark.parametrize(

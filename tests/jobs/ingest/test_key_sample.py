@@ -27,10 +27,10 @@ def parquet(**columns: object) -> bytes:
         parquet(topic=["orders"] * 3, key=["k"] * 3, records=[1] * 3, size_bytes=[2] * 3, observed_partition=[3, None, -1]),
     ],
 )
-def test_observed_partition_is_not_the_named_partition(data: bytes) -> None:
+def test_observed_partition_differs_from_the_chosen_partition(data: bytes) -> None:
     reading = read_dump(data)
-    found = [row for parsed in reading.parsed for row in parsed.fact.rows.to_pylist()]
-    assert [(row["partition"], row["observed_partition"]) for row in found] == [(None, 3), (None, None)]
+    sample_rows = [row for parsed in reading.parsed for row in parsed.fact.rows.to_pylist()]
+    assert [(row["partition"], row["observed_partition"]) for row in sample_rows] == [(None, 3), (None, None)]
     assert [rejected.reason for rejected in reading.rejected] == ["observed_partition is not between 0 and 2147483647"]
 
 
@@ -39,7 +39,7 @@ def test_no_key_is_not_the_empty_key() -> None:
     assert rows(reading) == [("orders", b"k1", None, 10, 1200), ("orders", None, None, 7, 700), ("orders", b"", None, 1, 90)]
 
 
-def test_hex_keys_and_named_partitions_are_read_in_any_column_order() -> None:
+def test_hex_keys_and_chosen_partitions_are_read_in_any_column_order() -> None:
     reading = read_dump(b'partition,topic,bytes,records,key_hex\n,orders,12,1,00fF\n3,orders,12,1,\n3,orders,12,1,""\n')
     assert rows(reading) == [("orders", b"\x00\xff", None, 1, 12), ("orders", None, 3, 1, 12), ("orders", b"", 3, 1, 12)]
 
@@ -95,9 +95,9 @@ def test_two_key_columns_are_rejected() -> None:
     assert [rejected.reason for rejected in reading.rejected] == ["has both key and key_hex"]
 
 
-@pytest.mark.parametrize("type", [pa.binary(), pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_parquet_keys_of_any_type_are_read(type: pa.DataType) -> None:
-    keys = pa.array([b"k", None, b""], pa.binary()).cast(pa.string()).cast(type)
+@pytest.mark.parametrize("key_type", [pa.binary(), pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet_keys_of_any_type_are_read(key_type: pa.DataType) -> None:
+    keys = pa.array([b"k", None, b""], pa.binary()).cast(pa.string()).cast(key_type)
     records = pa.array([1, 2, 3], pa.int32())
     reading = read_dump(parquet(topic=["orders"] * 3, key=keys, records=records, bytes=[4, 5, 6], partition=[None, 0, 1]))
     assert rows(reading) == [("orders", b"k", None, 1, 4), ("orders", None, 0, 2, 5), ("orders", b"", 1, 3, 6)]

@@ -1,4 +1,4 @@
-"""Large texts give the same tables as columns and entry by entry: recorded clusters, and randomly damaged texts."""
+"""Recorded and randomly damaged texts give the same tables whether they are parsed into columns or entry by entry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobs.cli import BUNDLED
 from jobs.ingest import partition_lines
 from jobs.ingest.dump import Dump, Parsed
 from jobs.ingest.formats import kafka_topics
-from jobs.ingest.reading import Reading, is_of_partitions, read_dump, read_parts
+from jobs.ingest.reading import Reading, is_partition_text, read_chunks, read_dump
 from tests.jobs.ingest.dumps import resolved_bytes
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
@@ -30,20 +30,24 @@ ODDITIES = (
 )  # fmt: skip
 
 
-def in_parts(data: bytes) -> Reading:
-    """Read as columns, in parts of a few lines each if the text can be read in parts."""
-    if not is_of_partitions(data):
+def read_in_chunks(data: bytes) -> Reading:
+    """Read into columns, in chunks of a few lines each if the text can be read in chunks."""
+    if not is_partition_text(data):
         return read_dump(data, columnar_bytes=0)
-    cuts = [0, *(at + 1 for at in range(len(data)) if data[at : at + 1] == b"\n" and zlib.crc32(data[:at]) % 3 == 0), len(data)]
-    return read_parts([partition_lines.read(data[start:end]) for start, end in pairwise(cuts)], data)
+    cuts = [
+        0,
+        *(position + 1 for position in range(len(data)) if data[position : position + 1] == b"\n" and zlib.crc32(data[:position]) % 3 == 0),
+        len(data),
+    ]
+    return read_chunks([partition_lines.read(data[start:end]) for start, end in pairwise(cuts)], data)
 
 
 def assert_same_tables(files: dict[str, bytes]) -> None:
-    by_entries = resolved_bytes(files, partial(read_dump, columnar_bytes=NEVER))
-    for read in (partial(read_dump, columnar_bytes=0), in_parts):
-        by_columns = resolved_bytes(files, read)
-        for name, table in by_entries.items():
-            assert by_columns[name].to_pylist() == table.to_pylist(), name
+    from_entries = resolved_bytes(files, partial(read_dump, columnar_bytes=NEVER))
+    for read in (partial(read_dump, columnar_bytes=0), read_in_chunks):
+        from_columns = resolved_bytes(files, read)
+        for name, table in from_entries.items():
+            assert from_columns[name].to_pylist() == table.to_pylist(), name
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda path: "/".join(path.parts[-2:]))
@@ -60,80 +64,85 @@ def test_recorded_texts_are_read_by_the_compiled_loop() -> None:
     for path in texts:
         part = partition_lines.read(path.read_bytes())
         assert len(part.lines) == path.read_text().count("\tPartition: ")
-        assert len(part.others) == path.read_text().count("PartitionCount: ")
+        assert len(part.other_lines) == path.read_text().count("PartitionCount: ")
 
 
-def described(chance: random.Random, version: int) -> list[str]:
+def described(rng: random.Random, version: int) -> list[str]:
     """Return the output of some version of kafka-topics for a few topics."""
     lines = []
-    for topic in chance.sample(["t", "orders", "a.b-c_d", "__consumer_offsets", "n" * 249], chance.randint(1, 3)):
-        count = chance.randint(1, 4)
+    for topic in rng.sample(["t", "orders", "a.b-c_d", "__consumer_offsets", "n" * 249], rng.randint(1, 3)):
+        count = rng.randint(1, 4)
         space = " " if version else ""
         head = [f"Topic:{space}{topic}", *(["TopicId: jgmHsgngRdOpX8NLV1MQDg"] if version > 1 else [])]
-        printed = chance.choice([count, count, count + 1])
-        head += [f"PartitionCount:{space}{printed}", f"ReplicationFactor:{space}2", f"Configs:{space}{chance.choice(CONFIGS)}"]
-        if chance.random() < 0.9:
+        printed = rng.choice([count, count, count + 1])
+        head += [f"PartitionCount:{space}{printed}", f"ReplicationFactor:{space}2", f"Configs:{space}{rng.choice(CONFIGS)}"]
+        if rng.random() < 0.9:
             lines.append("\t".join(head))
         for partition in range(count):
-            replicas = chance.sample(range(1, 6), chance.randint(1, 3))
-            ids, isr = ",".join(map(str, replicas)), ",".join(map(str, chance.sample(replicas, chance.randint(0, len(replicas)))))
-            line = f"\tTopic: {topic}\tPartition: {partition}\tLeader: {chance.choice([*map(str, replicas), 'none', '-1'])}\tReplicas: {ids}\tIsr: {isr}"
-            if version > 2 and chance.random() < 0.2:
-                line += f"\tAdding Replicas: {chance.choice(['', '9', '8,9'])}\tRemoving Replicas: {chance.choice(['', '1'])}"
+            replicas = rng.sample(range(1, 6), rng.randint(1, 3))
+            ids, isr = ",".join(map(str, replicas)), ",".join(map(str, rng.sample(replicas, rng.randint(0, len(replicas)))))
+            line = f"\tTopic: {topic}\tPartition: {partition}\tLeader: {rng.choice([*map(str, replicas), 'none', '-1'])}\tReplicas: {ids}\tIsr: {isr}"
+            if version > 2 and rng.random() < 0.2:
+                line += f"\tAdding Replicas: {rng.choice(['', '9', '8,9'])}\tRemoving Replicas: {rng.choice(['', '1'])}"
             if version > 3:
-                line += f"\tElr: {chance.choice(['', 'N/A', '3', '3,1'])}\tLastKnownElr: {chance.choice(['', 'N/A', '1'])}"
+                line += f"\tElr: {rng.choice(['', 'N/A', '3', '3,1'])}\tLastKnownElr: {rng.choice(['', 'N/A', '1'])}"
             lines.append(line)
     return lines
 
 
-def damaged(chance: random.Random, text: str) -> bytes:
+def damaged(rng: random.Random, text: str) -> bytes:
     """Return the text with a few characters replaced, repeated lines, and perhaps cut off."""
     lines = text.split("\n")
-    for _ in range(chance.choice([0, 0, 1, 3])):
-        lines.insert(chance.randrange(len(lines)), chance.choice(lines))
-    text = ("\r\n" if chance.random() < 0.1 else "\n").join(lines)
-    for _ in range(chance.choice([0, 1, 1, 2, 6])):
-        at = chance.randrange(len(text) + 1)
-        text = text[:at] + chance.choice(ODDITIES) + text[at + chance.choice([0, 0, 1, 2, 5]) :]
-    if chance.random() < 0.2:
-        text = text[: chance.randrange(len(text) + 1)]
-    mark = chance.choice(["", "", "", "\ufeff"])
-    return (mark + text).encode("utf-16" if chance.random() < 0.05 else "utf-8", "surrogatepass")
+    for _ in range(rng.choice([0, 0, 1, 3])):
+        lines.insert(rng.randrange(len(lines)), rng.choice(lines))
+    text = ("\r\n" if rng.random() < 0.1 else "\n").join(lines)
+    for _ in range(rng.choice([0, 1, 1, 2, 6])):
+        position = rng.randrange(len(text) + 1)
+        text = text[:position] + rng.choice(ODDITIES) + text[position + rng.choice([0, 0, 1, 2, 5]) :]
+    if rng.random() < 0.2:
+        text = text[: rng.randrange(len(text) + 1)]
+    mark = rng.choice(["", "", "", "\ufeff"])
+    return (mark + text).encode("utf-16" if rng.random() < 0.05 else "utf-8", "surrogatepass")
 
 
-def others(chance: random.Random) -> dict[str, bytes]:
+def other_dumps(rng: random.Random) -> dict[str, bytes]:
     """Return other dumps of the cluster with the same partitions."""
 
     def log_dirs() -> str:
         log = '{{"partition":"{}-{}","size":{},"offsetLag":{},"isFuture":{}}}'
-        all_logs = [(topic, id, future) for topic in ("t", "orders", "gone", "a.b-c_d") for id in range(4) for future in ("true", "false")]
+        all_logs = [
+            (topic, partition, future)
+            for topic in ("t", "orders", "gone", "a.b-c_d")
+            for partition in range(4)
+            for future in ("true", "false")
+        ]
         brokers = []
-        for broker in chance.sample(range(1, 6), chance.randint(1, 3)):
+        for broker in rng.sample(range(1, 6), rng.randint(1, 3)):
             dirs = []
-            for name in chance.sample(["/d", "/e"], chance.randint(1, 2)):
-                logs = chance.sample(all_logs, chance.randint(0, 6))
-                listed = ",".join(
-                    log.format(topic, id, chance.randrange(9), chance.choice([0, 3, -1]), future) for topic, id, future in logs
+            for name in rng.sample(["/d", "/e"], rng.randint(1, 2)):
+                logs = rng.sample(all_logs, rng.randint(0, 6))
+                log_list = ",".join(
+                    log.format(topic, partition, rng.randrange(9), rng.choice([0, 3, -1]), future) for topic, partition, future in logs
                 )
-                error = chance.choice(["null", "null", '"E"'])
-                dirs.append(f'{{"partitions":[{listed}],"error":{error},"logDir":"{name}"}}')
+                error = rng.choice(["null", "null", '"E"'])
+                dirs.append(f'{{"partitions":[{log_list}],"error":{error},"logDir":"{name}"}}')
             brokers.append(f'{{"broker":{broker},"logDirs":[{",".join(dirs)}]}}')
         text = f'Querying brokers for log directories information\n{{"version":1,"brokers":[{",".join(brokers)}]}}\n'
-        for _ in range(chance.choice([0, 0, 0, 1, 2])):
-            at = chance.randrange(len(text))
+        for _ in range(rng.choice([0, 0, 0, 1, 2])):
+            position = rng.randrange(len(text))
             text = (
-                text[:at]
-                + chance.choice(["1", "-", '"', "null", "\n", "\\u0041", "é", ".0", "}", "{", ",", "99999999999", ""])
-                + text[at + 1 :]
+                text[:position]
+                + rng.choice(["1", "-", '"', "null", "\n", "\\u0041", "é", ".0", "}", "{", ",", "99999999999", ""])
+                + text[position + 1 :]
             )
         return text
 
     def ends() -> str:
-        lines = [f"{topic}:{partition}:{chance.randrange(99)}" for topic in ("t", "orders", "gone") for partition in range(3)]
-        for _ in range(chance.choice([0, 0, 1, 2])):
+        lines = [f"{topic}:{partition}:{rng.randrange(99)}" for topic in ("t", "orders", "gone") for partition in range(3)]
+        for _ in range(rng.choice([0, 0, 1, 2])):
             lines.insert(
                 0,
-                chance.choice(
+                rng.choice(
                     [
                         lines[-1],
                         "t:9:",
@@ -149,32 +158,31 @@ def others(chance: random.Random) -> dict[str, bytes]:
                     ]
                 ),
             )
-        return chance.choice(["\n", "\n", "\r\n"]).join([*lines, ""])
+        return rng.choice(["\n", "\n", "\r\n"]).join([*lines, ""])
 
-    moves = '{{"topic":"t","partition":{},"replicas":[{}],"log_dirs":["any"]}}'.format(chance.randrange(4), chance.choice(["1,2", "2"]))
-    known = {
+    moves = '{{"topic":"t","partition":{},"replicas":[{}],"log_dirs":["any"]}}'.format(rng.randrange(4), rng.choice(["1,2", "2"]))
+    dumps = {
         "log-dirs": log_dirs(),
         "more-log-dirs": log_dirs(),
         "offsets": ends(),
         "more-offsets": ends(),
-        "groups": f"GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\ng t 0 1 {chance.randrange(9)} 0 - - -\n",
+        "groups": f"GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\ng t 0 1 {rng.randrange(9)} 0 - - -\n",
         "brokers": "broker_id,rack\n1,a\n2,b\n",
         "plan": f'Current partition replica assignment\n{{"version":1,"partitions":[{moves}]}}\n',
-        "more": "\n".join(described(chance, chance.randrange(6))) + "\n",
+        "more": "\n".join(described(rng, rng.randrange(6))) + "\n",
         "znodes": '{"path":"/brokers/topics/t/partitions/0/state","data":{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}}\n'
         '{"path":"/brokers/topics/t","data":{"version":1,"partitions":{"0":[1,2]}}}\n',
     }
-    return {name: known[name].encode() for name in chance.sample(sorted(known), chance.randint(0, 4))}
+    return {name: dumps[name].encode() for name in rng.sample(sorted(dumps), rng.randint(0, 4))}
 
 
 def fuzzed(seed: int) -> dict[str, bytes]:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     texts = {
-        f"topics-{number}": damaged(chance, "\n".join(described(chance, chance.randrange(6))) + "\n")
-        for number in range(chance.choice([1, 1, 2]))
+        f"topics-{number}": damaged(rng, "\n".join(described(rng, rng.randrange(6))) + "\n") for number in range(rng.choice([1, 1, 2]))
     }
-    files = list({**texts, **others(chance)}.items())
-    chance.shuffle(files)
+    files = list({**texts, **other_dumps(rng)}.items())
+    rng.shuffle(files)
     return dict(files)
 
 
@@ -235,7 +243,7 @@ def test_line_of_kafka_is_read_by_the_compiled_loop(line: str, end: str) -> None
 )
 def test_unusual_line_is_left_to_the_parser(line: str) -> None:
     part = partition_lines.read(f"{line}\n".encode())
-    assert (len(part.lines), part.others) == (0, [(1, line.encode())])
+    assert (len(part.lines), part.other_lines) == (0, [(1, line.encode())])
 
 
 def test_last_line_without_elr_columns_is_cut_off() -> None:

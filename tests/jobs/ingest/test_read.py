@@ -1,4 +1,4 @@
-"""The whole ingest, from a folder to the frames of the tables."""
+"""The whole ingest, from a folder of dumps to tables, on the driver and by Spark's workers."""
 
 import gzip
 import json
@@ -36,10 +36,10 @@ def small_again(spark: SparkSession) -> Iterator[None]:
     set_for(spark, small=True)
 
 
-def read(spark: SparkSession, source: Path, **how: int) -> dict[str, DataFrame]:
-    found = ingest.read(lambda: spark, str(source), "2026-11-21", **how)
-    named = zip(ingest.WRITES, found, strict=True)
-    return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in named}
+def read(spark: SparkSession, source: Path, **options: int) -> dict[str, DataFrame]:
+    tables = ingest.read(lambda: spark, str(source), "2026-11-21", **options)
+    declared = zip(ingest.WRITES, tables, strict=True)
+    return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in declared}
 
 
 def test_getting_the_session_does_not_change_its_settings(spark: SparkSession) -> None:
@@ -52,32 +52,32 @@ def test_getting_the_session_does_not_change_its_settings(spark: SparkSession) -
 def test_frames_have_the_columns_of_their_tables(spark: SparkSession) -> None:
     frames = read(spark, BUNDLED)
     for table in ingest.WRITES:
-        declared, found = spark.createDataFrame([], table.columns).schema, frames[table.name].schema
-        assert [(field.name, field.dataType) for field in found] == [(field.name, field.dataType) for field in declared], table.name
+        declared, actual = spark.createDataFrame([], table.columns).schema, frames[table.name].schema
+        assert [(field.name, field.dataType) for field in actual] == [(field.name, field.dataType) for field in declared], table.name
 
 
-@pytest.mark.parametrize("split_bytes", [1 << 30, 999])
-def test_workers_give_the_same_rows_as_the_driver(spark: SparkSession, split_bytes: int) -> None:
-    on_driver, by_workers = read(spark, BUNDLED), read(spark, BUNDLED, few_bytes=0, split_bytes=split_bytes)
+@pytest.mark.parametrize("chunk_bytes", [1 << 30, 999])
+def test_workers_give_the_same_rows_as_the_driver(spark: SparkSession, chunk_bytes: int) -> None:
+    from_driver, from_workers = read(spark, BUNDLED), read(spark, BUNDLED, driver_bytes=0, chunk_bytes=chunk_bytes)
     for table in ingest.WRITES:
-        found, expected = (frames[table.name].toArrow().sort_by("cluster_id") for frames in (by_workers, on_driver))
-        assert found.to_pylist() == expected.to_pylist(), table.name
+        actual, expected = (frames[table.name].toArrow().sort_by("cluster_id") for frames in (from_workers, from_driver))
+        assert actual.to_pylist() == expected.to_pylist(), table.name
         assert len(expected) > 0 or table in (REJECTED_INPUT, PARTITION_LOAD)
 
 
-@pytest.mark.parametrize("split_bytes", [1 << 30, 300_000])
-def test_large_text_gives_the_same_tables_in_parts(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
+@pytest.mark.parametrize("chunk_bytes", [1 << 30, 300_000])
+def test_large_text_gives_the_same_tables_in_chunks(spark: SparkSession, tmp_path: Path, chunk_bytes: int) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
-        of_topics = "".join(PARTITION_LINE.replace(": t", f": {name}-{topic}") for topic in range(15_000))
-        (tmp_path / name / "topics").write_text(of_topics + PARTITION_LINE.replace(": t", f": {name}-0") + "garbage\n")
-    found = read(spark, tmp_path, few_bytes=0, split_bytes=split_bytes)
-    assert found[PARTITION.name].count() == found[REPLICA.name].count() // 2 == 45_000
+        lines = "".join(PARTITION_LINE.replace(": t", f": {name}-{topic}") for topic in range(15_000))
+        (tmp_path / name / "topics").write_text(lines + PARTITION_LINE.replace(": t", f": {name}-0") + "garbage\n")
+    tables = read(spark, tmp_path, driver_bytes=0, chunk_bytes=chunk_bytes)
+    assert tables[PARTITION.name].count() == tables[REPLICA.name].count() // 2 == 45_000
     assert {
         tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:]
-        for row in found[PARTITION.name].where("topic LIKE '%-7'").collect()
+        for row in tables[PARTITION.name].where("topic LIKE '%-7'").collect()
     } == {(name, f"{name}-7", 0, 1, (1, 2), (1, 2), (), (), None, None, None, None, None, (None, None)) for name in ("a", "b", "c")}
-    rejected = found[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
+    rejected = tables[REJECTED_INPUT.name].select("cluster_id", "line", "text", "reason").orderBy("cluster_id", "line").collect()
     assert [tuple(row) for row in rejected if row.cluster_id == "b"] == [
         ("b", 1, PARTITION_LINE.strip("\n").replace(": t", ": b-0"), "repeated in line 15001"),
         ("b", 15_002, "garbage", "neither a topic line nor a partition line"),
@@ -106,7 +106,7 @@ def test_bundled_clusters_match_their_readme(spark: SparkSession) -> None:
 
 
 def test_every_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSession) -> None:
-    """The numbers are counted from the text without the parsers."""
+    """The expected numbers are counted from the text, without the parsers."""
     frames = read(spark, BUNDLED)
     for cluster in ("orders-eu", "payments-us"):
         topics = (BUNDLED / cluster / "kafka-topics.txt").read_text()
@@ -120,22 +120,22 @@ def test_every_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSession
         assert rows(TOPIC.name).count() == topics.count("\tPartitionCount: ")
         logs = [log for broker in log_dirs["brokers"] for log_dir in broker["logDirs"] for log in log_dir["partitions"]]
         assert rows(REPLICA.name).selectExpr("sum(size_bytes)").collect()[0][0] == sum(log["size"] for log in logs)
-        of_brokers = [(*log["partition"].rsplit("-", 1), broker["broker"], log["size"]) for broker in log_dirs["brokers"]
+        broker_logs = [(*log["partition"].rsplit("-", 1), broker["broker"], log["size"]) for broker in log_dirs["brokers"]
                       for log_dir in broker["logDirs"] for log in log_dir["partitions"]]  # fmt: skip
         sized = rows(PARTITION.name).selectExpr("topic", "partition", "inline(arrays_zip(replicas, replica_size_bytes))").collect()
         stored = {(topic, str(partition), broker, size) for topic, partition, broker, size in sized if size is not None}
         assert stored
-        assert stored <= set(of_brokers)
+        assert stored <= set(broker_logs)
         assigned = {(topic, str(partition), broker) for topic, partition, broker, _ in sized}
-        assert len(stored) == sum(key[:3] in assigned for key in of_brokers)
+        assert len(stored) == sum(key[:3] in assigned for key in broker_logs)
         assert rows(KEY_SAMPLE.name).selectExpr("sum(records)").collect()[0][0] == sum(int(line.rsplit(",", 2)[1]) for line in keys)
         members = (BUNDLED / cluster / "kafka-consumer-groups-members.txt").read_text().splitlines()
         assigned = sum(int(line.split()[-5]) for line in members if line.strip() and not line.startswith("GROUP"))
         assert rows(OBSERVED_ASSIGNMENT.name).count() == assigned
 
 
-@pytest.mark.parametrize("few_bytes", [0, 1 << 20])
-def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Path, few_bytes: int) -> None:
+@pytest.mark.parametrize("driver_bytes", [0, 1 << 20])
+def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Path, driver_bytes: int) -> None:
     for name, data in {
         "good/topics.gz": gzip.compress(PARTITION_LINE.encode()),
         "good/.DS_Store": b"\0",
@@ -148,7 +148,7 @@ def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Pa
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    frames = read(spark, tmp_path, few_bytes=few_bytes)
+    frames = read(spark, tmp_path, driver_bytes=driver_bytes)
     assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"]}
     files = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
     assert [tuple(row) for row in files.collect()] == [
@@ -175,8 +175,8 @@ def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Pa
 def test_writing_the_frames_twice_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
     """Delta rejects a null in a NOT NULL column, a column of another type, and a row of another snapshot."""
     lake = Lake(tmp_path.as_uri(), lambda: spark)
-    for few_bytes in (0, 1 << 20):
-        frames = read(spark, BUNDLED, few_bytes=few_bytes)
+    for driver_bytes in (0, 1 << 20):
+        frames = read(spark, BUNDLED, driver_bytes=driver_bytes)
         for table in (CLUSTER, REPLICA, KEY_SAMPLE):
             lake.create(table)
             lake.replace(table, frames[table.name], few=False, snapshot_id="2026-11-21")
@@ -185,22 +185,22 @@ def test_writing_the_frames_twice_gives_the_same_tables(spark: SparkSession, tmp
 
 
 def test_workers_write_the_same_rows_as_the_driver(spark: SparkSession, tmp_path: Path) -> None:
-    """They write files of a folder's tables, which delta-rs and Spark read and replace; rows of another night remain."""
+    """The workers write Parquet files, which delta-rs and Spark read and replace; rows of another night remain."""
     nights = ("2026-11-20", "2026-11-21T02:00")
-    folder, by_spark = Lake(str(tmp_path), lambda: spark), Lake(tmp_path.as_uri(), lambda: spark)
-    by_driver = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}
+    folder_lake, spark_lake = Lake(str(tmp_path), lambda: spark), Lake(tmp_path.as_uri(), lambda: spark)
+    driver_tables = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}
     for night in (*nights, nights[1]):
-        files = ingest.read(lambda: spark, str(BUNDLED), night, file_writer=folder.file_writer(snapshot_id=night), few_bytes=0)
-        for table, of_table in zip(ingest.WRITES, files, strict=True):
-            folder.create(table)
-            folder.replace(table, of_table, few=False, snapshot_id=night)
+        files = ingest.read(lambda: spark, str(BUNDLED), night, file_writer=folder_lake.file_writer(snapshot_id=night), driver_bytes=0)
+        for table, table_files in zip(ingest.WRITES, files, strict=True):
+            folder_lake.create(table)
+            folder_lake.replace(table, table_files, few=False, snapshot_id=night)
     for table in ingest.WRITES:
-        expected = sorted([row for rows in by_driver.values() for row in rows[table].to_pylist()], key=str)
-        assert sorted(folder.rows(table), key=str) == expected, table.name
+        expected = sorted([row for rows in driver_tables.values() for row in rows[table].to_pylist()], key=str)
+        assert sorted(folder_lake.rows(table), key=str) == expected, table.name
         if table in (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE):  # which have all types of columns among them
-            assert sorted(spark.read.format("delta").load(by_spark.path(table)).toArrow().to_pylist(), key=str) == expected, table.name
-    by_spark.replace(PARTITION, by_driver[nights[1]][PARTITION].slice(0, 5), few=False, snapshot_id=nights[1])
-    folder.replace(REPLICA, [], few=False, snapshot_id=nights[1])
-    assert len(folder.rows(PARTITION, snapshot_id=nights[1])) == 5
-    assert len(folder.rows(PARTITION)) == 5 + len(by_driver[nights[0]][PARTITION])
-    assert {row["snapshot_id"] for row in folder.rows(REPLICA)} == {nights[0]}
+            assert sorted(spark.read.format("delta").load(spark_lake.path(table)).toArrow().to_pylist(), key=str) == expected, table.name
+    spark_lake.replace(PARTITION, driver_tables[nights[1]][PARTITION].slice(0, 5), few=False, snapshot_id=nights[1])
+    folder_lake.replace(REPLICA, [], few=False, snapshot_id=nights[1])
+    assert len(folder_lake.rows(PARTITION, snapshot_id=nights[1])) == 5
+    assert len(folder_lake.rows(PARTITION)) == 5 + len(driver_tables[nights[0]][PARTITION])
+    assert {row["snapshot_id"] for row in folder_lake.rows(REPLICA)} == {nights[0]}

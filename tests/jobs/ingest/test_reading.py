@@ -25,17 +25,17 @@ DUMPS = sorted(
 def check_accounts(data: bytes) -> None:
     """Fail unless entries = accepted + rejected, and the rows can be stored and have unique keys."""
     reading = read_dump(data)
-    found = resolve_cluster([ParsedFile("f", len(data), NOW, reading)])
-    [(_, format, entries, accepted, rejected, size)] = rows(found, "input_file")
-    assert (format, size) == (reading.format, len(data))
+    tables = resolve_cluster([ParsedFile("f", len(data), NOW, reading)])
+    [(_, format_name, entries, accepted, rejected, size)] = rows(tables, "input_file")
+    assert (format_name, size) == (reading.format, len(data))
     assert entries == accepted + rejected
     assert min(entries, accepted, rejected) >= 0
-    assert rejected == len(found["rejected_input"])
-    for _, line, _, text, reason in rows(found, "rejected_input"):
-        assert 1 <= line <= (entries if format == "metadata-log" else data.count(b"\n")) + 1
+    assert rejected == len(tables["rejected_input"])
+    for _, line, _, text, reason in rows(tables, "rejected_input"):
+        assert 1 <= line <= (entries if format_name == "metadata-log" else data.count(b"\n")) + 1
         assert len(text) <= 1000
         assert reason
-    for name, table in found.items():
+    for name, table in tables.items():
         key = list(BY_NAME[name].key[2:])
         assert len(table) == 0 or table.group_by(key).aggregate([]).num_rows == len(table), name
 
@@ -51,8 +51,8 @@ def test_every_line_of_recorded_dumps_is_parsed(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DUMPS, ids=["/".join(path.parts[-3:]) for path in DUMPS])
 def test_recorded_dump_is_recognised_by_its_format(path: Path) -> None:
-    named = "metadata-log" if path.name[0] == "0" else path.name
-    assert named.startswith(read_dump(path.read_bytes()).format or "?")
+    expected = "metadata-log" if path.name[0] == "0" else path.name
+    assert expected.startswith(read_dump(path.read_bytes()).format or "?")
 
 
 @pytest.mark.parametrize("data", [b"", b" \n\r\n\t\n", b"\xef\xbb\xbf", "\ufeff".encode("utf-16-le")])
@@ -83,19 +83,19 @@ def test_any_bytes_are_accounted_for(data: bytes) -> None:
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_cut_and_patched_dumps_are_accounted_for(data: st.DataObject) -> None:
-    """Recorded dumps, cut, joined and overwritten: unlike random bytes, most entries still parse."""
+    """The input is a recorded dump that is cut, joined and overwritten: unlike in random bytes, most entries still parse."""
     whole = data.draw(st.sampled_from(DUMPS)).read_bytes()
     start = data.draw(st.integers(0, len(whole)))
     torn = bytearray(whole[start : start + data.draw(st.integers(0, 3000))] if data.draw(st.booleans()) else whole[:4000])
     for _ in range(data.draw(st.integers(0, 8))):
-        at = data.draw(st.integers(0, len(torn)))
+        position = data.draw(st.integers(0, len(torn)))
         patch = data.draw(
             st.one_of(
                 st.binary(max_size=4),
                 st.sampled_from([b"\n", b"\t", b" ", b",", b'"', b"-", b"9" * 20, b"\\ud800", b"null", b"[", b"{", b"(", b":"]),
             )
         )
-        torn[at : at + data.draw(st.integers(0, 3))] = patch
+        torn[position : position + data.draw(st.integers(0, 3))] = patch
     check_accounts(bytes(torn))
 
 

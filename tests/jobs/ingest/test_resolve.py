@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.ingest.facts import BrokerListed, EndOffset, FeatureLevel, PartitionLine, TopicLine
+from jobs.ingest.facts import EndOffset, FeatureLevel, ListedBroker, PartitionLine, TopicLine
 from jobs.ingest.reading import read_dump
 from jobs.ingest.resolve import ParsedFile, resolve_cluster
 from jobs.ingest.resolve.evidence import differences, fill_gaps
@@ -20,12 +20,12 @@ COUNTS = ("file", "format", "entries", "accepted", "rejected")
 
 
 def test_newer_file_wins_and_the_older_entry_is_rejected() -> None:
-    found = resolved(b=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=PARTITION.format("t", 0, 2, "1,2", "2"))
-    assert rows(found, "partition", "leader", "replicas", "isr") == [(2, [1, 2], [2])]
-    assert rejects(found) == [
+    tables = resolved(b=PARTITION.format("t", 0, 1, "1,2", "1,2"), a=PARTITION.format("t", 0, 2, "1,2", "2"))
+    assert rows(tables, "partition", "leader", "replicas", "isr") == [(2, [1, 2], [2])]
+    assert rejects(tables) == [
         ("b", 1, "a, line 1, differs: leader 2, not 1; isr 2, not 1,2 (written 2026-11-21 02:00:01, this 2026-11-21 02:00:00)")
     ]
-    assert rows(found, "input_file", *COUNTS) == [("a", "kafka-topics", 1, 1, 0), ("b", "kafka-topics", 1, 0, 1)]
+    assert rows(tables, "input_file", *COUNTS) == [("a", "kafka-topics", 1, 1, 0), ("b", "kafka-topics", 1, 0, 1)]
 
 
 def test_files_of_one_second_are_ordered_by_name() -> None:
@@ -42,41 +42,41 @@ def test_equal_entries_reject_nothing() -> None:
 
 
 def test_repeated_partition_in_one_file_is_one_row_and_one_reject() -> None:
-    found = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2") * 2)
-    assert len(found["partition"]) == 1
-    assert rejects(found) == [("a", 1, "repeated in line 2")]
+    tables = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2") * 2)
+    assert len(tables["partition"]) == 1
+    assert rejects(tables) == [("a", 1, "repeated in line 2")]
 
 
 def test_reassignment_without_removals_has_null_removing_replicas() -> None:
-    found = resolved(a="\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 3,1\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: \n")
-    assert rows(found, "partition", "adding_replicas", "removing_replicas") == [([3], None)]
+    tables = resolved(a="\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 3,1\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: \n")
+    assert rows(tables, "partition", "adding_replicas", "removing_replicas") == [([3], None)]
 
 
 def test_missing_partitions_are_rejected_entries() -> None:
-    found = resolved(a=TOPIC.format("t", 3, "") + PARTITION.format("t", 1, 1, "1,2", "1,2"))
-    assert rows(found, "topic", "topic", "topic_id", "partitions", "replication_factor") == [("t", None, 3, 2)]
-    assert rejects(found) == [("a", 1, "1 partitions are known, not 3")]
-    assert rows(found, "input_file", *COUNTS[2:]) == [(3, 2, 1)]
+    tables = resolved(a=TOPIC.format("t", 3, "") + PARTITION.format("t", 1, 1, "1,2", "1,2"))
+    assert rows(tables, "topic", "topic", "topic_id", "partitions", "replication_factor") == [("t", None, 3, 2)]
+    assert rejects(tables) == [("a", 1, "1 partitions are known, not 3")]
+    assert rows(tables, "input_file", *COUNTS[2:]) == [(3, 2, 1)]
 
 
 def test_topic_without_a_topic_line_is_counted_from_its_partitions() -> None:
-    found = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2") + PARTITION.format("t", 1, 1, "1,2", "1,2"))
-    assert rows(found, "topic") == [("t", None, 2, 2, None, [])]
-    assert rejects(found) == []
-    found = resolved(a=PARTITION.format("t", 2, 1, "1,2,3", "1,2"))
-    assert rows(found, "topic") == [("t", None, 3, 3, None, [])]
-    assert rejects(found) == [("a", 1, "1 partitions are known of at least 3")]
+    tables = resolved(a=PARTITION.format("t", 0, 1, "1,2", "1,2") + PARTITION.format("t", 1, 1, "1,2", "1,2"))
+    assert rows(tables, "topic") == [("t", None, 2, 2, None, [])]
+    assert rejects(tables) == []
+    tables = resolved(a=PARTITION.format("t", 2, 1, "1,2,3", "1,2"))
+    assert rows(tables, "topic") == [("t", None, 3, 3, None, [])]
+    assert rejects(tables) == [("a", 1, "1 partitions are known of at least 3")]
 
 
 def test_partition_count_is_at_least_the_number_of_partition_lines() -> None:
-    found = resolved(a=TOPIC.format("t", 1, "") + PARTITION.format("t", 0, 1, "1,2", "1,2") + PARTITION.format("t", 1, 1, "1,2", "1,2"))
-    assert rows(found, "topic", "partitions") == [2]
-    assert rejects(found) == [("a", 1, "2 partitions are known, not 1")]
+    tables = resolved(a=TOPIC.format("t", 1, "") + PARTITION.format("t", 0, 1, "1,2", "1,2") + PARTITION.format("t", 1, 1, "1,2", "1,2"))
+    assert rows(tables, "topic", "partitions") == [2]
+    assert rejects(tables) == [("a", 1, "2 partitions are known, not 1")]
 
 
 def test_topic_has_min_insync_replicas_and_configs() -> None:
-    found = resolved(a=TOPIC.format("t", 1, "retention.ms=-1,min.insync.replicas=2") + PARTITION.format("t", 0, 1, "1,2", "1,2"))
-    assert rows(found, "topic") == [("t", None, 1, 2, 2, [("min.insync.replicas", "2"), ("retention.ms", "-1")])]
+    tables = resolved(a=TOPIC.format("t", 1, "retention.ms=-1,min.insync.replicas=2") + PARTITION.format("t", 0, 1, "1,2", "1,2"))
+    assert rows(tables, "topic") == [("t", None, 1, 2, 2, [("min.insync.replicas", "2"), ("retention.ms", "-1")])]
 
 
 @pytest.mark.parametrize(
@@ -107,35 +107,35 @@ def test_controller_and_elr_follow_from_the_best_source(files: dict[str, str], c
 
 
 def test_live_brokers_follow_from_the_best_source() -> None:
-    def live(found: Tables) -> dict[int, bool]:
-        return dict(rows(found, "broker", "broker_id", "live"))
+    def live(tables: Tables) -> dict[int, bool]:
+        return dict(rows(tables, "broker", "broker_id", "live"))
 
     topics = PARTITION.format("t", 0, 1, "1,2,3,4", "1,2")
     log_dirs = LOG_DIRS.format(3, "/d", "")
-    listed = "broker_id,rack\n2,\n3,\n4,\n"
-    seen = "h:1 (id: 4 rack: null) -> (\n)\nh:1 (id: 5 rack: null isFenced: true) -> (\n)\n"
+    broker_list = "broker_id,rack\n2,\n3,\n4,\n"
+    api_versions = "h:1 (id: 4 rack: null) -> (\n)\nh:1 (id: 5 rack: null isFenced: true) -> (\n)\n"
     assert live(resolved(a=topics)) == {1: True, 2: True, 3: False, 4: False}
     assert live(resolved(a=topics, b=log_dirs)) == {1: False, 2: False, 3: True, 4: False}
-    assert live(resolved(a=topics, b=log_dirs, c=listed)) == {1: False, 2: True, 3: True, 4: True}
-    assert live(resolved(a=topics, b=log_dirs, c=listed, d=seen)) == {1: False, 2: False, 3: False, 4: True, 5: False}
+    assert live(resolved(a=topics, b=log_dirs, c=broker_list)) == {1: False, 2: True, 3: True, 4: True}
+    assert live(resolved(a=topics, b=log_dirs, c=broker_list, d=api_versions)) == {1: False, 2: False, 3: False, 4: True, 5: False}
 
 
 def test_rack_of_the_cluster_wins_over_the_operators_list() -> None:
     seen = "h:1 (id: 1 rack: a) -> (\n)\nh:1 (id: 2 rack: null) -> (\n)\nh:1 (id: 3 rack: z) -> (\n)\n"
-    found = resolved(a="broker_id,rack\n1,x\n2,y\n3,z\n", b=seen)
-    assert rows(found, "broker", "broker_id", "rack") == [(1, "a"), (2, "y"), (3, "z")]
-    assert rejects(found) == [("a", 2, "the cluster itself reports rack a")]
+    tables = resolved(a="broker_id,rack\n1,x\n2,y\n3,z\n", b=seen)
+    assert rows(tables, "broker", "broker_id", "rack") == [(1, "a"), (2, "y"), (3, "z")]
+    assert rejects(tables) == [("a", 2, "the cluster itself reports rack a")]
 
 
 def test_capacity_is_the_brokers_own_or_the_default() -> None:
-    found = resolved(
+    tables = resolved(
         a="broker_id,rack\n1,\n2,\n",
         b='{"brokerCapacities":[{"brokerId":"-1","capacity":{"DISK":"1"}},{"brokerId":"2","capacity":{"DISK":{"/d":"2","/e":"3"}}}]}\n',
         c=LOG_DIRS.format(1, "/d", "").strip()[:-2] + ',{"broker":2,"logDirs":[{"logDir":"/d","error":"gone","partitions":[]}]}]}\n',
     )
     mib = 2.0**20
-    assert rows(found, "broker", "broker_id", "disk_capacity_bytes") == [(1, mib), (2, 5 * mib)]
-    assert rows(found, "log_dir") == [
+    assert rows(tables, "broker", "broker_id", "disk_capacity_bytes") == [(1, mib), (2, 5 * mib)]
+    assert rows(tables, "log_dir") == [
         (1, "/d", None, None, None, None),
         (2, "/d", "gone", 2 * mib, None, None),
         (2, "/e", None, 3 * mib, None, None),
@@ -144,67 +144,67 @@ def test_capacity_is_the_brokers_own_or_the_default() -> None:
 
 def test_replica_has_its_index_and_its_log() -> None:
     logs = ",".join([LOG.format("t-0", 10, 0, "false"), LOG.format("gone-1", 5, 0, "false"), LOG.format("t-0", 3, 9, "true")])
-    found = resolved(a=PARTITION.format("t", 0, 1, "2,1", "1"), b=LOG_DIRS.format(1, "/d", logs))
-    assert rows(found, "replica") == [
+    tables = resolved(a=PARTITION.format("t", 0, 1, "2,1", "1"), b=LOG_DIRS.format(1, "/d", logs))
+    assert rows(tables, "replica") == [
         ("gone", 1, 1, None, False, "/d", 5, 0, None, None),
         ("t", 0, 1, 1, True, "/d", 10, 0, "/d", None),
         ("t", 0, 2, 0, False, None, None, None, None, None),
     ]
-    assert rows(found, "partition", "replica_size_bytes") == [[None, 10]]
+    assert rows(tables, "partition", "replica_size_bytes") == [[None, 10]]
 
 
 def test_largest_end_offset_wins_and_precedes_those_of_groups() -> None:
     group = OFFSETS + "g t 0 1 90 89 - - -\nh t 0 1 95 94 - - -\n"
     partition = PARTITION.format("t", 0, 1, "1,2", "1,2")
     assert rows(resolved(a=partition, b=group), "partition", "log_end_offset") == [95]
-    found = resolved(a=partition, b=group, c="t:0:70\n", d="t:0:60\n")
-    assert rows(found, "partition", "log_end_offset") == [70]
-    assert rejects(found) == [("d", 1, "c, line 1, differs: offset 70, not 60 (written 2026-11-21 02:00:02, this 2026-11-21 02:00:03)")]
+    tables = resolved(a=partition, b=group, c="t:0:70\n", d="t:0:60\n")
+    assert rows(tables, "partition", "log_end_offset") == [70]
+    assert rejects(tables) == [("d", 1, "c, line 1, differs: offset 70, not 60 (written 2026-11-21 02:00:02, this 2026-11-21 02:00:03)")]
 
 
 def test_group_is_read_from_state_members_and_offsets() -> None:
-    found = resolved(
+    tables = resolved(
         a=STATE + "g h:1  (2) range Stable 2\n",
         b=MEMBERS + " ASSIGNMENT\ng m1 /h1 c1 2 t(0), u(3)\ng m2 /h2 c2 0 -\n",
         c=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng u 3 - 9 - m1 /h1 c1\n",
     )
-    assert rows(found, "consumer_group") == [("g", None, "range", "Stable", 2, 2)]
-    assert rows(found, "group_member") == [
+    assert rows(tables, "consumer_group") == [("g", None, "range", "Stable", 2, 2)]
+    assert rows(tables, "group_member") == [
         ("g", "m1", None, "c1", "/h1", ["t", "u"], None, None),
         ("g", "m2", None, "c2", "/h2", ["t", "u"], None, None),
     ]
-    assert rows(found, "observed_assignment") == [("t", 0, "g", "m1"), ("u", 3, "g", "m1")]
-    assert rows(found, "committed_offset") == [("t", 0, "g", 5, 9, 4), ("u", 3, "g", None, 9, None)]
-    assert rejects(found) == []
+    assert rows(tables, "observed_assignment") == [("t", 0, "g", "m1"), ("u", 3, "g", "m1")]
+    assert rows(tables, "committed_offset") == [("t", 0, "g", 5, 9, 4), ("u", 3, "g", None, 9, None)]
+    assert rejects(tables) == []
 
 
 def test_offsets_alone_have_members_and_assignments() -> None:
-    found = resolved(a=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 - - -\ng - - - - - m2 /h2 c2\n")
-    assert rows(found, "group_member") == [
+    tables = resolved(a=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 - - -\ng - - - - - m2 /h2 c2\n")
+    assert rows(tables, "group_member") == [
         ("g", "m1", None, "c1", "/h1", ["t"], None, None),
         ("g", "m2", None, "c2", "/h2", ["t"], None, None),
     ]
-    assert rows(found, "observed_assignment") == [("t", 0, "g", "m1")]
-    assert rows(found, "consumer_group") == [("g", None, None, None, None, 2)]
+    assert rows(tables, "observed_assignment") == [("t", 0, "g", "m1")]
+    assert rows(tables, "consumer_group") == [("g", None, None, None, None, 2)]
 
 
 def test_assignment_without_topics_comes_from_the_offsets_or_is_reported_missing() -> None:
     members = MEMBERS + " ASSIGNMENT\ng m1 /h1 c1 2 (0,1)\n"
-    found = resolved(a=members, b=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 m1 /h1 c1\n")
-    assert len(found["observed_assignment"]) == 2
-    assert rejects(found) == []
-    found = resolved(a=members)
-    assert rows(found, "observed_assignment") == []
-    assert rows(found, "group_member", "group_id", "member_id") == [("g", "m1")]
-    assert rejects(found) == [("a", 2, "topics are known for 0 of its 2 partitions: add the output of --describe without --members")]
-    assert rows(found, "input_file", *COUNTS[2:]) == [(2, 1, 1)]
+    tables = resolved(a=members, b=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 m1 /h1 c1\n")
+    assert len(tables["observed_assignment"]) == 2
+    assert rejects(tables) == []
+    tables = resolved(a=members)
+    assert rows(tables, "observed_assignment") == []
+    assert rows(tables, "group_member", "group_id", "member_id") == [("g", "m1")]
+    assert rejects(tables) == [("a", 2, "topics are known for 0 of its 2 partitions: add the output of --describe without --members")]
+    assert rows(tables, "input_file", *COUNTS[2:]) == [(2, 1, 1)]
 
 
 def test_members_table_wins_over_contradicting_offsets() -> None:
     members = MEMBERS + " ASSIGNMENT\ng m1 /h1 c1 1 t(0)\ng m2 /h c 1 t(1)\n"
-    found = resolved(a=members, b=OFFSETS + "g t 0 5 9 4 m2 /h c\ng t 1 5 9 4 m2 /h c\n")
-    assert rows(found, "observed_assignment") == [("t", 0, "g", "m1"), ("t", 1, "g", "m2")]
-    assert rejects(found) == [("b", 2, "--members does not assign it to m2")]
+    tables = resolved(a=members, b=OFFSETS + "g t 0 5 9 4 m2 /h c\ng t 1 5 9 4 m2 /h c\n")
+    assert rows(tables, "observed_assignment") == [("t", 0, "g", "m1"), ("t", 1, "g", "m2")]
+    assert rejects(tables) == [("b", 2, "--members does not assign it to m2")]
 
 
 def test_group_known_only_from_a_message_is_empty() -> None:
@@ -213,8 +213,8 @@ def test_group_known_only_from_a_message_is_empty() -> None:
 
 def test_key_samples_of_several_files_add_up() -> None:
     header = "topic,key,records,size_bytes,partition\n"
-    found = resolved(a=header + "t,k,1,10,\nt,,1,10,\nt,k,1,10,3\n", b=header + 't,k,2,20,\nt,"",4,40,\nt,,8,80,\n')
-    assert rows(found, "key_sample") == [
+    tables = resolved(a=header + "t,k,1,10,\nt,,1,10,\nt,k,1,10,3\n", b=header + 't,k,2,20,\nt,"",4,40,\nt,,8,80,\n')
+    assert rows(tables, "key_sample") == [
         ("t", b"k", 3, 1, 10, None, None),
         ("t", b"", None, 4, 40, None, None),
         ("t", b"k", None, 3, 30, None, None),
@@ -224,11 +224,11 @@ def test_key_samples_of_several_files_add_up() -> None:
 
 def test_key_has_the_partitions_where_it_was_found() -> None:
     header = "topic,key,records,size_bytes,partition,observed_partition\n"
-    found = resolved(
+    tables = resolved(
         a=header + "t,k,1,10,,5\nt,k,2,20,,2\nt,k,4,40,,\nt,,3,30,,1\nt,named,1,1,7,\n",
         b=header + "t,k,1,10,,5\nt,,1,10,,0\nt,j,1,10,,\nu,k,9,9,,3\n",
     )
-    assert rows(found, "key_sample") == [
+    assert rows(tables, "key_sample") == [
         ("t", b"named", 7, 1, 1, None, None),
         ("t", b"j", None, 1, 10, None, None),
         ("t", b"k", None, 8, 80, [2, 5], [2, 2]),
@@ -238,8 +238,8 @@ def test_key_has_the_partitions_where_it_was_found() -> None:
 
 
 def test_sources_are_the_formats_with_an_accepted_entry() -> None:
-    found = resolved(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="t:0:7\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
-    assert rows(found, "cluster") == [
+    tables = resolved(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="t:0:7\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
+    assert rows(tables, "cluster") == [
         ("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None)
     ]
 
@@ -250,15 +250,15 @@ def test_cluster_without_a_readable_file_has_no_row() -> None:
 
 
 def test_rejects_of_one_line_are_numbered() -> None:
-    found = resolved(a='{"brokers":[{"broker":"x","logDirs":[]},{"broker":"y","logDirs":[]}]}\n')
-    assert rows(found, "rejected_input", "file", "line", "entry") == [("a", 1, 0), ("a", 1, 1)]
+    tables = resolved(a='{"brokers":[{"broker":"x","logDirs":[]},{"broker":"y","logDirs":[]}]}\n')
+    assert rows(tables, "rejected_input", "file", "line", "entry") == [("a", 1, 0), ("a", 1, 1)]
 
 
 LINE = PartitionLine("t", 0, 1, (1, 2), (1, 2), None, None, None, None)
 
 
 @pytest.mark.parametrize(
-    ("fact", "other", "found"),
+    ("fact", "other_fact", "expected"),
     [
         (LINE, LINE._replace(isr=(2, 1)), ""),
         (LINE, LINE._replace(replicas=(2, 1)), "replicas 1,2, not 2,1"),
@@ -271,13 +271,13 @@ LINE = PartitionLine("t", 0, 1, (1, 2), (1, 2), None, None, None, None)
         (EndOffset("t", 0, 5), EndOffset("t", 0, 6), "offset 5, not 6"),
     ],
 )
-def test_unknown_fields_and_the_order_of_sets_are_no_difference(fact: object, other: object, found: str) -> None:
-    assert differences(fact, other) == found
+def test_unknown_fields_and_the_order_of_sets_are_no_difference(fact: object, other_fact: object, expected: str) -> None:
+    assert differences(fact, other_fact) == expected
 
 
 def test_gaps_are_filled_with_what_only_the_other_fact_knows() -> None:
     assert fill_gaps(LINE, LINE._replace(leader=2, elr=(3,))) == LINE._replace(elr=(3,))
     assert fill_gaps(LINE._replace(elr=()), LINE._replace(elr=(3,))) == LINE._replace(elr=())
-    assert fill_gaps(BrokerListed(1, None), BrokerListed(1, "a")) == BrokerListed(1, "a")
+    assert fill_gaps(ListedBroker(1, None), ListedBroker(1, "a")) == ListedBroker(1, "a")
     topic = TopicLine("t", None, 1, 2, {"a": "1"})
     assert fill_gaps(topic, TopicLine("t", "x", 9, 9, {"a": "2", "b": "3"})) == TopicLine("t", "x", 1, 2, {"a": "1", "b": "3"})

@@ -15,10 +15,9 @@ from jobs import ingest
 from jobs.check import InDuckdb, judge, rules_of
 from jobs.ingest.facts import (
     ActiveController,
-    BrokerSeen,
-    Captured,
-    ConfigSet,
-    ControllerSign,
+    CaptureTime,
+    ConfigValue,
+    ControllerKind,
     EndOffset,
     FeatureLevel,
     GroupOffset,
@@ -30,6 +29,7 @@ from jobs.ingest.facts import (
     MemberLine,
     PartitionLine,
     QuorumVoters,
+    RegisteredBroker,
     ReplicaOnDisk,
     StartOffset,
     TopicLine,
@@ -64,17 +64,17 @@ def facts(*lines: Any) -> list[Any]:
 
 
 def test_capture_has_its_time_and_cluster_id() -> None:
-    assert [parsed.fact for parsed in read().parsed] == [Captured(datetime(2026, 11, 21, 2, tzinfo=UTC)), KafkaClusterId("abc"), None]
+    assert [parsed.fact for parsed in read().parsed] == [CaptureTime(datetime(2026, 11, 21, 2, tzinfo=UTC)), KafkaClusterId("abc"), None]
     assert sum(parsed.entries for parsed in read().parsed) == 2
 
 
 def test_answers_are_the_same_facts_as_dumps_of_kafkas_tools() -> None:
-    assert facts({"broker": 1, "rack": None, "fenced": True}) == [BrokerSeen(1, None, True)]
-    assert facts({"controller": "kraft", "leader_id": -1, "voters": [], "observers": []}) == [ControllerSign("kraft")]
+    assert facts({"broker": 1, "rack": None, "fenced": True}) == [RegisteredBroker(1, None, True)]
+    assert facts({"controller": "kraft", "leader_id": -1, "voters": [], "observers": []}) == [ControllerKind("kraft")]
     quorum = {"controller": "kraft", "leader_id": 1, "voters": [{"id": 3}, {"id": 1}], "observers": [{"id": 7}]}
-    assert facts(quorum) == [ControllerSign("kraft"), ActiveController(1), QuorumVoters((1, 3))]
+    assert facts(quorum) == [ControllerKind("kraft"), ActiveController(1), QuorumVoters((1, 3))]
     assert facts({"feature": "metadata.version", "level": 30}) == [FeatureLevel("metadata.version", "30")]
-    assert facts({"configs_of": "broker", "name": "", "configs": {"a": "1"}}) == [ConfigSet("broker", "", "a", "1")]
+    assert facts({"configs_of": "broker", "name": "", "configs": {"a": "1"}}) == [ConfigValue("broker", "", "a", "1")]
     assert facts(TOPIC) == [
         TopicLine("orders", "id", 1, 2, {"retention.ms": "1"}),
         PartitionLine("orders", 0, 1, (1, 2), (2, 1), (), (3,), None, None),
@@ -96,8 +96,8 @@ def test_answers_are_the_same_facts_as_dumps_of_kafkas_tools() -> None:
 
 
 def test_members_of_a_share_group_may_share_a_partition() -> None:
-    other = {**MEMBER, "member_id": "n", "host": "/i", "rack": None}
-    assert facts({**GROUP, "protocol": "share", "assignor": None, "members": [MEMBER, other]}) == [
+    other_member = {**MEMBER, "member_id": "n", "host": "/i", "rack": None}
+    assert facts({**GROUP, "protocol": "share", "assignor": None, "members": [MEMBER, other_member]}) == [
         GroupState("g", "share", None, "Stable", 1, 2),
         MemberLine("g", "m", None, "/h", "c", "share", 1, (("orders", 0),), "a"),
         MemberLine("g", "n", None, "/i", "c", "share", 1, (("orders", 0),)),
@@ -106,15 +106,15 @@ def test_members_of_a_share_group_may_share_a_partition() -> None:
 
 
 def test_member_has_the_topics_of_its_subscription(tmp_path: Path) -> None:
-    """Assigned or not; which topics match a regular expression is known only from the assignment."""
+    """Topics that match a regular expression are known only from the assignment."""
     members = [
         MEMBER | {"member_id": "by name", "topics": ["orders", "other"], "topic_regex": None},
         MEMBER | {"member_id": "by both", "assignment": {}, "topics": ["other"], "topic_regex": "o.*"},
         MEMBER | {"member_id": "idle", "assignment": {}, "topics": ["other"]},
         MEMBER | {"member_id": "unknown", "assignment": {}, "topics": None},
     ]
-    found = ingested(tmp_path, east={"a": text(GROUP | {"members": members})})
-    assert {row["member_id"]: (row["topics"], row["topic_regex"]) for row in found["group_member"].to_pylist()} == {
+    tables = ingested(tmp_path, east={"a": text(GROUP | {"members": members})})
+    assert {row["member_id"]: (row["topics"], row["topic_regex"]) for row in tables["group_member"].to_pylist()} == {
         "by name": (["orders", "other"], None),
         "by both": (["orders", "other"], "o.*"),
         "idle": (["other"], None),
@@ -181,7 +181,7 @@ def test_capture_that_is_cut_off_is_rejected_as_a_whole(cut: str, reason: str) -
 def test_capture_of_another_version_is_rejected_as_a_whole() -> None:
     reading = read_dump(text(TOPIC, head={**HEAD, "version": 2}).encode())
     assert reading.parsed == []
-    assert [rejected.reason for rejected in reading.rejected] == ["version 2 of a capture is not known, only 1"]
+    assert [rejected.reason for rejected in reading.rejected] == ["version 2 of a capture is unknown: only 1 is supported"]
 
 
 def ingested(folder: Path, **clusters: dict[str, str]) -> dict[str, Any]:
@@ -189,24 +189,24 @@ def ingested(folder: Path, **clusters: dict[str, str]) -> dict[str, Any]:
         (folder / name).mkdir()
         for file, content in files.items():
             (folder / name / file).write_text(content)
-    found = ingest.read(lambda: pytest.fail("it is small"), str(folder), "s")
-    return {table.name: rows for table, rows in zip(ingest.WRITES, found, strict=True)}
+    tables = ingest.read(lambda: pytest.fail("it is small"), str(folder), "s")
+    return {table.name: rows for table, rows in zip(ingest.WRITES, tables, strict=True)}
 
 
 def test_copy_of_a_capture_gives_the_same_tables(tmp_path: Path) -> None:
-    found = ingested(tmp_path, east={"a": text(TOPIC, GROUP)})
+    tables = ingested(tmp_path, east={"a": text(TOPIC, GROUP)})
     os.utime(tmp_path / "east" / "a", (1, 1))
-    again = dict(zip(found, ingest.read(lambda: pytest.fail("it is small"), str(tmp_path), "s"), strict=True))
-    assert again == found
-    assert found["cluster"].column("captured_at").to_pylist() == [datetime(2026, 11, 21, 2, tzinfo=UTC)]
+    again = dict(zip(tables, ingest.read(lambda: pytest.fail("it is small"), str(tmp_path), "s"), strict=True))
+    assert again == tables
+    assert tables["cluster"].column("captured_at").to_pylist() == [datetime(2026, 11, 21, 2, tzinfo=UTC)]
 
 
 def test_cluster_under_two_names_is_two_clusters_with_one_id(tmp_path: Path) -> None:
     quorum = "ClusterId:              abc\nMaxFollowerLagTimeMs:   0\n"
     another = text(TOPIC, head={**HEAD, "kafka_cluster_id": "x"})
-    found = ingested(tmp_path, east={"a": text(TOPIC)}, west={"a": text(TOPIC)}, quorum={"q": quorum}, other={"a": another})
-    assert found["partition"].column("cluster_id").to_pylist() == ["east", "other", "west"]
-    rows = judge(InDuckdb(found), {"cluster": rules_of("cluster", limits())}, "s", docs=None).to_pylist()
+    tables = ingested(tmp_path, east={"a": text(TOPIC)}, west={"a": text(TOPIC)}, quorum={"q": quorum}, other={"a": another})
+    assert tables["partition"].column("cluster_id").to_pylist() == ["east", "other", "west"]
+    rows = judge(InDuckdb(tables), {"cluster": rules_of("cluster", limits())}, "s", docs=None).to_pylist()
     assert {row["cluster_id"]: (row["success"], row["broken_rows"]) for row in rows if row["rule"] == "each_another_kafka_cluster"} == {
         "east": (False, 2),
         "west": (False, 2),
@@ -217,6 +217,6 @@ def test_cluster_under_two_names_is_two_clusters_with_one_id(tmp_path: Path) -> 
 
 def test_files_of_two_clusters_in_one_folder_are_reported(tmp_path: Path) -> None:
     znode = json.dumps({"path": "/cluster/id", "data": json.dumps({"version": "1", "id": "xyz"})}) + "\n"
-    found = ingested(tmp_path, mixed={"a": text(TOPIC), "b": znode})
-    assert found[CLUSTER.name].column("kafka_cluster_id").to_pylist() == ["xyz"]
-    assert ["kafka_cluster_id xyz, not abc" in row["reason"] for row in found["rejected_input"].to_pylist()] == [True]
+    tables = ingested(tmp_path, mixed={"a": text(TOPIC), "b": znode})
+    assert tables[CLUSTER.name].column("kafka_cluster_id").to_pylist() == ["xyz"]
+    assert ["kafka_cluster_id xyz, not abc" in row["reason"] for row in tables["rejected_input"].to_pylist()] == [True]

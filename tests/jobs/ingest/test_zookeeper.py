@@ -19,15 +19,15 @@ def znodes(*pairs: tuple[str, object], as_text: bool = False) -> str:
 
 
 def test_znodes_agree_with_kafka_topics_on_every_partition() -> None:
-    of_znodes = resolved(a=(RECORDED / "zookeeper.jsonl").read_text())
-    of_tool = resolved(a=(RECORDED / "kafka-topics.txt").read_text())
-    assert rejects(of_znodes) == []
-    assert len(of_tool["partition"]) == 20
-    assert rows(of_znodes, "partition", *PARTITION) == rows(of_tool, "partition", *PARTITION)
+    from_znodes = resolved(a=(RECORDED / "zookeeper.jsonl").read_text())
+    from_topics = resolved(a=(RECORDED / "kafka-topics.txt").read_text())
+    assert rejects(from_znodes) == []
+    assert len(from_topics["partition"]) == 20
+    assert rows(from_znodes, "partition", *PARTITION) == rows(from_topics, "partition", *PARTITION)
     # kafka-topics shows the cluster's default among a topic's configs, unless the topic has its own.
-    assert of_znodes["topic"] == of_tool["topic"]
-    assert rows(of_znodes, "broker", "broker_id", "rack", "live") == [(1, "rack-a", True), (2, None, False), (3, "rack-c", True)]
-    assert rows(of_znodes, "cluster", "controller", "elr", "sources") == [("zookeeper", False, ["zookeeper"])]
+    assert from_znodes["topic"] == from_topics["topic"]
+    assert rows(from_znodes, "broker", "broker_id", "rack", "live") == [(1, "rack-a", True), (2, None, False), (3, "rack-c", True)]
+    assert rows(from_znodes, "cluster", "controller", "elr", "sources") == [("zookeeper", False, ["zookeeper"])]
     both = resolved(a=(RECORDED / "zookeeper.jsonl").read_text(), b=(RECORDED / "kafka-topics.txt").read_text())
     assert rejects(both) == []
 
@@ -36,25 +36,25 @@ def test_znodes_agree_with_kafka_topics_on_every_partition() -> None:
 @pytest.mark.parametrize("chroot", ["", "/kafka/prod"])
 def test_znode_data_may_be_json_or_text_below_any_chroot_in_any_order(as_text: bool, chroot: str) -> None:
     text = znodes(*[(chroot + path, data) for path, data in (STATE, TOPIC)], as_text=as_text)
-    found = resolved(a=text)
-    assert rows(found, "partition", *PARTITION) == [("t", 0, 1, [1, 2], [1])]
-    assert rejects(found) == []
+    tables = resolved(a=text)
+    assert rows(tables, "partition", *PARTITION) == [("t", 0, 1, [1, 2], [1])]
+    assert rejects(tables) == []
 
 
-def test_znode_wins_over_a_tools_text() -> None:
+def test_znode_wins_over_kafka_topics() -> None:
     line = "\tTopic: t\tPartition: 0\tLeader: 2\tReplicas: 1,2\tIsr: 1\n"
-    found = resolved(a=znodes(TOPIC, STATE), b=line)
-    assert rows(found, "partition", "leader") == [1]
-    assert [reason.split(" (")[0] for _, _, reason in rejects(found)] == ["a, line 2, differs: leader 1, not 2"]
+    tables = resolved(a=znodes(TOPIC, STATE), b=line)
+    assert rows(tables, "partition", "leader") == [1]
+    assert [reason.split(" (")[0] for _, _, reason in rejects(tables)] == ["a, line 2, differs: leader 1, not 2"]
 
 
 def test_znodes_have_reassignment_and_configs() -> None:
     moving = ("/brokers/topics/t", {"partitions": {"0": [3, 1, 2]}, "adding_replicas": {"0": [3]}, "removing_replicas": {"0": [2]}})
     config = ("/config/topics/t", {"version": 1, "config": {"min.insync.replicas": "2"}})
     default = ("/config/brokers/<default>", {"version": 1, "config": {"log.retention.ms": "5"}})
-    found = resolved(a=znodes(moving, STATE, config, default))
-    assert rows(found, "partition", "adding_replicas", "removing_replicas") == [([3], [2])]
-    assert rows(found, "topic", "min_insync_replicas", "configs") == [(2, [("min.insync.replicas", "2"), ("retention.ms", "5")])]
+    tables = resolved(a=znodes(moving, STATE, config, default))
+    assert rows(tables, "partition", "adding_replicas", "removing_replicas") == [([3], [2])]
+    assert rows(tables, "topic", "min_insync_replicas", "configs") == [(2, [("min.insync.replicas", "2"), ("retention.ms", "5")])]
 
 
 @pytest.mark.parametrize(

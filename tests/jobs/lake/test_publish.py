@@ -252,7 +252,7 @@ def test_publish_lists_the_absent_and_writes_the_outcome(lake: Lake, tmp_path: P
         ({"east/topics.txt": b"garbage"}, "topics.txt: unknown format"),
         ({"east/.DS_Store": b"\0"}, "its files are empty or hidden"),
         ({"east/x/empty": b"", "README": b"read me"}, "its files are empty or hidden"),
-        ({}, "the folder holds no file"),
+        ({}, "the folder contains no file"),
     ],
 )
 def test_a_source_without_a_readable_dump_fails_and_its_reasons_stay(
