@@ -28,6 +28,7 @@ from pathlib import Path
 from jobs.spark import jars
 
 VERSION = "4.3.1"
+SESSION_TIMEOUT_S = 6  # the time after which a controller fences a silent broker
 _BEFORE_4 = {"kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand"}
 _TIME = r"\d{4}-\d\d-\d\d [\d:.]+"  # start of a line in a node's log
 LEAN = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
@@ -194,7 +195,7 @@ def cluster(
                 "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items() if port),
                 "controller.listener.names": "CONTROLLER",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
-                "broker.session.timeout.ms": "6000",
+                "broker.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000),
                 "broker.heartbeat.interval.ms": "500",
             }
             configure(node, racks.get(node.id), len(racks), log_dirs, kraft | dict(properties or {}) | dict(secured or {}))

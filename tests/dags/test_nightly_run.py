@@ -67,7 +67,7 @@ def test_no_asset_fires_if_nothing_is_published_and_the_report_is_red(runs: Runs
     # The Variable of retired clusters has west: it is not absent.
     assert f"topology-audit: absent from snapshot {SECOND} (view absent_cluster): east (withheld: failover.one_outcome: " in runs.log
     assert "west (no folder" not in runs.log
-    assert "(readers keep the last published night of each absent cluster, and have this night of the others)" in runs.log
+    assert "(readers see the last published night of each absent cluster, and this night of the others)" in runs.log
 
 
 def test_nothing_runs_after_an_ingest_without_a_readable_dump(runs: Runs) -> None:
