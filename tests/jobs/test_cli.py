@@ -119,7 +119,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], message: str) -> Non
         (["nightly", "--limits", "no-such-file"], "Invalid value for '--limits'"),
     ],
 )
-def test_a_wrong_option_is_refused_in_one_line(command: Command, arguments: list[str], message: str) -> None:
+def test_a_wrong_option_is_an_error_of_one_line(command: Command, arguments: list[str], message: str) -> None:
     done = command.run(*arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -184,16 +184,16 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(
     assert "README.md: is beside the folders of the clusters: move it into one" in done.stdout
     assert "newest is 2026-01-02" in run(*newest, cwd=tmp_path).stdout
 
-    by_spark = run("query", "--engine", "spark", "SELECT DISTINCT 'of ' || cluster_id AS line FROM verdict WHERE latest", cwd=tmp_path)
-    assert "of orders-eu" in by_spark.stdout
+    by_spark = run("query", "--engine", "spark", "SELECT DISTINCT 'cluster ' || cluster_id AS line FROM verdict WHERE latest", cwd=tmp_path)
+    assert "cluster orders-eu" in by_spark.stdout
     refused = run("query", "--engine", "spark", "SELECT lieder FROM partition", cwd=tmp_path)
     assert refused.returncode == 1
     assert "Spark cannot run the query: " in refused.stderr
     assert len(refused.stderr.strip().splitlines()) == 1
 
-    asked = run("what-if", "--cluster", "orders-eu", "--broker", "1", "--broker", "3", "--id", "both", cwd=tmp_path)
-    assert asked.returncode == 0, asked.stderr
-    assert "Who takes over" in asked.stdout
+    what_if = run("what-if", "--cluster", "orders-eu", "--broker", "1", "--broker", "3", "--id", "both", cwd=tmp_path)
+    assert what_if.returncode == 0, what_if.stderr
+    assert "Who takes over" in what_if.stdout
     assert (tmp_path / "lake/reports/2026-01-02/what-if/orders-eu/both/index.html").exists()
     refused = run("what-if", "--cluster", "orders-eu", "--broker", "9", cwd=tmp_path)
     assert refused.returncode == 1
@@ -218,9 +218,9 @@ def test_a_report_of_a_snapshot_that_never_existed_is_an_error_and_writes_no_pag
     with pytest.raises(SystemExit) as exited:
         cli.main()
     assert exited.value.code == 1
-    asked = snapshot[-1] if snapshot else f"{datetime.now(UTC):%Y-%m-%d}"
-    wanted = f"topology-audit: lake {two_nights} has no snapshot {asked}: it has 2026-01-01 to 2026-01-02, choose one with --snapshot\n"
-    assert capsys.readouterr() == ("", wanted)
+    requested = snapshot[-1] if snapshot else f"{datetime.now(UTC):%Y-%m-%d}"
+    message = f"topology-audit: lake {two_nights} has no snapshot {requested}: it has 2026-01-01 to 2026-01-02, choose one with --snapshot\n"
+    assert capsys.readouterr() == ("", message)
     assert not Path(two_nights, "reports").exists()
 
 
@@ -242,22 +242,22 @@ def test_views_prints_sql_for_another_session(command: Command) -> None:
 
 
 def test_the_queries_of_the_readme_have_rows(first_night: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    asked = re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
-    assert len(asked) > 8
+    queries = re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
+    assert len(queries) > 8
     connection = DuckdbViews(Lake(str(first_night[0] / "lake"), pytest.fail))
-    empty = [sql for sql in asked if not connection.execute(sql).fetchall()]
+    empty = [sql for sql in queries if not connection.execute(sql).fetchall()]
     assert [sql for sql in empty if "change" not in sql] == []  # a first night has no changes
 
 
 @pytest.mark.parametrize(("lines", "long"), [(1, False), (100_000, True)])
 def test_a_night_of_many_dumps_has_the_second_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, long: bool) -> None:
-    begun = []
+    starts = []
 
-    def begin(*, long: bool) -> None:
-        begun.append(long)
-        raise AuditError("that was all")
+    def start(*, long: bool) -> None:
+        starts.append(long)
+        raise AuditError("enough")
 
-    monkeypatch.setattr(cli, "_spark", begin)
+    monkeypatch.setattr(cli, "_spark", start)
     (tmp_path / "dumps" / "c").mkdir(parents=True)
     lines_of_partitions = "".join(
         f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: N/A\tLastKnownElr: N/A\n" for number in range(lines)
@@ -265,7 +265,7 @@ def test_a_night_of_many_dumps_has_the_second_compiler(tmp_path: Path, monkeypat
     (tmp_path / "dumps" / "c" / "topics.txt").write_text(
         f"Topic: t\tPartitionCount: {lines}\tReplicationFactor: 2\tConfigs: \n{lines_of_partitions}"
     )
-    with pytest.raises(AuditError, match="that was all"):
+    with pytest.raises(AuditError, match="enough"):
         cli.nightly(str(tmp_path / "dumps"), str(tmp_path / "lake"))
-    assert begun == [long]
+    assert starts == [long]
     assert ("TieredStopAtLevel" in properties(long=long)["spark.driver.extraJavaOptions"]) is not long
