@@ -12,7 +12,7 @@ BROKER_BALANCE = Table(
     {CLUSTER_COLUMNS},
     broker_id INT NOT NULL COMMENT 'id of the broker',
     rack STRING COMMENT 'rack of the broker; null: none, or unknown',
-    live BOOLEAN NOT NULL COMMENT 'the broker is live, as in the table broker',
+    live BOOLEAN NOT NULL COMMENT 'the broker is live',
     replicas BIGINT NOT NULL COMMENT 'replicas that are assigned to the broker',
     in_sync_replicas BIGINT NOT NULL COMMENT 'assigned replicas that are in sync',
     leaders BIGINT NOT NULL COMMENT 'partitions that the broker leads',
@@ -65,7 +65,7 @@ TOPIC_BALANCE = Table(
     record_skew DOUBLE COMMENT 'records of the partition with the most, divided by the mean, minus 1; 0 is even; null: unknown for some partition, or no records',
     size_bytes BIGINT COMMENT 'size of the leaders'' replicas in bytes; null: unknown for some partition',
     fullest_partition INT COMMENT 'partition whose leader''s replica is the largest; null: no size is known',
-    fullest_size_bytes BIGINT COMMENT 'size of that replica in bytes; null: no size is known',
+    fullest_size_bytes BIGINT COMMENT 'size of the leader''s replica of fullest_partition in bytes; null: no size is known',
     mean_record_bytes DOUBLE COMMENT 'size_bytes divided by records: the mean size of a record in bytes, compressed as in the log; null: unknown, or no records'
 """,
 )
@@ -89,8 +89,8 @@ GROUP_LOAD = Table(
     size_bytes BIGINT COMMENT 'bytes that producers sent to the assigned partitions: growth since the previous night, otherwise sampled; null: unknown for some partition',
     byte_ratio DOUBLE COMMENT 'bytes of the member with the most divided by the mean; null: unknown for some partition, or no bytes',
     cross_rack_partitions BIGINT COMMENT 'partitions assigned to a member on another rack than the leader; null: no member on a known rack',
-    cross_rack_size_bytes BIGINT COMMENT 'bytes of these partitions; null: no member on a known rack, or unknown for some partition',
-    local_replica_size_bytes BIGINT COMMENT 'bytes of these partitions that have an in-sync replica on the member''s rack, which RackAwareReplicaSelector would let it read; null: no member on a known rack, or unknown for some partition',
+    cross_rack_size_bytes BIGINT COMMENT 'bytes of the partitions that cross_rack_partitions counts; null: no member on a known rack, or unknown for some partition',
+    local_replica_size_bytes BIGINT COMMENT 'bytes of those cross-rack partitions that have an in-sync replica on the member''s rack, which RackAwareReplicaSelector would let the member read; null: no member on a known rack, or unknown for some partition',
     cross_rack_share DOUBLE COMMENT 'cross_rack_size_bytes divided by the bytes of all partitions whose member and leader are on known racks; null: no such bytes, or unknown',
     avoidable_share DOUBLE COMMENT 'local_replica_size_bytes divided by the bytes of all partitions whose member and leader are on known racks; null: no such bytes, or unknown'
 """,

@@ -19,7 +19,7 @@ CHANGE = Table(
     name STRING COMMENT 'name of the config, log dir, source, member or column of consumer_group that changed; null: none of these',
     value_before STRING COMMENT 'value in the previous snapshot as text, broker ids comma-separated; null: none',
     value_after STRING COMMENT 'value in this snapshot as text, broker ids comma-separated; null: none',
-    cause STRING COMMENT 'another change that explains this one, such as broker 3 was lost; null: no change of this night does'
+    cause STRING COMMENT 'another change of the night that explains this one, for example the loss of broker 3; null: none does'
 """,
 )
 
@@ -93,7 +93,7 @@ TOPIC_LOAD = Table(
     observed_records BIGINT COMMENT 'growth of the log end offsets of all partitions since the previous published snapshot; null: unknown',
     observed_skew DOUBLE COMMENT 'growth of the fastest growing partition divided by the mean over all partitions; null: unknown, or nothing grew',
     librdkafka_moved_keys BIGINT COMMENT 'keys that librdkafka''s default partitioner (consistent_random, CRC-32) sends to another partition than the Java client does; null: the topic has no key sample',
-    librdkafka_moved_records BIGINT COMMENT 'sampled records with these keys: with both kinds of clients they lose their order; null: the topic has no key sample',
+    librdkafka_moved_records BIGINT COMMENT 'sampled records with the keys that librdkafka_moved_keys counts: if clients of both kinds send them, their order is lost; null: the topic has no key sample',
     hottest_share DOUBLE COMMENT 'fraction of the sampled records in the hottest partition; null: the topic has no key sample, or no record was sampled',
     record_gini DOUBLE COMMENT 'Gini coefficient of the records over the partitions: 0 is even, near 1 is all in one; null: the topic has no key sample, or no record was sampled'
 """,
@@ -106,12 +106,12 @@ TOPIC_PARTITIONER = Table(
     {TOPIC_COLUMNS},
     partitions INT NOT NULL COMMENT 'number of partitions',
     keys BIGINT NOT NULL COMMENT 'non-empty keys whose partition is known',
-    records BIGINT NOT NULL COMMENT 'sampled records with these keys',
+    records BIGINT NOT NULL COMMENT 'sampled records with a non-empty key whose partition is known',
     partitioner STRING COMMENT 'partitioner that explains the most records: murmur2 (Java), crc32 (librdkafka), fnv1a (Sarama), fnv1a_reference or fnv1a_unsigned; null: none explains more than chance',
-    explained_records BIGINT NOT NULL COMMENT 'records in the partition that this partitioner chooses',
-    unexplained_share DOUBLE NOT NULL COMMENT 'fraction of the records that are in another partition',
-    second_partitioner STRING COMMENT 'partitioner that explains the most of the remaining records; null: none explains more than chance',
-    second_records BIGINT NOT NULL COMMENT 'remaining records in the partition that the second partitioner chooses',
+    explained_records BIGINT NOT NULL COMMENT 'records that are in the partition which the partitioner chooses for their key',
+    unexplained_share DOUBLE NOT NULL COMMENT 'fraction of the records that are in another partition than the partitioner chooses for their key',
+    second_partitioner STRING COMMENT 'partitioner that explains the most of the records that the first partitioner does not explain; null: none explains more than chance',
+    second_records BIGINT NOT NULL COMMENT 'records that the second partitioner explains and the first does not',
     split_keys BIGINT NOT NULL COMMENT 'keys with records in several partitions, whose order is lost',
     split_records BIGINT NOT NULL COMMENT 'sampled records with a split key'
 """,
@@ -124,11 +124,11 @@ HOT_KEY = Table(
     {TOPIC_COLUMNS},
     rank INT NOT NULL COMMENT 'rank of the key by its records, from 1',
     key BINARY NOT NULL COMMENT 'the key',
-    key_text STRING COMMENT 'the key as UTF-8 text; null: it is not UTF-8',
+    key_text STRING COMMENT 'the key as text; null: the key is not valid UTF-8',
     partition INT NOT NULL COMMENT 'partition that the Java client''s default partitioner chooses',
     records BIGINT NOT NULL COMMENT 'sampled records with this key',
-    size_bytes BIGINT NOT NULL COMMENT 'size of these records in bytes',
-    record_share DOUBLE NOT NULL COMMENT 'fraction of the topic''s sampled records',
+    size_bytes BIGINT NOT NULL COMMENT 'size of the sampled records with this key in bytes',
+    record_share DOUBLE NOT NULL COMMENT 'fraction of the topic''s sampled records that have this key',
     librdkafka_partition INT COMMENT 'partition that librdkafka''s default partitioner chooses; null: a random one, because the key is empty'
 """,
 )
@@ -162,7 +162,7 @@ GROUP_ASSIGNMENT = Table(
     max_partitions INT NOT NULL COMMENT 'partitions of the member with the most',
     spread INT NOT NULL COMMENT 'max_partitions - min_partitions',
     moved_partitions INT NOT NULL COMMENT 'partitions that another member has when members_change is 0',
-    observed_differences INT COMMENT 'partitions that the dump shows at another member, if the group uses this assignor; null: not comparable'
+    observed_differences INT COMMENT 'partitions that the dumps do not assign to the computed member, if the group uses this assignor; null: members_change is not 0, the group uses another assignor, or its assignor is unknown'
 """,
 )
 
@@ -177,7 +177,7 @@ LOG_STORAGE = Table(
     log_dir STRING NOT NULL COMMENT 'path of the log dir that contains the replica',
     size_bytes BIGINT NOT NULL COMMENT 'size of the log segments in bytes',
     segment_bytes BIGINT NOT NULL COMMENT 'effective segment.bytes',
-    segments BIGINT NOT NULL COMMENT 'minimum number of segments for this size, the active one included',
+    segments BIGINT NOT NULL COMMENT 'minimum number of segments for size_bytes, the active segment included',
     offset_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the offset indexes in bytes: 8 for each batch that is more than index.interval.bytes after the last entry',
     time_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the time indexes in bytes: 12 for each entry of the offset index, and 12 for the end of each segment',
     retention_ms BIGINT COMMENT 'effective retention.ms; null: unlimited',

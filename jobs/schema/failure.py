@@ -74,8 +74,8 @@ SCENARIO = Table(
     redirected_records BIGINT COMMENT 'sampled records without a key that producers send to other partitions of the topic because theirs has lost its leader; null: no key sample',
     undeliverable_share DOUBLE COMMENT 'undeliverable records divided by all sampled records of the cluster; null: no key sample',
     concentration DOUBLE COMMENT 'leaders that the busiest survivor gains divided by the mean over all survivors; 1 is even; null: no leader moves',
-    fullest_survivor INT COMMENT 'id of the live broker that then uses the largest fraction of its outgoing network capacity; null: unknown',
-    fullest_survivor_share DOUBLE COMMENT 'fraction of its outgoing network capacity that fullest_survivor uses; null: unknown'
+    fullest_survivor INT COMMENT 'id of the live broker that uses the largest fraction of its outgoing network capacity after the failure; null: unknown',
+    fullest_survivor_share DOUBLE COMMENT 'fraction of its outgoing network capacity that fullest_survivor uses after the failure; null: unknown'
 """,
     partition_by=("snapshot_id", "scenario_set"),
 )
@@ -100,7 +100,7 @@ FAILOVER = Table(
     min_insync_replicas INT NOT NULL COMMENT 'effective min.insync.replicas: for the ELR at most the number of replicas, for acks=all as configured',
     under_min_isr_before BOOLEAN NOT NULL COMMENT 'acks=all was refused before the failure',
     under_min_isr BOOLEAN NOT NULL COMMENT 'acks=all is refused after the failure',
-    at_min_isr BOOLEAN NOT NULL COMMENT 'has a leader and exactly min.insync.replicas in sync after the failure',
+    at_min_isr BOOLEAN NOT NULL COMMENT 'the partition has a leader and exactly min.insync.replicas in sync after the failure',
     unclean BOOLEAN NOT NULL COMMENT 'the new leader was not in sync: records are lost',
     live_replicas INT NOT NULL COMMENT 'replicas on live brokers after the failure',
     safe_replicas_before INT NOT NULL COMMENT 'replicas on live brokers in the ISR or ELR before the failure: they have every acknowledged record',
@@ -153,14 +153,14 @@ JOINT_LOSS = Table(
     ("snapshot_id", "cluster_id", "deaths"),
     f"""
     {CLUSTER_COLUMNS},
-    deaths INT NOT NULL COMMENT 'brokers in each set: 2, and each replication factor of the cluster up to 5',
+    deaths INT NOT NULL COMMENT 'number of brokers in a set: 2, and each replication factor of the cluster up to 5',
     live_brokers INT NOT NULL COMMENT 'live brokers of the cluster',
-    broker_sets BIGINT NOT NULL COMMENT 'all sets of this many live brokers',
-    copysets BIGINT NOT NULL COMMENT 'distinct replica sets of this size on live brokers only, with a replica that has every acknowledged record',
-    data_loss_sets BIGINT COMMENT 'sets that contain, for some partition, all replicas with every acknowledged record; null: too many sets to count',
-    write_outage_sets BIGINT COMMENT 'sets without which some partition has fewer than min.insync.replicas in sync although it has enough now, or the KRaft quorum has no majority; null: too many sets to count',
-    data_loss_probability DOUBLE COMMENT 'probability that this many random broker deaths lose data; null: too many sets to count',
-    write_outage_probability DOUBLE COMMENT 'probability that this many random broker deaths stop acks=all for some partition; null: too many sets to count'
+    broker_sets BIGINT NOT NULL COMMENT 'number of sets of as many live brokers as deaths',
+    copysets BIGINT NOT NULL COMMENT 'distinct replica sets of as many brokers as deaths, all live, with a replica that has every acknowledged record',
+    data_loss_sets BIGINT COMMENT 'sets of live brokers that contain, for some partition, all replicas with every acknowledged record; null: too many sets to count',
+    write_outage_sets BIGINT COMMENT 'sets of live brokers without which some partition has fewer than min.insync.replicas in sync although it has enough now, or the KRaft quorum has no majority; null: too many sets to count',
+    data_loss_probability DOUBLE COMMENT 'data_loss_sets divided by broker_sets: the probability that the death of a random set loses data; null: too many sets to count',
+    write_outage_probability DOUBLE COMMENT 'write_outage_sets divided by broker_sets: the probability that the death of a random set stops acks=all for some partition; null: too many sets to count'
 """,
 )
 BROKER_RESTART = Table(
@@ -190,7 +190,7 @@ REMEDY = Table(
     f"""
     {PARTITION_COLUMNS},
     scenario_ids ARRAY<STRING> NOT NULL COMMENT 'scenarios that the partition does not survive',
-    goes_offline BOOLEAN NOT NULL COMMENT 'the partition loses its leader in one of these scenarios; false: it only falls under min ISR',
+    goes_offline BOOLEAN NOT NULL COMMENT 'the partition loses its leader in one of scenario_ids; false: it only falls under min ISR',
     remedy STRING COMMENT 'the smallest change after which, by simulation, the partition survives the loss of any one broker; null: no change that was tried is enough',
     replicas ARRAY<INT> COMMENT 'broker ids of the replicas after the change, the preferred leader first; null: no remedy',
     added_replicas ARRAY<INT> COMMENT 'broker ids of the replicas that the change adds; null: no remedy'

@@ -19,7 +19,7 @@ PLAN = Table(
     worse STRING COMMENT 'what is worse after the plan than now; null: nothing',
     left_out STRING COMMENT 'balancing steps that the plan omits, and what they would make worse; null: none',
     score_before DOUBLE NOT NULL COMMENT 'balancedness score now: 100 minus the weights of the violated default goals; goals without input count as satisfied, and dead brokers do not change it',
-    score DOUBLE NOT NULL COMMENT 'balancedness score after the plan, computed as score_before',
+    score DOUBLE NOT NULL COMMENT 'balancedness score after the plan: 100 minus the weights of the violated default goals; goals without input count as satisfied, and dead brokers do not change it',
     changed_partitions BIGINT NOT NULL COMMENT 'partitions whose replicas or their order change',
     moved_replicas BIGINT NOT NULL COMMENT 'replicas that are copied to a broker that did not have them',
     moved_bytes DOUBLE COMMENT 'bytes to copy; null: the size of every moved replica is unknown',
@@ -36,7 +36,7 @@ PLAN = Table(
     harmed_before BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR now',
     harmed BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR after the plan',
     throttle_broker_id INT COMMENT 'broker whose link allows the least traffic; null: a network capacity is unknown',
-    throttle_load_source STRING COMMENT 'source of the current load of that link: broker (network_*_bytes_per_s of broker), partition_load (the sum over its partitions), partition_load, incomplete (some partitions have no row), or unknown (counted as 0); null: no throttle',
+    throttle_load_source STRING COMMENT 'source of the current load of the link of throttle_broker_id: broker (network_*_bytes_per_s of broker), partition_load (the sum over its partitions), partition_load, incomplete (some partitions have no row), or unknown (counted as 0); null: no throttle',
     load_unknown_brokers ARRAY<INT> NOT NULL COMMENT 'brokers that copy data and whose current network load is unknown or incomplete'
 """,
     partition_by=_PARTITION_BY,
@@ -72,7 +72,7 @@ PLAN_WAVE = Table(
     moved_bytes DOUBLE COMMENT 'bytes to copy in the wave; null: the size of every moved replica is unknown',
     moves_of_busiest_broker BIGINT NOT NULL COMMENT 'replicas that are copied to or from the broker with the most of them',
     fullest_target_id INT COMMENT 'broker with the fullest disk of those that get a replica in the wave; null: none gets one, or no disk capacity is known',
-    fullest_target_share DOUBLE COMMENT 'largest fraction of its disk capacity that this broker uses during the wave, old and new copies together; null: none gets a replica, or no disk capacity is known',
+    fullest_target_share DOUBLE COMMENT 'largest fraction of its disk capacity that fullest_target_id uses during the wave, old and new copies together; null: none gets a replica, or no disk capacity is known',
     harmed BIGINT NOT NULL COMMENT 'partitions that the death of some broker takes offline or under min ISR after the wave'
 """,
     partition_by=_PARTITION_BY,
@@ -112,8 +112,8 @@ PLAN_SCENARIO = Table(
     newly_refusing_acks_all BIGINT NOT NULL COMMENT 'after the plan: partitions that have a leader after the failure, refuse acks=all, and accepted it before; never also counted in newly_offline',
     at_min_isr_before BIGINT NOT NULL COMMENT 'before the plan: partitions with a leader and exactly min.insync.replicas in sync after the failure',
     at_min_isr BIGINT NOT NULL COMMENT 'after the plan: partitions with a leader and exactly min.insync.replicas in sync after the failure',
-    newly_lost_before BIGINT NOT NULL COMMENT 'before the plan: partitions that had a live replica with every acknowledged record before the failure and have none after it; can overlap the other two counts',
-    newly_lost BIGINT NOT NULL COMMENT 'after the plan: partitions that had a live replica with every acknowledged record before the failure and have none after it; can overlap the other two counts'
+    newly_lost_before BIGINT NOT NULL COMMENT 'before the plan: partitions that had a live replica with every acknowledged record before the failure and have none after it; can also be counted in newly_offline_before or newly_refusing_acks_all_before',
+    newly_lost BIGINT NOT NULL COMMENT 'after the plan: partitions that had a live replica with every acknowledged record before the failure and have none after it; can also be counted in newly_offline or newly_refusing_acks_all'
 """,
     partition_by=_PARTITION_BY,
 )
@@ -140,10 +140,10 @@ PLAN_BLOCKED = Table(
     {_PLAN_COLUMNS},
     topic STRING NOT NULL COMMENT 'name of the topic',
     partition INT NOT NULL COMMENT 'number of the partition within its topic, from 0',
-    reason STRING NOT NULL COMMENT 'planning step that needs the change, as in plan_move',
+    reason STRING NOT NULL COMMENT 'planning step that needs the change',
     blocked_replicas BIGINT NOT NULL COMMENT 'replicas that should move or be added',
     replicas ARRAY<INT> NOT NULL COMMENT 'broker ids of the replicas now',
-    obstacle STRING NOT NULL COMMENT 'why they cannot: no live leader, no free broker, too few racks, or the disk limit'
+    obstacle STRING NOT NULL COMMENT 'why the replicas cannot move or be added: no live leader, no free broker, too few racks, or the disk limit'
 """,
     partition_by=_PARTITION_BY,
 )
@@ -155,7 +155,7 @@ PLAN_RULE = Table(
     {_PLAN_COLUMNS},
     suite STRING NOT NULL COMMENT 'table that the rule is about',
     rule STRING NOT NULL COMMENT 'name of the rule within its suite',
-    severity STRING NOT NULL COMMENT 'hard or soft, as in validation',
+    severity STRING NOT NULL COMMENT 'hard: a cluster that breaks the rule is not published; soft: a broken rule is a finding about the cluster',
     success_before BOOLEAN COMMENT 'no row breaks the rule now; null: its input is missing',
     success BOOLEAN COMMENT 'no row breaks the rule after the plan; null: its input is missing',
     broken_rows_before BIGINT NOT NULL COMMENT 'rows that break the rule now',

@@ -1,5 +1,5 @@
--- The sampled records without a key that went to the leaderless partitions of a topic in a failure, and the partitions with a leader that
--- share them. `records_each` is null if no partition of the topic has a leader.
+-- For each failure and topic: the sampled records without a key that producers sent to partitions which have no leader after the failure,
+-- and the number of partitions with a leader that receive these records instead. `records_each` is null if no partition has a leader.
 -- Example: SELECT topic, unkeyed_records, led_partitions FROM redirection WHERE latest AND scenario_id = 'broker 12'
 SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, {latest} AS latest,
        sum(p.unkeyed_records) AS unkeyed_records, max(t.partitions) - count(*) AS led_partitions,

@@ -1,4 +1,5 @@
--- The number of other live brokers that share a partition with a broker: they take over its load if it dies, and lose data together with it.
+-- The number of other live brokers that share a partition with a broker. They take over its load if it dies. More of them spread the load
+-- better, but also make more pairs of brokers whose death can lose data.
 -- Example: SELECT broker_id, scatter_width FROM scatter_width WHERE latest
 SELECT snapshot_id, cluster_id, broker_id, count(*) AS scatter_width, sum(shared_partitions) AS shared_partitions, latest
 FROM (

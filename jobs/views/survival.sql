@@ -1,7 +1,7 @@
--- A row per cluster, kind of failure (broker: any broker killed; stop: any broker stopped by controlled shutdown; rack: any rack lost;
--- pair: any two brokers that share a partition killed) and harm (data, reads, writes): whether the cluster survives, and the failure that
--- harms the most partitions with its own counts. These are null if the cluster survives all. If several failures harm equally many
--- partitions, the one with the lowest broker ids is named.
+-- Whether each cluster survives each kind of failure, and which failure is the worst. A row per cluster, kind (broker: any broker killed;
+-- stop: any broker stopped by controlled shutdown; rack: any rack lost; pair: any two brokers that share a partition killed) and harm (data,
+-- reads, writes). `worst_scenario` is the failure that harms the most partitions, if several harm equally many the one with the lowest broker
+-- ids. It and its counts are null if the cluster survives all.
 -- Example: SELECT cluster_id, kind, harm, survives, worst_scenario FROM survival WHERE latest
 SELECT snapshot_id, cluster_id, kind, harm, latest, scenarios, harmed = 0 AS survives,
        {worst_columns}

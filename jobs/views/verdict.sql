@@ -1,7 +1,7 @@
--- A row per cluster. For data, reads and writes: whether it survives any broker, a rolling restart, any rack and any two brokers, and the
--- worst failure of each with its own counts (null if the cluster survives all). Any two brokers: pairs that share a partition, and single
--- brokers. Also whether the controller quorum survives any broker (null: ZooKeeper, or unknown voters), how even the cluster is, and how
--- many rules it breaks.
+-- What each cluster survives, how even it is and how many rules it breaks: a row per cluster. For data, reads and writes: whether it survives
+-- any broker, a rolling restart, any rack and any two brokers, and the worst failure of each with its own counts (null if the cluster survives
+-- all). Any two brokers: pairs that share a partition, and single brokers. `quorum_survives_any_broker` is null with ZooKeeper or unknown
+-- voters.
 -- Example: SELECT cluster_id, any_broker_writes, any_rack_writes, any_two_data FROM verdict WHERE latest
 SELECT s.snapshot_id, s.cluster_id, {latest} AS latest,
        b.live_brokers, b.brokers,

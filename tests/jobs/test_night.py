@@ -223,7 +223,7 @@ def test_a_query_opens_the_tables_that_it_reads_and_one_for_names_opens_all(lake
 def test_a_table_is_read_by_delta_rs_with_its_comments(lake: Lake) -> None:
     table = DeltaTable(f"{lake.uri}/failover")
     fields = {field.name: field for field in table.schema().fields}
-    assert fields["state_before"].metadata["comment"] == "OnlinePartition or OfflinePartition"
+    assert fields["state_before"].metadata["comment"] == "state before the failure: OnlinePartition or OfflinePartition"
     assert not fields["topic"].nullable
 
 

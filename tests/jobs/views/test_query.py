@@ -30,7 +30,7 @@ from jobs.schema import BROKER, CLUSTER, HOT_KEY, SNAPSHOT, TABLES, Table
 from jobs.views import DuckdbViews, query_duckdb, query_spark, script
 from tests.jobs.rows import rows
 
-Ask = Callable[..., tuple[list[str], list[tuple[object, ...]]]]
+Query = Callable[..., tuple[list[str], list[tuple[object, ...]]]]
 CAPACITY = 5.0 * 2**30
 
 
@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["duckdb", "spark on a folder", "spark on a URI"])
-def ask(folder: Path, request: pytest.FixtureRequest) -> Ask:
+def query(folder: Path, request: pytest.FixtureRequest) -> Query:
     if request.param == "duckdb":
         return lambda sql, rows=100: query_duckdb(Lake(str(folder), pytest.fail), sql, rows)
     spark: SparkSession = request.getfixturevalue("spark")
@@ -64,7 +64,7 @@ def ask(folder: Path, request: pytest.FixtureRequest) -> Ask:
 
 
 @pytest.fixture
-def ask_in_spark(folder: Path, spark: SparkSession) -> Ask:
+def query_in_spark(folder: Path, spark: SparkSession) -> Query:
     return lambda sql, rows=100: query_spark(Lake(str(folder), lambda: spark), sql, rows)
 
 
@@ -76,19 +76,19 @@ def contents(folder: Path) -> dict[Path, int]:
     ("sql", "expected"),
     [
         ("SELECT broker_id FROM broker WHERE latest ORDER BY 1;", [(1001,), (1002,)]),
-        ("WITH of AS (SELECT * FROM Broker) SELECT count(*) FROM of JOIN cluster USING (cluster_id)", [(2,)]),
+        ("WITH brokers AS (SELECT * FROM Broker) SELECT count(*) FROM brokers JOIN cluster USING (cluster_id)", [(2,)]),
         ("SELECT cluster_id FROM cluster UNION ALL VALUES ('v') ORDER BY 1", [("c",), ("v",)]),
         ("SELECT (SELECT max(broker_id) FROM broker) + 1", [(1003,)]),
         ("VALUES (1)", [(1,)]),
         ("SELECT '${env:HOME}', ';'", [("${env:HOME}", ";")]),
     ],
 )
-def test_a_query_returns_published_rows(ask: Ask, sql: str, expected: list[tuple[object, ...]]) -> None:
-    assert ask(sql)[1] == expected
+def test_a_query_returns_published_rows(query: Query, sql: str, expected: list[tuple[object, ...]]) -> None:
+    assert query(sql)[1] == expected
 
 
-def test_engines_give_the_same_python_values(ask: Ask) -> None:
-    names, found = ask("SELECT cluster_id, published_at, disk_capacity_bytes, key FROM snapshot JOIN broker USING (cluster_id) JOIN hot_key USING (cluster_id) LIMIT 1")  # fmt: skip
+def test_engines_give_the_same_python_values(query: Query) -> None:
+    names, found = query("SELECT cluster_id, published_at, disk_capacity_bytes, key FROM snapshot JOIN broker USING (cluster_id) JOIN hot_key USING (cluster_id) LIMIT 1")  # fmt: skip
     assert names == ["cluster_id", "published_at", "disk_capacity_bytes", "key"]
     assert query_output.text(names, found, Format.json) == (
         '[\n{"cluster_id": "c", "published_at": "1970-01-01T00:00:00+00:00", "disk_capacity_bytes": 5368709120.0, "key": "ff"}\n]\n'
@@ -193,19 +193,19 @@ def test_the_duckdb_connection_reads_no_file_outside_the_lake(folder: Path, sql:
         "BEGIN SELECT 1; END",
     ],
 )
-def test_spark_refuses_anything_but_one_query_on_the_views(ask_in_spark: Ask, folder: Path, sql: str) -> None:
+def test_spark_refuses_anything_but_one_query_on_the_views(query_in_spark: Query, folder: Path, sql: str) -> None:
     before = contents(folder)
     with pytest.raises(AuditError) as refused:
-        ask_in_spark(sql.format(lake=folder, outside=folder.parent / "outside.parquet"))
+        query_in_spark(sql.format(lake=folder, outside=folder.parent / "outside.parquet"))
     assert len(str(refused.value).splitlines()) == 1
     assert contents(folder) == before
 
 
-def test_a_session_reads_paths_again_after_a_query(ask_in_spark: Ask, folder: Path, spark: SparkSession) -> None:
+def test_a_session_reads_paths_again_after_a_query(query_in_spark: Query, folder: Path, spark: SparkSession) -> None:
     read = f"SELECT secret FROM parquet.`{folder.parent / 'outside.parquet'}`"
     for sql in (read, "SELECT * FROM broker", "SELECT 1 / 0"):
         with suppress(AuditError):
-            ask_in_spark(sql)
+            query_in_spark(sql)
         assert spark.sql(read).collect() == [(1,)]
 
 
