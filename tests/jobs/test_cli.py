@@ -219,7 +219,9 @@ def test_a_report_of_a_snapshot_that_never_existed_is_an_error_and_writes_no_pag
         cli.main()
     assert exited.value.code == 1
     requested = snapshot[-1] if snapshot else f"{datetime.now(UTC):%Y-%m-%d}"
-    message = f"topology-audit: lake {two_nights} has no snapshot {requested}: it has 2026-01-01 to 2026-01-02, choose one with --snapshot\n"
+    message = (
+        f"topology-audit: lake {two_nights} has no snapshot {requested}: it has 2026-01-01 to 2026-01-02, choose one with --snapshot\n"
+    )
     assert capsys.readouterr() == ("", message)
     assert not Path(two_nights, "reports").exists()
 
