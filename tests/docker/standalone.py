@@ -1,4 +1,4 @@
-"""A Spark standalone cluster by compose.yaml's own commands, as processes on this machine."""
+"""A Spark standalone cluster on this machine: the commands of compose.yaml, run as processes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
+    """A running cluster: the URLs of its master and of its UI, and the process ids of its workers."""
+
     master: str
     ui: str
-    workers: tuple[int, ...]  # process ids
+    workers: tuple[int, ...]
 
     def status(self) -> dict[str, Any]:
+        """Return what the master reports, or no live workers while it does not answer."""
         try:
             return requests.get(f"{self.ui}/json/", timeout=10).json()
         except requests.ConnectionError:
@@ -42,16 +45,16 @@ class Cluster:
 
 @contextmanager
 def standalone(folder: Path, *, workers: int = 1, cores: int | None = None) -> Iterator[Cluster]:
-    """The master and so many workers, of compose.yaml's cores or of these, until the block ends."""
+    """Run a master and this many workers until the block ends; `cores` replaces the number of cores in compose.yaml."""
     services = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())["services"]
     port, ui = free_port(), free_port()
     master = f"spark://127.0.0.1:{port}"
-    here = {"spark-master": "127.0.0.1", "7077": str(port), "8081": str(ui), "spark://spark-master:7077": master}
-    here["/tmp/spark"] = str(folder)
+    local = {"spark-master": "127.0.0.1", "7077": str(port), "8081": str(ui), "spark://spark-master:7077": master}
+    local["/tmp/spark"] = str(folder)
     wired = os.environ | wiring(folder, master)
     processes = []
     for number, service in enumerate(["spark-master", *["spark-worker"] * workers]):
-        command = [here.get(word, word) for word in services[service]["command"]]
+        command = [local.get(word, word) for word in services[service]["command"]]
         if service == "spark-worker":
             command[2:2] = ["--host", "127.0.0.1", "--webui-port", "0"]
             if cores is not None:
@@ -71,36 +74,37 @@ def standalone(folder: Path, *, workers: int = 1, cores: int | None = None) -> I
 
 
 def wiring(folder: Path, master: str) -> dict[str, str]:
-    """Airflow's variables, with the settings that the image puts together."""
+    """Return the environment variables of Airflow, with the Spark settings that the image contains."""
     settings = folder / "spark.properties"
     settings.write_text(properties_file().read_text() + (ROOT / "docker" / "spark-defaults.conf").read_text())
     return environment(lake=folder / "lake", source=BUNDLED, home=folder / "airflow", spark_properties=settings, master=master)
 
 
 def health_check(service: dict[str, Any], url: str) -> subprocess.CompletedProcess[str]:
-    """Run the service's health check as the container would, against this URL."""
-    mark, python, option, script = service["healthcheck"]["test"]
-    assert (mark, python, option) == ("CMD", "python", "-c")
-    here, replaced = re.subn(r"http://127\.0\.0\.1:\d+", url, script)
+    """Run the health check of a service as its container does, against this URL."""
+    kind, python, option, script = service["healthcheck"]["test"]
+    assert (kind, python, option) == ("CMD", "python", "-c")
+    local_script, replaced = re.subn(r"http://127\.0\.0\.1:\d+", url, script)
     assert replaced == 1
-    return subprocess.run([sys.executable, option, here], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, option, local_script], capture_output=True, text=True, timeout=60)
 
 
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """Return a port of this machine that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def rows(lake: Path, table: Table) -> duckdb.DuckDBPyRelation:
-    """What two runs of the same night must have alike."""
+    """Return the rows and columns of a table that two runs of the same night have in common."""
 
-    def none() -> Any:
-        raise AssertionError("no Spark is needed")
+    def no_spark() -> Any:
+        raise AssertionError("reading needs no Spark")
 
-    told = duckdb.from_arrow(Lake(lake.as_uri(), none).dataset(table))
+    relation = duckdb.from_arrow(Lake(lake.as_uri(), no_spark).dataset(table))
     if "scenario_set" in table.schema.names:
-        told = told.filter("scenario_set = 'nightly'")
-    # When it was published, and which of the broken rows is the example, are each run's own.
-    own = {SNAPSHOT: "published_at", VALIDATION: "example"}
-    return told.project(f"* EXCLUDE ({own[table]})") if table in own else told
+        relation = relation.filter("scenario_set = 'nightly'")
+    # The time of publication and the choice of the example differ between runs.
+    varying = {SNAPSHOT: "published_at", VALIDATION: "example"}
+    return relation.project(f"* EXCLUDE ({varying[table]})") if table in varying else relation

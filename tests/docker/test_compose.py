@@ -1,4 +1,4 @@
-"""What compose.yaml and the Dockerfile name is there, pinned, and the same as Airflow's environment on one machine."""
+"""The files that compose.yaml and the Dockerfile name exist, versions are pinned, and Airflow has the environment of `topology-audit airflow`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.docker.standalone import free_port, health_check
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
-# A path of this process's machine, which the image sets itself.
-OF_THE_IMAGE = {"PATH", "SPARK_HOME", "PYSPARK_PYTHON"}
-# Ports of logs that are free in a container, and an address that Spark must not have there: executors call the driver back.
-OF_ONE_MACHINE = {"AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT", "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT", "SPARK_LOCAL_IP"}
+# Paths that the image sets itself.
+SET_BY_IMAGE = {"PATH", "SPARK_HOME", "PYSPARK_PYTHON"}
+# A container has its own free ports for logs, and Spark must not listen on 127.0.0.1 alone there, because executors connect to the driver.
+ONLY_ON_ONE_MACHINE = {"AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT", "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT", "SPARK_LOCAL_IP"}
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +28,11 @@ def compose() -> dict[str, Any]:
 
 
 def copied() -> list[str]:
+    """Return the paths that the Dockerfile copies into the image."""
     return [source for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.M) for source in line.split()[:-1]]
 
 
-def test_what_the_image_copies_exists_and_is_let_through() -> None:
+def test_every_copied_path_exists_and_is_not_ignored() -> None:
     allowed = [line[1:] for line in (ROOT / "docker" / "Dockerfile.dockerignore").read_text().splitlines() if line.startswith("!")]
     assert copied() != []
     for source in copied():
@@ -40,7 +41,7 @@ def test_what_the_image_copies_exists_and_is_let_through() -> None:
     assert [pattern for pattern in allowed if pattern not in copied()] == []
 
 
-def test_the_image_holds_every_package_of_the_project() -> None:
+def test_the_image_contains_every_package_of_the_project() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
     assert packages <= set(copied())
 
@@ -49,7 +50,7 @@ def test_the_base_image_is_pinned_to_a_patch_release() -> None:
     assert re.findall(r"^FROM (.+)$", DOCKERFILE, re.M) == ["python:3.11.14-slim-bookworm"]
 
 
-def test_every_service_is_the_one_image_and_every_volume_is_declared(compose: dict[str, Any]) -> None:
+def test_every_service_uses_the_same_image_and_every_volume_is_declared(compose: dict[str, Any]) -> None:
     assert {service["image"] for service in compose["services"].values()} == {"kafka-topology-audit:0.1.0"}
     for service in compose["services"].values():
         assert (ROOT / "docker" / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
@@ -59,12 +60,12 @@ def test_every_service_is_the_one_image_and_every_volume_is_declared(compose: di
 
 
 def mounts(service: dict[str, Any]) -> dict[str, tuple[str, bool]]:
-    """The folder in the container, what is mounted there, and whether it is writable."""
-    found = {}
+    """Return, for each folder in the container, the source that is mounted there and whether it is writable."""
+    mounted = {}
     for volume in service["volumes"]:
         source, target, *mode = re.sub(r"\$\{(\w+):-.+?\}", r"\1", volume).split(":")
-        found[target] = source, mode != ["ro"]
-    return found
+        mounted[target] = source, mode != ["ro"]
+    return mounted
 
 
 def test_driver_and_executors_mount_the_lake_and_the_dumps_at_the_same_place(compose: dict[str, Any]) -> None:
@@ -90,32 +91,34 @@ def test_every_service_starts_after_those_it_depends_on_are_healthy(compose: dic
 
 
 @pytest.mark.parametrize("name", ["spark-master", "spark-worker", "airflow"])
-def test_a_health_check_fails_where_nothing_listens(compose: dict[str, Any], name: str) -> None:
+def test_a_health_check_fails_if_nothing_listens(compose: dict[str, Any], name: str) -> None:
     done = health_check(compose["services"][name], f"http://127.0.0.1:{free_port()}")
     assert done.returncode == 1
     assert "Connection refused" in done.stderr
 
 
-def test_every_health_check_runs_what_the_image_has(compose: dict[str, Any]) -> None:
-    """The base image has Python, and neither curl nor wget."""
+def test_every_health_check_runs_python(compose: dict[str, Any]) -> None:
+    """The base image has neither curl nor wget."""
     assert [service["healthcheck"]["test"][:3] for service in compose["services"].values()] == [["CMD", "python", "-c"]] * 3
 
 
-def test_ports_are_open_to_this_machine_alone(compose: dict[str, Any]) -> None:
+def test_ports_are_published_to_this_machine_only(compose: dict[str, Any]) -> None:
     ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
     assert ports == ["127.0.0.1:8081:8081", "127.0.0.1:8080:8080"]
 
 
-def test_airflow_is_wired_by_the_same_variables_as_on_one_machine(compose: dict[str, Any]) -> None:
-    there = compose["services"]["airflow"]["environment"]
-    here = environment(lake="/lake", source="/dumps", home=Path("/airflow"), spark_properties=Path("/opt/topology-audit/spark.properties"))
-    assert set(there) == set(here) - OF_THE_IMAGE - OF_ONE_MACHINE
-    differ = {name for name, value in there.items() if here[name] != value}
+def test_airflow_has_the_same_variables_as_on_one_machine(compose: dict[str, Any]) -> None:
+    container = compose["services"]["airflow"]["environment"]
+    one_machine = environment(
+        lake="/lake", source="/dumps", home=Path("/airflow"), spark_properties=Path("/opt/topology-audit/spark.properties")
+    )
+    assert set(container) == set(one_machine) - SET_BY_IMAGE - ONLY_ON_ONE_MACHINE
+    differ = {name for name, value in container.items() if one_machine[name] != value}
     assert differ == {"AIRFLOW__CORE__DAGS_FOLDER", "AIRFLOW__API__HOST", "AIRFLOW_CONN_SPARK_DEFAULT"}
-    assert set(re.findall(r"(\w+)=/", DOCKERFILE)) >= OF_THE_IMAGE - {"PATH"}
+    assert set(re.findall(r"(\w+)=/", DOCKERFILE)) >= SET_BY_IMAGE - {"PATH"}
 
 
-def test_the_connection_names_the_master_that_compose_starts(compose: dict[str, Any]) -> None:
+def test_the_connection_uses_the_master_that_compose_starts(compose: dict[str, Any]) -> None:
     master = compose["services"]["spark-master"]["command"]
     address = f"spark://{master[master.index('--host') + 1]}:{master[master.index('--port') + 1]}"
     assert json.loads(compose["services"]["airflow"]["environment"]["AIRFLOW_CONN_SPARK_DEFAULT"])["host"] == address
