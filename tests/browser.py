@@ -12,13 +12,14 @@ import pytest
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-CHROMIUM, DRIVER = (next(filter(None, map(shutil.which, names)), None) for names in (("chromium", "google-chrome"), ("chromedriver",)))
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
 in_a_browser = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on the PATH")
 
 
 @contextmanager
 def chromium(*arguments: str) -> Iterator[Chrome]:
-    """The browser, which logs its console and its network events."""
+    """Start a browser that records its console and its network events, and quit it at the end."""
     from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
     options = ChromeOptions()

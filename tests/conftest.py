@@ -15,6 +15,7 @@ settings.load_profile("no_deadline")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """One Spark session for all tests of a run."""
     spark = session(**{"spark.master": "local[2]"})
     yield spark
     spark.stop()

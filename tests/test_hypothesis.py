@@ -1,4 +1,4 @@
-"""The profile that every property test runs with."""
+"""The Hypothesis profile of all property tests."""
 
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""What a page would run or load from elsewhere, found by an HTML parser."""
+"""Find the scripts of HTML pages, and their references to other hosts."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
-_LOADING = {"src", "srcset", "data", "poster", "background", "action", "formaction", "ping", "manifest", "xlink:href"}
-_ELSEWHERE = re.compile(r"\s*(?:https?:|wss?:|ftp:|//)", re.I)
-_IN_STYLE = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"]?)\s*((?:https?:)?//[^'\")\s]*)", re.I)
+_URL_ATTRIBUTES = {"href", "src", "srcset", "data", "poster", "background", "action", "formaction", "ping", "manifest", "xlink:href"}
+_OTHER_HOST = re.compile(r"\s*(?:https?:|wss?:|ftp:|//)", re.I)
+_URL_IN_CSS = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"]?)\s*((?:https?:)?//[^'\")\s]*)", re.I)
 
 
 def external_references(pages: Iterable[Path]) -> list[str]:
-    """Each script, and each reference to another host that a browser follows by itself or at a click."""
-    found = []
+    """List each script and event handler, and each reference to another host that a browser follows by itself or after a click."""
+    references = []
     for page in pages:
-        parser = _References()
+        parser = _ReferenceParser()
         parser.feed(page.read_text(encoding="utf-8"))
-        found += [f"{page.name}: {reference}" for reference in parser.found]
-    return found
+        references += [f"{page.name}: {reference}" for reference in parser.references]
+    return references
 
 
-class _References(HTMLParser):
+class _ReferenceParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
-        self._style = False
+        self.references: list[str] = []
+        self._in_style_element = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._style = tag == "style"
+        self._in_style_element = tag == "style"
         if tag == "script":
-            self.found.append(f"<script> {dict(attrs)}")
+            self.references.append(f"<script> {dict(attrs)}")
         for name, value in attrs:
-            if name in _LOADING | {"href"} and _ELSEWHERE.match(value or ""):
-                self.found.append(f"<{tag} {name}={value}>")
+            if name in _URL_ATTRIBUTES and _OTHER_HOST.match(value or ""):
+                self.references.append(f"<{tag} {name}={value}>")
             if name == "style":
-                self.found += _IN_STYLE.findall(value or "")
+                self.references += _URL_IN_CSS.findall(value or "")
             if name.startswith("on"):
-                self.found.append(f"<{tag} {name}={value}>")
+                self.references.append(f"<{tag} {name}={value}>")
 
     def handle_data(self, data: str) -> None:
-        if self._style:
-            self.found += _IN_STYLE.findall(data)
+        if self._in_style_element:
+            self.references += _URL_IN_CSS.findall(data)
 
     def handle_endtag(self, tag: str) -> None:
-        self._style = False
+        self._in_style_element = False

@@ -1,4 +1,4 @@
-"""Airflow's own home for the tests, wired to this project as `topology-audit airflow` wires it."""
+"""Airflow's environment variables for the tests that load DAGs in this process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jobs.airflow import environment
 
 
 @pytest.fixture(scope="package")
-def wired(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """This process sees Airflow's settings; Airflow is imported only under it, since it reads some of them once."""
+def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Set the variables of `topology-audit airflow`. Tests import Airflow after that, because it reads some of them only once."""
     home = tmp_path_factory.mktemp("airflow")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment(lake="/lake", source="/dumps", home=home, spark_properties=Path("/spark.properties")).items():

@@ -1,8 +1,9 @@
-"""Run the nightly DAG in this process, without a scheduler: a line of JSON for each snapshot named, with what became of its tasks and assets.
+"""Run the nightly DAG in this process, without a scheduler, once for each given snapshot.
 
     python -m tests.dags.run_nightly DAGS_FOLDER SNAPSHOT=PATTERN...
 
-Tasks that match the pattern are taken for successful, and the others run for real.
+Tasks that match the pattern are marked successful without running. Each run prints a line of JSON: the state of the run, the state of each
+task, and the extra of each asset event.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from sqlalchemy import select
 def main(folder: str, *runs: str) -> None:
     initdb()
     dag = DagBag(dag_folder=folder, bundle_path=Path(folder)).dags["nightly"]
-    for run in runs:
-        snapshot_id, _, pattern = run.partition("=")
-        ended = dag.test(run_conf={"snapshot": snapshot_id}, mark_success_pattern=pattern or None)
-        events = select(AssetModel.name, AssetEvent.extra).join(AssetModel, AssetModel.id == AssetEvent.asset_id)
+    for argument in runs:
+        snapshot_id, _, pattern = argument.partition("=")
+        run = dag.test(run_conf={"snapshot": snapshot_id}, mark_success_pattern=pattern or None)
+        query = select(AssetModel.name, AssetEvent.extra).join(AssetModel, AssetModel.id == AssetEvent.asset_id)
         with Session() as session:
-            fired = session.execute(events.where(AssetEvent.source_run_id == ended.run_id)).all()
-        states = {task.task_id: str(task.state) for task in ended.get_task_instances()}
-        print(json.dumps({"state": str(ended.state), "tasks": states, "events": {name: extra for name, extra in fired}}), flush=True)
+            events = session.execute(query.where(AssetEvent.source_run_id == run.run_id)).all()
+        states = {task.task_id: str(task.state) for task in run.get_task_instances()}
+        print(json.dumps({"state": str(run.state), "tasks": states, "events": {name: extra for name, extra in events}}), flush=True)
 
 
 if __name__ == "__main__":

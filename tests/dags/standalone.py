@@ -1,4 +1,4 @@
-"""`airflow standalone`, wired as `topology-audit airflow` wires it, and its REST API."""
+"""Start `airflow standalone` with the environment of `topology-audit airflow`, and call its REST API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOCAL = "airflow.dag_processing.bundles.local.LocalDagBundle"
 
 @dataclass(frozen=True, slots=True)
 class Airflow:
-    """A running Airflow."""
+    """A running Airflow: its main process, the URL of its UI, its AIRFLOW_HOME and its lake."""
 
     process: psutil.Process
     url: str
@@ -43,34 +43,42 @@ class Airflow:
         return requests.post(f"{self.url}/auth/token", json=login, timeout=60).json()["access_token"]
 
     def call(self, method: str, path: str, **json: Any) -> Any:
-        token = {"Authorization": f"Bearer {self.token}"}
-        answer = requests.request(method, f"{self.url}/api/v2/{path}", json=json or None, headers=token, timeout=60)
-        assert answer.ok, answer.text
-        return answer.json()
+        """Call the REST API and return the body of the response, parsed."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        response = requests.request(method, f"{self.url}/api/v2/{path}", json=json or None, headers=headers, timeout=60)
+        assert response.ok, response.text
+        return response.json()
 
     def trigger(self, dag_id: str, **form: Any) -> str:
+        """Trigger a run with these values of the form, and return its id."""
         return self.call("POST", f"dags/{dag_id}/dagRuns", logical_date=None, conf=form)["dag_run_id"]
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
         return self.call("GET", f"dags/{dag_id}/dagRuns/{quote(run_id)}")
 
-    def ended(self, dag_id: str, run_id: str) -> str:
-        """The run's state, once it has ended."""
-        return until(lambda: self.run(dag_id, run_id)["state"] in ("success", "failed") and self.run(dag_id, run_id)["state"])
+    def wait_for_end(self, dag_id: str, run_id: str) -> str:
+        """Wait until the run has ended, and return its state."""
+
+        def end_state() -> str | None:
+            state = self.run(dag_id, run_id)["state"]
+            return state if state in ("success", "failed") else None
+
+        return wait_until(end_state)
 
     def task(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
         return self.call("GET", f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}")
 
     def log(self, dag_id: str, run_id: str, task_id: str) -> list[str]:
+        """Return the messages in the log of a task's first try."""
         lines = self.call("GET", f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}/logs/1")["content"]
         return [line["event"] for line in lines]
 
-    def page(self, dag_id: str, run_id: str, file: str = "", *, known: bool = True) -> requests.Response:
-        """A file of the run's report as a browser gets it, with the cookie of a person who is logged in."""
+    def page(self, dag_id: str, run_id: str, file: str = "", *, logged_in: bool = True) -> requests.Response:
+        """Request a file of the run's report as a browser does, with the cookie of a login unless `logged_in` is false."""
         browser = requests.Session()
-        if known:
+        if logged_in:
             browser.cookies.set("_token", self.token)
-        # Prepared by hand: requests would resolve the dots of a hostile path itself.
+        # Set the URL after preparing the request: otherwise requests removes the dots of a hostile path.
         request = browser.prepare_request(requests.Request("GET", self.url))
         request.url = f"{self.url}/topology-report/{quote(dag_id, safe='')}/{quote(run_id, safe='')}/{file}"
         return browser.send(request, timeout=60)
@@ -78,49 +86,60 @@ class Airflow:
 
 @contextmanager
 def standalone(folder: Path, source: Path, *more_dags: Path) -> Iterator[Airflow]:
-    """Airflow wired to this clone, with every DAG known to it; stopped at the end with all its processes."""
-    home, lake, port = folder / "airflow", folder / "lake", three_free_ports()
+    """Run `airflow standalone` with this project's DAGs and those in `more_dags`; yield it once it has loaded all of them."""
+    home, lake, port = folder / "airflow", folder / "lake", first_of_three_free_ports()
     bundles = {"dags-folder": None} | {path.name: str(path) for path in more_dags}
-    wired = environment(lake=lake, source=source, home=home, spark_properties=properties_file(), port=port) | {
+    variables = environment(lake=lake, source=source, home=home, spark_properties=properties_file(), port=port) | {
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(
             [{"name": name, "classpath": _LOCAL, "kwargs": {"path": path} if path else {}} for name, path in bundles.items()]
         )
     }
-    more = {path.stem for folder in more_dags for path in folder.glob("*.py")}
-    with started(["airflow", "standalone"], os.environ | wired, folder, home=home, lake=lake, port=port, more_dags=more) as airflow:
+    more_ids = {path.stem for folder in more_dags for path in folder.glob("*.py")}
+    command = ["airflow", "standalone"]
+    with running_airflow(command, os.environ | variables, folder, home=home, lake=lake, port=port, more_dag_ids=more_ids) as airflow:
         yield airflow
 
 
 @contextmanager
-def started(
-    command: list[str], environment: dict[str, str], folder: Path, *, home: Path, lake: Path, port: int, more_dags: Set[str] = frozenset()
+def running_airflow(
+    command: list[str],
+    environment: dict[str, str],
+    folder: Path,
+    *,
+    home: Path,
+    lake: Path,
+    port: int,
+    more_dag_ids: Set[str] = frozenset(),
 ) -> Iterator[Airflow]:
-    """The Airflow that the command starts, with every DAG known to it; stopped at the end with all its processes."""
+    """Start Airflow with a command, and yield it once it has loaded all DAGs. At the end, stop all its processes."""
     with (folder / "airflow.log").open("w") as log:
         process = psutil.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     airflow = Airflow(process, f"http://127.0.0.1:{port}", home, lake)
     try:
-        dags = DAGS | more_dags
-        until(lambda: process.is_running() and _up(airflow) and {dag["dag_id"] for dag in airflow.call("GET", "dags")["dags"]} >= dags)
+        wait_until(lambda: process.is_running() and _is_healthy(airflow) and _dag_ids(airflow) >= DAGS | more_dag_ids)
         yield airflow
     finally:
-        family = [*process.children(recursive=True), process]
-        for member in family:
-            _quietly(member.terminate)
-        for member in psutil.wait_procs(family, timeout=20)[1]:
-            _quietly(member.kill)
+        processes = [*process.children(recursive=True), process]
+        for each in processes:
+            _signal(each.terminate)
+        for each in psutil.wait_procs(processes, timeout=20)[1]:
+            _signal(each.kill)
 
 
-def until(holds: Callable[[], Any], seconds: float = 1800) -> Any:
-    """Wait for it, and return it; the limit only keeps a broken run from hanging the suite."""
+def wait_until(condition: Callable[[], Any], seconds: float = 1800) -> Any:
+    """Wait until the condition returns a true value, and return that value. The limit keeps a broken run from hanging the suite."""
     deadline = time.monotonic() + seconds
-    while not (found := holds()):
-        assert time.monotonic() < deadline, "it did not happen"
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"the condition is still false after {seconds:.0f} s"
         time.sleep(0.5)
-    return found
+    return value
 
 
-def _up(airflow: Airflow) -> bool:
+def _dag_ids(airflow: Airflow) -> set[str]:
+    return {dag["dag_id"] for dag in airflow.call("GET", "dags")["dags"]}
+
+
+def _is_healthy(airflow: Airflow) -> bool:
     try:
         health = requests.get(f"{airflow.url}/api/v2/monitor/health", timeout=10).json()
     except requests.RequestException:
@@ -128,8 +147,8 @@ def _up(airflow: Airflow) -> bool:
     return all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
 
 
-def three_free_ports() -> int:
-    """The first of three ports in a row that nobody listens on."""
+def first_of_three_free_ports() -> int:
+    """Return the first of three consecutive ports without a listener."""
     while True:
         with socket.socket() as first:
             first.bind(("127.0.0.1", 0))
@@ -139,8 +158,9 @@ def three_free_ports() -> int:
                     return port
 
 
-def _quietly(end: Callable[[], None]) -> None:
+def _signal(send: Callable[[], None]) -> None:
+    """Send a signal to a process that may have ended already."""
     try:
-        end()
+        send()
     except psutil.NoSuchProcess:
         return

@@ -1,4 +1,4 @@
-"""Both DAGs run for real, under `airflow standalone`: over the REST API, through the form in a browser, and with a step killed half-way."""
+"""The DAGs under `airflow standalone`: triggered over the REST API and from forms in a browser, and a night whose step is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jobs.lake.lake import Lake
 from jobs.schema import FAILOVER
 from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser
-from tests.dags.standalone import Airflow, standalone, until
+from tests.dags.standalone import Airflow, standalone, wait_until
 from tests.docker.standalone import ROOT, health_check
 
 if TYPE_CHECKING:
@@ -37,44 +37,49 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
-    """A night whose failover was killed half-way, then run again; and what was to be seen meanwhile."""
+class InterruptedNight:
+    """A night whose step `failover` was killed and then cleared: the state after the kill, and the state of the run at its end."""
 
     run_id: str
-    published_when_killed: int
-    page_when_killed: str
-    written_when_killed: set[str]
-    state: str
+    clusters_published_after_kill: list[str]
+    page_after_kill: str
+    tables_written_before_kill: set[str]
+    end_state: str
 
 
 @pytest.fixture(scope="module")
-def night(airflow: Airflow) -> Night:
+def night(airflow: Airflow) -> InterruptedNight:
     airflow.call("PATCH", "dags/nightly", is_paused=False)
-    # Switched on, the schedule makes up for the night just past at once: not the one that is asked for here.
-    (scheduled,) = until(lambda: airflow.call("GET", "dags/nightly/dagRuns")["dag_runs"])
+    # An unpaused DAG starts its last scheduled run at once. Fail that run, because nights run one at a time.
+    (scheduled,) = wait_until(lambda: airflow.call("GET", "dags/nightly/dagRuns")["dag_runs"])
     airflow.call("PATCH", f"dags/nightly/dagRuns/{quote(scheduled['dag_run_id'])}", state="failed")
     run_id = airflow.trigger("nightly", snapshot=NIGHT)
-    written = kill_half_way(airflow, "failover", ("scenario", "failover", "failover_load"))
-    until(lambda: airflow.task("nightly", run_id, "failover")["state"] == "up_for_retry")
+    written = kill_during_write(airflow, "failover", ("scenario", "failover", "failover_load"))
+    wait_until(lambda: airflow.task("nightly", run_id, "failover")["state"] == "up_for_retry")
     published = published_clusters(airflow)
     page = airflow.page("nightly", run_id).text
-    # A retry comes ten minutes later: a person who clears the task has it at once.
-    again = {"dag_run_id": run_id, "task_ids": ["failover"], "include_downstream": True, "only_failed": False, "dry_run": False}
-    airflow.call("POST", "dags/nightly/clearTaskInstances", **again)
-    return Night(run_id, len(published), page, written, airflow.ended("nightly", run_id))
+    # A cleared task starts at once; a retry would start ten minutes later.
+    tasks = {"dag_run_id": run_id, "task_ids": ["failover"], "include_downstream": True, "only_failed": False, "dry_run": False}
+    airflow.call("POST", "dags/nightly/clearTaskInstances", **tasks)
+    return InterruptedNight(run_id, published, page, written, airflow.wait_for_end("nightly", run_id))
 
 
-def kill_half_way(airflow: Airflow, step: str, tables: tuple[str, ...]) -> set[str]:
-    """Kill a step as soon as a file of one of its tables is there; returns the tables that were committed to by then."""
-    spark = until(lambda: [child for child in airflow.process.children(recursive=True) if runs(child, step)])
-    while not any((airflow.lake / table).glob("**/*.parquet") for table in tables) and spark[0].is_running():
+def kill_during_write(airflow: Airflow, step: str, tables: tuple[str, ...]) -> set[str]:
+    """Kill a step as soon as one of its tables has a data file, and return the tables that it had committed to."""
+    (submit, *_) = wait_until(lambda: submits(airflow, step))
+    while not any((airflow.lake / table).glob("**/*.parquet") for table in tables) and submit.is_running():
         time.sleep(0.01)
-    for process in [child for child in airflow.process.children(recursive=True) if runs(child, step)]:
+    for process in submits(airflow, step):
         process.kill()
     return {table for table in tables if len(list((airflow.lake / table / "_delta_log").glob("*.json"))) > 1}
 
 
-def runs(process: psutil.Process, step: str) -> bool:
+def submits(airflow: Airflow, step: str) -> list[psutil.Process]:
+    """Return Airflow's processes that run a spark-submit of the step."""
+    return [child for child in airflow.process.children(recursive=True) if submits_step(child, step)]
+
+
+def submits_step(process: psutil.Process, step: str) -> bool:
     try:
         command = process.cmdline()
     except psutil.Error:
@@ -91,34 +96,34 @@ def published_clusters(airflow: Airflow) -> list[str]:
     return [cluster for (cluster,) in rows]
 
 
-def test_a_step_killed_half_way_leaves_nothing_published(night: Night) -> None:
-    assert night.published_when_killed == 0
-    assert night.written_when_killed < {"scenario", "failover", "failover_load"}
-    assert "No report yet" in night.page_when_killed
+def test_nothing_is_published_while_a_killed_step_waits_for_its_retry(night: InterruptedNight) -> None:
+    assert night.clusters_published_after_kill == []
+    assert night.tables_written_before_kill < {"scenario", "failover", "failover_load"}
+    assert "No report yet" in night.page_after_kill
 
 
-def test_a_night_runs_to_its_end_after_the_killed_step_is_cleared(airflow: Airflow, night: Night) -> None:
-    assert night.state == "success"
+def test_a_night_succeeds_after_its_killed_step_is_cleared(airflow: Airflow, night: InterruptedNight) -> None:
+    assert night.end_state == "success"
     assert published_clusters(airflow) == sorted(path.name for path in BUNDLED.iterdir() if path.is_dir())
     assert airflow.task("nightly", night.run_id, "ingest")["try_number"] == 1
     key = ", ".join(FAILOVER.key)
-    twice = f"SELECT count(*) FROM (SELECT {key} FROM failover GROUP BY {key} HAVING count(*) > 1)"
-    assert DuckdbViews(Lake(str(airflow.lake), pytest.fail)).execute(twice).fetchone() == (0,)
+    duplicate_keys = f"SELECT count(*) FROM (SELECT {key} FROM failover GROUP BY {key} HAVING count(*) > 1)"
+    assert DuckdbViews(Lake(str(airflow.lake), pytest.fail)).execute(duplicate_keys).fetchone() == (0,)
 
 
-def test_a_dag_that_waits_for_the_published_tables_runs_when_they_are(airflow: Airflow, night: Night) -> None:
-    (run,) = until(lambda: airflow.call("GET", "dags/downstream/dagRuns")["dag_runs"])
+def test_a_dag_scheduled_on_published_tables_runs_after_they_are_published(airflow: Airflow, night: InterruptedNight) -> None:
+    (run,) = wait_until(lambda: airflow.call("GET", "dags/downstream/dagRuns")["dag_runs"])
     assert run["run_type"] == "asset_triggered"
-    assert airflow.ended("downstream", run["dag_run_id"]) == "success"
+    assert airflow.wait_for_end("downstream", run["dag_run_id"]) == "success"
 
 
-def test_the_health_check_of_compose_passes(airflow: Airflow) -> None:
+def test_the_health_check_in_compose_yaml_passes(airflow: Airflow) -> None:
     services = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())["services"]
-    done = health_check(services["airflow"], airflow.url)
-    assert done.returncode == 0, done.stderr
+    result = health_check(services["airflow"], airflow.url)
+    assert result.returncode == 0, result.stderr
 
 
-def test_the_tab_shows_the_nights_report_and_its_data_docs(airflow: Airflow, night: Night) -> None:
+def test_the_tab_serves_the_report_and_the_data_docs_without_scripts(airflow: Airflow, night: InterruptedNight) -> None:
     report = airflow.page("nightly", night.run_id)
     assert NIGHT in report.text
     assert all(cluster in report.text for cluster in published_clusters(airflow))
@@ -128,29 +133,29 @@ def test_the_tab_shows_the_nights_report_and_its_data_docs(airflow: Airflow, nig
         assert "script-src 'none'" in airflow.page("nightly", night.run_id, page).headers["Content-Security-Policy"]
 
 
-def test_the_tab_shows_nothing_to_a_stranger(airflow: Airflow, night: Night) -> None:
-    assert airflow.page("nightly", night.run_id, known=False).status_code == 401
+def test_the_tab_requires_a_login(airflow: Airflow, night: InterruptedNight) -> None:
+    assert airflow.page("nightly", night.run_id, logged_in=False).status_code == 401
 
 
 @pytest.mark.parametrize("file", [f"{up}{up}{up}airflow.cfg" for up in ("../", "..%2f", "%2e%2e/")] + ["%2fetc%2fpasswd", "no.html"])
-def test_the_tab_shows_no_file_but_the_reports(airflow: Airflow, night: Night, file: str) -> None:
+def test_the_tab_serves_only_files_of_the_report(airflow: Airflow, night: InterruptedNight, file: str) -> None:
     assert (airflow.home / "airflow.cfg").exists()
     assert airflow.page("nightly", night.run_id, file).status_code == 404
 
 
-def test_the_tab_knows_only_runs_that_are(airflow: Airflow, night: Night) -> None:
+def test_the_tab_of_an_unknown_run_is_not_found(airflow: Airflow, night: InterruptedNight) -> None:
     assert airflow.page("nightly", "..").status_code == 404
     assert airflow.page("nightly", f"{night.run_id}x").status_code == 404
 
 
-def test_an_unknown_broker_is_answered_with_the_brokers_that_there_are(airflow: Airflow, night: Night) -> None:
+def test_the_error_on_an_unknown_broker_lists_the_live_brokers(airflow: Airflow, night: InterruptedNight) -> None:
     run_id = airflow.trigger("what_if", cluster="orders-eu", brokers=["99"])
-    assert airflow.ended("what_if", run_id) == "failed"
-    wrong = "topology-audit: cluster orders-eu has no live broker 99: it has "
-    said = [line for line in airflow.log("what_if", run_id, "what_if") if line and not line.startswith("::")][-1]
-    assert said.startswith(f"what_if of what_if, run {run_id}, failed: {wrong}")
-    assert said.endswith("(there is no answer; what is published stands as it was)")
-    assert wrong in airflow.page("what_if", run_id).text
+    assert airflow.wait_for_end("what_if", run_id) == "failed"
+    error = "topology-audit: cluster orders-eu has no live broker 99: it has "
+    last_line = [line for line in airflow.log("what_if", run_id, "what_if") if line and not line.startswith("::")][-1]
+    assert last_line.startswith(f"what_if of what_if, run {run_id}, failed: {error}")
+    assert last_line.endswith("(there is no result; published nights are unchanged)")
+    assert error in airflow.page("what_if", run_id).text
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +173,7 @@ def browser(airflow: Airflow) -> Iterator[Chrome]:
 
 
 def open_tab(browser: Chrome, airflow: Airflow, dag_id: str, run_id: str) -> None:
-    """Open the run's page, click on the tab, and step into it."""
+    """Open the run's page, click the report's tab, and switch to the frame in it."""
     from selenium.webdriver.common.by import By
 
     browser.get(f"{airflow.url}/dags/{dag_id}/runs/{quote(run_id)}")
@@ -176,14 +181,17 @@ def open_tab(browser: Chrome, airflow: Airflow, dag_id: str, run_id: str) -> Non
     browser.switch_to.frame(browser.find_element(By.CSS_SELECTOR, "iframe[title='Topology report']"))
 
 
-def picture(browser: Chrome, name: str) -> None:
+def save_screenshot(browser: Chrome, name: str) -> None:
+    """Save a screenshot into the folder UI_PICTURES, if that variable is set."""
     if folder := os.environ.get("UI_PICTURES"):
         browser.save_screenshot(f"{folder}/{name}.png")
 
 
 @in_a_browser
 @pytest.mark.browser
-def test_a_question_put_in_the_form_is_answered_on_the_runs_page(airflow: Airflow, night: Night, browser: Chrome) -> None:
+def test_a_what_if_from_the_form_shows_its_report_on_the_page_of_the_run(
+    airflow: Airflow, night: InterruptedNight, browser: Chrome
+) -> None:
     from selenium.webdriver.common.by import By
 
     before = {run["dag_run_id"] for run in airflow.call("GET", "dags/what_if/dagRuns")["dag_runs"]}
@@ -192,51 +200,54 @@ def test_a_question_put_in_the_form_is_answered_on_the_runs_page(airflow: Airflo
     browser.find_element(By.NAME, "element_cluster").send_keys("payments-us")
     browser.find_element(By.NAME, "element_brokers").send_keys("12\n")
     browser.find_element(By.NAME, "element_racks").click()
-    picture(browser, "form")
+    save_screenshot(browser, "form")
     browser.find_element(By.CSS_SELECTOR, "[data-testid=trigger-dag-submit]").click()
-    asked = until(lambda: {run["dag_run_id"] for run in airflow.call("GET", "dags/what_if/dagRuns")["dag_runs"]} - before)
-    (run_id,) = asked
+    (run_id,) = wait_until(lambda: {run["dag_run_id"] for run in airflow.call("GET", "dags/what_if/dagRuns")["dag_runs"]} - before)
     open_tab(browser, airflow, "what_if", run_id)
     assert browser.find_element(By.TAG_NAME, "h1").text == "No report yet"
-    picture(browser, "waiting")
-    assert airflow.ended("what_if", run_id) == "success"
+    save_screenshot(browser, "waiting")
+    assert airflow.wait_for_end("what_if", run_id) == "success"
     # The page shows the report without a reload by the user.
-    until(lambda: "payments-us" in browser.find_element(By.TAG_NAME, "body").text)
-    answer = browser.find_element(By.TAG_NAME, "body").text
-    picture(browser, "answer")
+    wait_until(lambda: "payments-us" in browser.find_element(By.TAG_NAME, "body").text)
+    text = browser.find_element(By.TAG_NAME, "body").text
+    save_screenshot(browser, "result")
     browser.switch_to.default_content()
-    assert f"Cluster payments-us of {NIGHT}: brokers 12 killed, unclean election as configured for each topic." in answer
+    assert f"Cluster payments-us of {NIGHT}: brokers 12 killed, unclean election as configured for each topic." in text
 
 
 @in_a_browser
 @pytest.mark.browser
-def test_the_nights_report_and_data_docs_are_read_on_the_runs_page(airflow: Airflow, night: Night, browser: Chrome) -> None:
+def test_the_page_of_a_run_links_its_report_and_data_docs(airflow: Airflow, night: InterruptedNight, browser: Chrome) -> None:
     from selenium.webdriver.common.by import By
 
     open_tab(browser, airflow, "nightly", night.run_id)
     assert NIGHT in browser.find_element(By.TAG_NAME, "h1").text
-    picture(browser, "report")
+    save_screenshot(browser, "report")
     browser.find_element(By.PARTIAL_LINK_TEXT, "Data Docs").click()
-    until(lambda: "Data Docs" in browser.find_element(By.TAG_NAME, "body").text and not browser.find_elements(By.TAG_NAME, "pre"))
-    picture(browser, "data-docs")
+    wait_until(lambda: "Data Docs" in browser.find_element(By.TAG_NAME, "body").text and not browser.find_elements(By.TAG_NAME, "pre"))
+    save_screenshot(browser, "data-docs")
     browser.switch_to.default_content()
+
+
+def manual_runs(airflow: Airflow, dag_id: str) -> list[str]:
+    """Return the ids of the DAG's manually triggered runs."""
+    return [run["dag_run_id"] for run in airflow.call("GET", f"dags/{dag_id}/dagRuns")["dag_runs"] if run["run_type"] == "manual"]
 
 
 @in_a_browser
 @pytest.mark.browser
-def test_the_lake_is_maintained_from_its_form(airflow: Airflow, night: Night, browser: Chrome) -> None:
-    """What is published stays as it was, and the log has a checkpoint."""
+def test_maintenance_from_the_form_keeps_published_clusters_and_writes_a_checkpoint(
+    airflow: Airflow, night: InterruptedNight, browser: Chrome
+) -> None:
     from selenium.webdriver.common.by import By
 
     before = published_clusters(airflow)
     browser.get(f"{airflow.url}/dags/maintenance")
     browser.find_element(By.CSS_SELECTOR, "[data-testid=trigger-dag-button]").click()
     browser.find_element(By.NAME, "element_keep_nights")
-    picture(browser, "maintenance")
+    save_screenshot(browser, "maintenance")
     browser.find_element(By.CSS_SELECTOR, "[data-testid=trigger-dag-submit]").click()
-    (run_id,) = until(
-        lambda: [run["dag_run_id"] for run in airflow.call("GET", "dags/maintenance/dagRuns")["dag_runs"] if run["run_type"] == "manual"]
-    )
-    assert airflow.ended("maintenance", run_id) == "success"
+    (run_id,) = wait_until(lambda: manual_runs(airflow, "maintenance"))
+    assert airflow.wait_for_end("maintenance", run_id) == "success"
     assert published_clusters(airflow) == before
     assert list((airflow.lake / "failover" / "_delta_log").glob("*.checkpoint*.parquet"))

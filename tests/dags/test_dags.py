@@ -1,4 +1,4 @@
-"""The DAGs as Airflow loads them: which, in what order, and with which arguments to the letter."""
+"""The DAGs as Airflow loads them: their tasks, the order of the tasks, and the exact arguments of each."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ RUN_ID = "manual__2026-01-31T02:00:00+00:00"
 
 
 @pytest.fixture(scope="module")
-def bag(wired: None) -> DagBag:
+def bag(airflow_environment: None) -> DagBag:
     from airflow.dag_processing.dagbag import DagBag
 
     return DagBag(dag_folder=str(DAGS), bundle_path=DAGS)
 
 
-def context_of(dag: DAG, **form: Any) -> dict[str, Any]:
-    """What a run with this form renders its templates from."""
+def run_context(dag: DAG, **form: Any) -> dict[str, Any]:
+    """Return the context from which a run with these values of the form renders its templates."""
     from airflow.sdk.definitions.param import ParamsDict
     from airflow.sdk.execution_time.context import VariableAccessor
 
@@ -51,37 +51,37 @@ def context_of(dag: DAG, **form: Any) -> dict[str, Any]:
     }
 
 
-def rendered(dag: DAG, **form: Any) -> dict[str, Any]:
-    """Each task's arguments as the run with this form gives them to the command."""
-    context, arguments = context_of(dag, **form), {}
+def rendered_arguments(dag: DAG, **form: Any) -> dict[str, Any]:
+    """Return the rendered arguments of each task in a run with these values of the form."""
+    context, arguments = run_context(dag, **form), {}
     for task in (task.prepare_for_execution() for task in dag.tasks):
         task.render_template_fields(context)
         arguments[task.task_id] = task.op_kwargs if task.task_id == "capture" else task.application_args
     return arguments
 
 
-def test_exactly_these_dags_load(bag: DagBag) -> None:
+def test_all_dags_load_without_errors(bag: DagBag) -> None:
     assert bag.import_errors == {}
     assert set(bag.dags) == {"maintenance", "nightly", "plan", "what_if"}
 
 
-def test_only_the_files_with_a_dag_are_parsed(bag: DagBag) -> None:
+def test_airflow_parses_only_files_that_contain_a_dag(bag: DagBag) -> None:
     assert {Path(stat.file).name for stat in bag.dagbag_stats} == {"maintenance.py", "nightly.py", "plan.py", "what_if.py"}
 
 
-def test_parsing_loads_no_spark_pandas_or_great_expectations(wired: None) -> None:
+def test_parsing_loads_no_spark_pandas_or_great_expectations(airflow_environment: None) -> None:
     parse = (
         "import sys; from airflow.dag_processing.dagbag import DagBag; bag = DagBag(dag_folder=sys.argv[1]); assert len(bag.dags) == 4;"
         "print([name for name in ('pyspark', 'pandas', 'great_expectations', 'duckdb', 'numba', 'typer') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", parse, str(DAGS)], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    process = subprocess.run([sys.executable, "-c", parse, str(DAGS)], capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
+def test_the_nightly_tasks_pass_these_arguments(bag: DagBag) -> None:
     night = ["--lake", "/lake", "--snapshot", "2026-01-31"]
     report = ["--report", f"/reports/nightly/{RUN_ID}"]
-    assert rendered(bag.dags["nightly"]) == {
+    assert rendered_arguments(bag.dags["nightly"]) == {
         "capture": {"connections": "", "source": "/dumps"},
         "ingest": ["step", "ingest", *night, "--source", "/dumps"],
         "check_ingest": ["check", "ingest", *night, *report],
@@ -104,20 +104,14 @@ def test_a_night_is_asked_for_in_these_words(bag: DagBag) -> None:
     }
 
 
-def test_a_named_snapshot_takes_the_place_of_the_day(bag: DagBag) -> None:
-    assert rendered(bag.dags["nightly"], snapshot="2026-01-30.b")["goal"] == [
-        "step",
-        "goal",
-        "--lake",
-        "/lake",
-        "--snapshot",
-        "2026-01-30.b",
-    ]
+def test_a_given_snapshot_replaces_the_day_of_the_run(bag: DagBag) -> None:
+    arguments = rendered_arguments(bag.dags["nightly"], snapshot="2026-01-30.b")["goal"]
+    assert arguments == ["step", "goal", "--lake", "/lake", "--snapshot", "2026-01-30.b"]
 
 
-def test_retired_clusters_come_from_their_variable(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retired_clusters_are_read_from_their_variable(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_RETIRED_CLUSTERS", "east, west")
-    assert rendered(bag.dags["nightly"])["publish"][-2:] == ["--retired", "east, west"]
+    assert rendered_arguments(bag.dags["nightly"])["publish"][-2:] == ["--retired", "east, west"]
 
 
 @pytest.mark.parametrize(
@@ -130,10 +124,10 @@ def test_retired_clusters_come_from_their_variable(bag: DagBag, monkeypatch: pyt
         ({"snapshot": "a", "controlled_shutdown": True}, ["--snapshot", "a", "--unclean", "topic", "--controlled-shutdown"]),
     ],
 )
-def test_a_question_is_asked_in_these_words(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
+def test_a_what_if_form_becomes_these_arguments(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
     report = ["--id", RUN_ID, "--report", f"/reports/what_if/{RUN_ID}"]
-    asked = ["what-if", "--lake", "/lake", "--cluster", "7", *options, *report]
-    assert rendered(bag.dags["what_if"], cluster="7", **form) == {"what_if": asked}
+    arguments = ["what-if", "--lake", "/lake", "--cluster", "7", *options, *report]
+    assert rendered_arguments(bag.dags["what_if"], cluster="7", **form) == {"what_if": arguments}
 
 
 @pytest.mark.parametrize(
@@ -145,11 +139,11 @@ def test_a_question_is_asked_in_these_words(bag: DagBag, form: dict[str, Any], o
         ({"disk_limit": 0.85}, []),
     ],
 )
-def test_a_plan_is_asked_for_in_these_words(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
+def test_a_plan_form_becomes_these_arguments(bag: DagBag, form: dict[str, Any], options: list[str]) -> None:
     bounds = ["--balance", "--rules", "--wave-gib", "100", "--moves-per-broker", "100", "--network-share", "0.5"]
     bounds += ["--disk-limit", "0.85"] if "disk_limit" in form else []
-    asked = ["plan", "--lake", "/lake", "--cluster", "7", *options, *bounds, "--id", RUN_ID, "--report", f"/reports/plan/{RUN_ID}"]
-    assert rendered(bag.dags["plan"], cluster="7", **form) == {"plan": asked}
+    arguments = ["plan", "--lake", "/lake", "--cluster", "7", *options, *bounds, "--id", RUN_ID, "--report", f"/reports/plan/{RUN_ID}"]
+    assert rendered_arguments(bag.dags["plan"], cluster="7", **form) == {"plan": arguments}
 
 
 @pytest.mark.parametrize(
@@ -171,17 +165,17 @@ def test_a_plan_is_asked_for_in_these_words(bag: DagBag, form: dict[str, Any], o
         ("what_if", {"cluster": "east", "controlled_shutdown": "no"}),
     ],
 )
-def test_a_form_with_this_in_it_is_refused(bag: DagBag, dag_id: str, form: dict[str, Any]) -> None:
+def test_a_form_with_an_invalid_value_is_refused(bag: DagBag, dag_id: str, form: dict[str, Any]) -> None:
     from airflow.sdk.exceptions import ParamValidationError
 
     with pytest.raises(ParamValidationError):
-        rendered(bag.dags[dag_id], **form)
+        rendered_arguments(bag.dags[dag_id], **form)
 
 
-def test_maintenance_is_asked_for_in_these_words(bag: DagBag) -> None:
-    asked = ["maintain", "--lake", "/lake", "--reports", "/reports", "--keep-nights", "400", "--vacuum-hours", "168"]
-    assert rendered(bag.dags["maintenance"]) == {"maintain": asked}
-    assert rendered(bag.dags["maintenance"], keep_nights=30, vacuum_hours=24)["maintain"][6:] == ["30", "--vacuum-hours", "24"]
+def test_the_maintenance_task_passes_these_arguments(bag: DagBag) -> None:
+    arguments = ["maintain", "--lake", "/lake", "--reports", "/reports", "--keep-nights", "400", "--vacuum-hours", "168"]
+    assert rendered_arguments(bag.dags["maintenance"]) == {"maintain": arguments}
+    assert rendered_arguments(bag.dags["maintenance"], keep_nights=30, vacuum_hours=24)["maintain"][6:] == ["30", "--vacuum-hours", "24"]
 
 
 @pytest.mark.parametrize(
@@ -196,21 +190,21 @@ def test_maintenance_is_asked_for_in_these_words(bag: DagBag) -> None:
 def test_the_report_folder_of_a_failed_run_names_its_snapshot(
     bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dag_id: str, form: dict[str, Any], snapshot: str
 ) -> None:
-    """`maintain` deletes it with that snapshot."""
+    """`maintain` deletes the folder together with that snapshot."""
     monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", str(tmp_path))
     dag = bag.dags[dag_id]
     task = dag.tasks[0].prepare_for_execution()
-    failed = context_of(dag, **form) | {"task": task, "exception": RuntimeError("the disk is full")}
-    dag.default_args["on_failure_callback"](failed)
+    context = run_context(dag, **form) | {"task": task, "exception": RuntimeError("the disk is full")}
+    dag.default_args["on_failure_callback"](context)
     folder = tmp_path / dag_id / RUN_ID
     assert (folder / "snapshot.txt").read_text() == f"{snapshot}\n"
     assert "the disk is full" in (folder / "failures" / f"{task.task_id}.txt").read_text()
-    (folder / "snapshot.txt").write_text("2026-01-04\n")  # the report of an earlier try, about another snapshot
-    dag.default_args["on_failure_callback"](failed)
+    (folder / "snapshot.txt").write_text("2026-01-04\n")  # written by the command of an earlier try, which chose another snapshot
+    dag.default_args["on_failure_callback"](context)
     assert (folder / "snapshot.txt").read_text() == "2026-01-04\n"
 
 
-def test_every_task_but_the_capture_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
+def test_every_task_except_capture_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
     from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
     for task in (task for dag in bag.dags.values() for task in dag.tasks if task.task_id != "capture"):
@@ -221,34 +215,34 @@ def test_every_task_but_the_capture_is_a_spark_submit_of_the_same_command(bag: D
         assert task.do_xcom_push is False
 
 
-def test_live_clusters_come_from_connections_and_none_of_them_tells_its_password(
-    wired: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_live_clusters_are_captured_from_connections_without_leaking_passwords(
+    airflow_environment: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from dags.tasks import capture_connections
     from jobs.errors import AuditError
 
     extra = {"security.protocol": "SASL_PLAINTEXT", "default.api.timeout.ms": "1500", "request.timeout.ms": "1000"}
-    gone = {"conn_type": "kafka", "host": "127.0.0.1", "port": 1, "login": "audit", "password": "open sesame", "extra": extra}
-    monkeypatch.setenv("AIRFLOW_CONN_GONE", json.dumps(gone))
+    unreachable = {"conn_type": "kafka", "host": "127.0.0.1", "port": 1, "login": "audit", "password": "open sesame", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_UNREACHABLE", json.dumps(unreachable))
     caplog.set_level(logging.DEBUG)
     capture_connections(" ", str(tmp_path))
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(AuditError, match="no live cluster can be read, for example gone: TimeoutException") as refused:
-        capture_connections("gone, absent", str(tmp_path))
-    said = {folder.name: gzip.decompress((folder / "topology-capture.jsonl.gz").read_bytes()).decode() for folder in tmp_path.iterdir()}
-    assert json.loads(said["gone"].splitlines()[1])["why"].startswith("TimeoutException")
-    assert json.loads(said["absent"].splitlines()[1])["why"] == "Airflow has no connection absent"
-    assert "sesame" not in caplog.text + str(refused.value) + "".join(said.values())
+    with pytest.raises(AuditError, match="no live cluster can be read, for example unreachable: TimeoutException") as error:
+        capture_connections("unreachable, absent", str(tmp_path))
+    captures = {folder.name: gzip.decompress((folder / "topology-capture.jsonl.gz").read_bytes()).decode() for folder in tmp_path.iterdir()}
+    assert json.loads(captures["unreachable"].splitlines()[1])["why"].startswith("TimeoutException")
+    assert json.loads(captures["absent"].splitlines()[1])["why"] == "Airflow has no connection absent"
+    assert "sesame" not in caplog.text + str(error.value) + "".join(captures.values())
 
 
-def test_the_chain_is_the_night_of_the_local_command(bag: DagBag) -> None:
+def test_the_nightly_dag_runs_the_same_commands_as_the_local_night(bag: DagBag) -> None:
     capture, *tasks = bag.dags["nightly"].topological_sort()
     assert capture.task_id == "capture"
-    verbs = [" ".join(takewhile(lambda word: not word.startswith("--"), task.application_args)) for task in tasks]
-    assert verbs == [f"{kind} {name}".strip() for kind, name in NIGHT] + ["report"]
+    commands = [" ".join(takewhile(lambda word: not word.startswith("--"), task.application_args)) for task in tasks]
+    assert commands == [f"{kind} {name}".strip() for kind, name in NIGHT] + ["report"]
 
 
-def test_a_task_comes_after_all_that_write_what_it_reads(bag: DagBag) -> None:
+def test_a_task_runs_after_every_task_that_writes_its_inputs(bag: DagBag) -> None:
     nightly = bag.dags["nightly"]
     upstream = {task.task_id: task.get_flat_relative_ids(upstream=True) for task in nightly.tasks}
     writers = {table: "ingest" for table in ingest.WRITES} | {table: name for name, job in JOBS.items() for table in job.WRITES}
@@ -257,15 +251,15 @@ def test_a_task_comes_after_all_that_write_what_it_reads(bag: DagBag) -> None:
         assert {writers[table] for table in tables} - upstream[task] == set(), task
 
 
-def test_nothing_is_published_before_every_written_table_is_judged(bag: DagBag) -> None:
+def test_publish_runs_after_every_written_table_is_checked(bag: DagBag) -> None:
     nightly = bag.dags["nightly"]
-    before = nightly.get_task("publish").get_flat_relative_ids(upstream=True)
-    judged = {table for gate, tables in GATES.items() for table in tables if f"check_{gate}" in before}
-    assert judged == {*ingest.WRITES, *(table for job in JOBS.values() for table in job.WRITES)}
+    upstream = nightly.get_task("publish").get_flat_relative_ids(upstream=True)
+    checked = {table for gate, tables in GATES.items() for table in tables if f"check_{gate}" in upstream}
+    assert checked == {*ingest.WRITES, *(table for job in JOBS.values() for table in job.WRITES)}
     assert nightly.get_task("report").upstream_task_ids == {"publish"}
 
 
-def test_each_dag_tells_the_person_on_call_what_a_red_task_means(bag: DagBag) -> None:
+def test_each_dag_documents_its_red_tasks(bag: DagBag) -> None:
     for dag in bag.dags.values():
         assert "red" in dag.doc_md
         assert dag.tags == {"topology"}
@@ -274,13 +268,13 @@ def test_each_dag_tells_the_person_on_call_what_a_red_task_means(bag: DagBag) ->
     assert [name for name in JOBS if f"**{name}**" not in bag.dags["nightly"].doc_md] == []
 
 
-def test_only_publishing_sets_off_the_dags_that_wait(bag: DagBag) -> None:
+def test_only_publish_updates_the_assets(bag: DagBag) -> None:
     outlets = {task.task_id: {asset.name for asset in task.outlets} for dag in bag.dags.values() for task in dag.tasks if task.outlets}
     every_night = {f"all_{table.name}" for table in EVERY_NIGHT}
     assert outlets == {"publish": {f"topology.{view}" for view in statements(lambda table: table.name).keys() - every_night}}
 
 
-def test_a_failure_is_explained_in_the_folder_of_its_run_only(bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_written_only_into_the_folder_of_its_run(bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow.sdk.execution_time.context import VariableAccessor
 
     monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", str(tmp_path / "reports"))
@@ -288,16 +282,8 @@ def test_a_failure_is_explained_in_the_folder_of_its_run_only(bag: DagBag, tmp_p
     variables = {"value": VariableAccessor(deserialize_json=False)}
     for run_id in (RUN_ID, "..", "../../x"):
         run = SimpleNamespace(dag_id="what_if", run_id=run_id, run_after=datetime(2026, 1, 31, 2, tzinfo=UTC))
-        context = {
-            "dag": task.dag,
-            "dag_run": run,
-            "run_id": run_id,
-            "task": task,
-            "exception": "no such broker",
-            "var": variables,
-            "params": {},
-        }
-        task.on_failure_callback[0](context)
+        context = {"dag": task.dag, "dag_run": run, "run_id": run_id, "task": task, "var": variables, "params": {}}
+        task.on_failure_callback[0](context | {"exception": "no such broker"})
     folder = tmp_path / "reports" / "what_if" / RUN_ID
-    written = {path for path in tmp_path.rglob("*") if path.is_file()}
-    assert written == {folder / "snapshot.txt", folder / "failures" / "what_if.txt"}
+    files = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {folder / "snapshot.txt", folder / "failures" / "what_if.txt"}

@@ -1,4 +1,4 @@
-"""A DAG of somebody else's, that waits for two of the published tables."""
+"""A DAG of another team that is scheduled on two of the published tables."""
 
 from datetime import datetime
 
