@@ -1,91 +1,130 @@
-"""What every failure of a cluster costs to play, as brokers and replicas double: python -m tests.benchmarks.failover [PARTITIONS]
+"""Measure how the time of simulating failures grows with brokers and replicas.
 
-All single brokers, stops and racks should cost O(replicas): no more for more brokers at the same replicas, twice for twice the replicas. All
-pairs should cost O(partitions x RF^2), likewise. Each is the least of three runs into Spark's noop sink, beside the floor: to read the
-same partitions and write as many rows as `failover` has.
+    python -m tests.benchmarks.failover [PARTITIONS]
+
+The failures of single brokers and racks should take O(replicas), and those of all pairs of brokers O(partitions x RF^2): the same time for
+twice the brokers, and twice the time for twice the replicas. A time is the best of three runs into Spark's noop sink. The floor is the time
+to read the same partitions and write as many rows as `failover` has.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.lake.lake import frame
-from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC, Table
+from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
 from jobs.spark.session import session, set_for
 from jobs.steps import failover, joint_failover
+from jobs.steps.stage import Materializer, run_stages, transform
 
 RUNS = 3
+NAMES = ("floor", "singles", "pairs")
+OUTCOMES_PER_PARTITION = (
+    9  # rows of `failover`: each of three replicas is in the kill and the stop of its broker, and in the loss of its rack
+)
 
 
 def main(partitions: int = 200_000) -> None:
     spark = session(long=True)
     set_for(spark, small=False)
     print(f"{'partitions':>12}{'brokers':>9}{'floor s':>9}{'singles s':>11}{'pairs s':>9}")
-    took = {}
+    seconds = {}
     for count, brokers in ((partitions, 40), (partitions, 80), (2 * partitions, 40)):
-        took[count, brokers] = floor, singles, pairs = measured(cluster(spark, count, brokers))
+        seconds[count, brokers] = floor, singles, pairs = measure(generate_cluster(spark, count, brokers))
         print(f"{count:>12,}{brokers:>9}{floor:>9.1f}{singles:>11.1f}{pairs:>9.1f}", flush=True)
         spark.catalog.clearCache()
-    base = took[partitions, 40]
-    for what, key in (("twice the brokers", (partitions, 80)), ("twice the replicas", (2 * partitions, 40))):
-        ratios = ", ".join(
-            f"{name} {then / now:.2f}" for name, now, then in zip(("floor", "singles", "pairs"), base, took[key], strict=True)
-        )
-        print(f"{what}: {ratios} times")
+    base = seconds[partitions, 40]
+    for growth, key in (("twice the brokers", (partitions, 80)), ("twice the replicas", (2 * partitions, 40))):
+        ratios = ", ".join(f"{name} {large / small:.2f}" for name, small, large in zip(NAMES, base, seconds[key], strict=True))
+        print(f"{growth}: {ratios} times")
 
 
-def measured(of: dict[Table, DataFrame]) -> tuple[float, float, float]:
-    """The seconds of the floor, of all single failures, and of all pairs."""
-    # Three replicas are in a kill, a stop and a rack each.
-    rows = of[PARTITION].withColumn("again", F.explode(F.sequence(F.lit(1), F.lit(9))))
-    singles = partial(failover.transform, *(of[table] for table in failover.READS), parameters={})
-    scenario = singles()[0].localCheckpoint()
-    pairs = partial(joint_failover.transform, of[CLUSTER], of[BROKER], of[TOPIC], of[PARTITION], scenario, parameters={})
-    return least(lambda: [rows]), least(singles), least(lambda: pairs()[:1])
+def measure(tables: Mapping[Table, DataFrame]) -> tuple[float, float, float]:
+    """Return the seconds of the floor, of all single failures, and of all pairs of brokers."""
+    scenarios: list[DataFrame] = []
+    run_step(failover, tables, lambda outputs: scenarios.append(outputs[0].localCheckpoint()))
+    tables = {**tables, SCENARIO: scenarios[0]}
+    copies = tables[PARTITION].withColumn("copy", F.explode(F.sequence(F.lit(1), F.lit(OUTCOMES_PER_PARTITION))))
+    return (
+        best_seconds(lambda: discard([copies])),
+        best_seconds(partial(run_step, failover, tables, discard)),
+        best_seconds(partial(run_step, joint_failover, tables, lambda outputs: discard(outputs[:1]))),
+    )
 
 
-def cluster(spark: SparkSession, partitions: int, brokers: int) -> dict[Table, DataFrame]:
-    """A KRaft cluster with ELR in three racks, topics of 100 partitions, three replicas in sync each."""
-    of = {table: frame(spark, table, table.schema.empty_table()) for table in failover.READS}
-    ids = [F.lit("s").alias("snapshot_id"), F.lit("c").alias("cluster_id")]
-
-    def rows(table: Table, df: DataFrame, **given: object) -> DataFrame:
-        filled = [
-            *ids, *(given[field.name] if field.name in given else F.lit(None) for field in table.schema if field.name not in ("snapshot_id", "cluster_id"))
-        ]  # fmt: skip
-        typed = zip(filled, spark.createDataFrame([], table.columns).schema, strict=True)
-        return df.select(*(column.cast(field.dataType).alias(field.name) for column, field in typed)).localCheckpoint()
-
-    id, broker = F.col("id"), F.lit(brokers)
-    shift = 1 + id % (brokers - 2)
-    replicas = F.array(id % broker, (id + shift) % broker, (id + shift + 1) % broker)
-    topic = F.concat(F.lit("t"), F.floor(id / 100).cast("string"))
-    empty = F.array().cast("array<int>")
-    of[CLUSTER] = rows(CLUSTER, spark.range(1), controller=F.lit("kraft"), elr=F.lit(True))
-    of[BROKER] = rows(BROKER, spark.range(brokers), broker_id=id, live=F.lit(True), rack=(id % 3).cast("string"))
-    of[TOPIC] = rows(TOPIC, spark.range(partitions // 100), topic=F.concat(F.lit("t"), id.cast("string")), partitions=F.lit(100), replication_factor=F.lit(3),
-                     min_insync_replicas=F.lit(2))  # fmt: skip
-    of[PARTITION] = rows(PARTITION, spark.range(partitions), topic=topic, partition=id % 100, leader=replicas[0], replicas=replicas,
-                         isr=F.sort_array(replicas), elr=empty, last_known_elr=empty)  # fmt: skip
-    return of
+def run_step(step: ModuleType, tables: Mapping[Table, DataFrame], use: Callable[[Sequence[DataFrame]], None]) -> None:
+    """Run a step as on a large night, and pass its output to `use`."""
+    inputs = [tables[table].toArrow() if table in step.READS_AS_ARROW else tables[table] for table in step.READS]
+    # A checkpoint takes the place of writing a stage to its table and reading it again.
+    with Materializer(small=False, write_and_reread=lambda table, rows: rows.localCheckpoint()) as materialize:
+        use(run_stages(transform(step, inputs), materialize))
 
 
-def least(tables: Callable[[], list[DataFrame] | tuple[DataFrame, ...]]) -> float:
-    """Seconds that the fastest run takes to work all these tables out."""
-    took = []
+def discard(outputs: Sequence[DataFrame]) -> None:
+    """Compute all rows and keep none."""
+    for df in outputs:
+        df.write.format("noop").mode("overwrite").save()
+
+
+def best_seconds(run: Callable[[], None]) -> float:
+    """Return the seconds of the fastest run."""
+    seconds = []
     for _ in range(RUNS):
         started = time.monotonic()
-        for df in tables():
-            df.write.format("noop").mode("overwrite").save()
-        took.append(time.monotonic() - started)
-        df.sparkSession.catalog.clearCache()
-    return min(took)
+        run()
+        seconds.append(time.monotonic() - started)
+    return min(seconds)
+
+
+def generate_cluster(spark: SparkSession, partitions: int, brokers: int) -> dict[Table, DataFrame]:
+    """Return the tables of a KRaft cluster with ELR in three racks: topics of 100 partitions with three replicas each, all in sync."""
+    tables = {table: frame(spark, table, table.schema.empty_table()) for table in failover.READS}
+    keys = {"snapshot_id": F.lit("s"), "cluster_id": F.lit("c")}
+
+    def rows(table: Table, count: int, **columns: Column) -> DataFrame:
+        """Return rows with these columns, typed as declared; missing columns are null."""
+        columns |= keys
+        types = spark.createDataFrame([], table.columns).schema
+        return (
+            spark.range(count)
+            .select(*(columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in types))
+            .localCheckpoint()
+        )
+
+    id, broker_count = F.col("id"), F.lit(brokers)
+    shift = 1 + id % (brokers - 2)
+    replicas = F.array(id % broker_count, (id + shift) % broker_count, (id + shift + 1) % broker_count)
+    topic = F.concat(F.lit("t"), F.floor(id / 100).cast("string"))
+    empty = F.array().cast("array<int>")
+    tables[CLUSTER] = rows(CLUSTER, 1, controller=F.lit("kraft"), elr=F.lit(True))
+    tables[BROKER] = rows(BROKER, brokers, broker_id=id, live=F.lit(True), rack=(id % 3).cast("string"))
+    tables[TOPIC] = rows(
+        TOPIC,
+        partitions // 100,
+        topic=F.concat(F.lit("t"), id.cast("string")),
+        partitions=F.lit(100),
+        replication_factor=F.lit(3),
+        min_insync_replicas=F.lit(2),
+    )
+    tables[PARTITION] = rows(
+        PARTITION,
+        partitions,
+        topic=topic,
+        partition=id % 100,
+        leader=replicas[0],
+        replicas=replicas,
+        isr=F.sort_array(replicas),
+        elr=empty,
+        last_known_elr=empty,
+    )
+    return tables
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""A night of a made-up fleet: what each step takes, beside the least that storage allows.
+"""Measure the time and memory of each step of a night on a generated fleet.
 
     python -m tests.benchmarks.fleet [--clusters 2] [--brokers 40] [--topics 700] [--partitions 100] [--groups 200] [--keys 700] [--scale 1 --scale 2]
                                      [--lake FOLDER] [--no-floor]
 
-A step's floor is the time, in the same session, to read its inputs and to write its outputs unchanged: each table is read once into
-nothing and copied once into another lake, and the floor is the sum over the step's tables. `--scale N` is a fleet of N times the clusters,
-in a process of its own. A lake keeps what `topology-audit generate --lake FOLDER --snapshot 2026-01-01` made, for a fleet that takes long to
-make. Memory is the largest sum seen of this process, the JVM and its Python workers, a look each half second.
+The floor of a step is the time that storage alone takes in the same session: each input is read once into Spark's noop sink, and each output is
+copied once into another lake. `--scale N` multiplies the number of clusters by N; each scale runs in its own process. `--lake FOLDER` uses a
+fleet that `topology-audit generate --lake FOLDER --snapshot 2026-01-01` wrote, because generating a large fleet takes long. Memory is the
+largest sum of this process, the JVM and its Python workers, sampled twice a second.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import psutil
 import pyarrow.parquet as parquet
@@ -40,184 +41,188 @@ from jobs.schema import TABLES, Table
 from jobs.spark.session import session, set_for
 
 SNAPSHOT = "2026-01-01"
-Row = dict[str, float | int | str | None]
+PROCESSES = ("python", "jvm", "workers")
+Row = dict[str, Any]
 
 
 class Memory(threading.Thread):
-    """The most that this process and its descendants held since they were last asked, in MiB: Python here, the JVM, and its workers."""
+    """The peak memory in MiB since the last call of `take_peak`: of this Python process, of the JVM, and of the Python workers."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self._most = (0.0, 0.0, 0.0)
+        self._peak = (0.0, 0.0, 0.0)
         self._lock = threading.Lock()
 
     def run(self) -> None:
         while True:
-            held = self._now()
+            current = self._current()
             with self._lock:
-                self._most = max(self._most, held, key=sum)
+                self._peak = max(self._peak, current, key=sum)
             time.sleep(0.5)
 
-    def _now(self) -> tuple[float, float, float]:
-        here, jvm, workers = float(psutil.Process().memory_info().rss), 0.0, 0.0
+    def _current(self) -> tuple[float, float, float]:
+        python, jvm, workers = float(psutil.Process().memory_info().rss), 0.0, 0.0
         for process in psutil.Process().children(recursive=True):
             try:
                 if process.name() == "java":
                     jvm += process.memory_info().rss
                 else:
-                    workers += process.memory_full_info().pss  # they share what they were forked with
+                    workers += process.memory_full_info().pss  # forked workers share pages
             except psutil.Error:
                 continue
-        return here / 2**20, jvm / 2**20, workers / 2**20
+        return python / 2**20, jvm / 2**20, workers / 2**20
 
-    def most(self) -> tuple[float, float, float]:
+    def take_peak(self) -> tuple[float, float, float]:
+        """Return the peak and reset it."""
         with self._lock:
-            most, self._most = self._most, (0.0, 0.0, 0.0)
-        return most
+            peak, self._peak = self._peak, (0.0, 0.0, 0.0)
+        return peak
 
 
-@contextmanager
-def timed(into: list[float]) -> Iterator[None]:
+def seconds_of(run: Callable[[], object]) -> float:
+    """Return the seconds that a run takes."""
     started = time.monotonic()
-    yield
-    into.append(time.monotonic() - started)
+    run()
+    return time.monotonic() - started
 
 
-def night(
-    fleet: Fleet, folder: Path, made: Path | None, only: list[str] | None, floors: bool, say: Callable[[str], None]
-) -> dict[str, list[Row]]:
-    """A row for each step and gate of the night, and for each table what a query of one cluster opens."""
+def measure_night(fleet: Fleet, folder: Path, fleet_lake: Path | None, only: list[str] | None, measure_floor: bool) -> dict[str, list[Row]]:
+    """Run a night. Return a row for each step and gate, and for each table the files that a query of one cluster opens."""
     memory = Memory()
     memory.start()
     spark = session(long=True, **json.loads(os.environ.get("SPARK_SETTINGS", "{}")))  # as `nightly` does for so many dumps
-    lake, copies, allowed = Lake(str(made or folder / "lake"), lambda: spark), Lake(str(folder / "floor"), lambda: spark), limits(None)
-    subject = Night(lake, SNAPSHOT)
-    seconds: list[float] = []
+    lake = Lake(str(fleet_lake or folder / "lake"), lambda: spark)
+    night, thresholds = Night(lake, SNAPSHOT), limits(None)
     set_for(spark, small=False)
-    if made is None:
-        with timed(seconds):
-            subject.begin([*tables(spark, fleet, SNAPSHOT).values()], {})
-        say(f"generated in {seconds[0]:.1f} s")
-    memory.most()
+    if fleet_lake is None:
+        seconds = seconds_of(lambda: night.begin([*tables(spark, fleet, SNAPSHOT).values()], {}))
+        print(f"generated in {seconds:.1f} s", flush=True)
+    memory.take_peak()
+    runs: dict[str, Callable[[str], object]] = {
+        "step": lambda name: night.step(name, thresholds),
+        "check": lambda name: night.check(name, thresholds, None),
+        "publish": lambda _: night.publish(thresholds),
+    }
     rows: list[Row] = []
     for kind, name in NIGHT:
-        if name == "ingest" and kind == "step":
+        if (kind, name) == ("step", "ingest") or (only and name not in only):
             continue
-        if only and name not in only:
-            continue
-        taken: list[float] = []
-        with timed(taken):
-            if kind == "step":
-                subject.step(name, allowed)
-            elif kind == "check":
-                subject.check(name, allowed, None)
-            else:
-                subject.publish(allowed)
-        here, jvm, workers = memory.most()
-        rows.append({"kind": kind, "name": name, "seconds": taken[0], "python": here, "jvm": jvm, "workers": workers})
-        say(f"{kind} {name}: {taken[0]:.1f} s, {here + jvm + workers:,.0f} MiB")
-    least = Floor(lake, copies)
+        seconds = seconds_of(lambda kind=kind, name=name: runs[kind](name))
+        python, jvm, workers = memory.take_peak()
+        rows.append({"kind": kind, "name": name, "seconds": seconds, "python": python, "jvm": jvm, "workers": workers})
+        print(f"{kind} {name}: {seconds:.1f} s, {python + jvm + workers:,.0f} MiB", flush=True)
+    storage = StorageTimes(lake, Lake(str(folder / "floor"), lambda: spark))
     for row in rows:
         reads = JOBS[row["name"]].READS if row["kind"] == "step" else GATES.get(str(row["name"]), ())
         writes = JOBS[row["name"]].WRITES if row["kind"] == "step" else ()
-        row["in"], row["out"] = sum(map(least.count, reads)), sum(map(least.count, writes))
-        row["floor"] = sum(map(least.read, reads)) + sum(map(least.write, writes)) if floors else 0.0
-    return {"steps": rows, "opened": opened(lake)}
+        row["in"], row["out"] = sum(map(storage.count, reads)), sum(map(storage.count, writes))
+        row["floor"] = sum(map(storage.read_seconds, reads)) + sum(map(storage.write_seconds, writes)) if measure_floor else 0.0
+    return {"steps": rows, "queries": files_of_one_cluster(lake)}
 
 
-def opened(lake: Lake) -> list[Row]:
-    """Of each table in several row groups, the part that a query reads which names the night and the cluster in the middle: by what the
-    files, and their row groups, tell of their least and greatest cluster.
+def files_of_one_cluster(lake: Lake) -> list[Row]:
+    """For each table with several row groups: the files and the share of the bytes that a query of the night and one cluster reads.
+
+    The query skips files and row groups by the smallest and largest `cluster_id` in their statistics. The cluster is the one in the middle.
     """
     rows: list[Row] = []
     for table in TABLES:
         files = [parquet.read_metadata(path) for path in DeltaTable(lake.path(table)).file_uris()]
-        groups = [(number, *_clusters(file.row_group(place))) for number, file in enumerate(files) for place in range(file.num_row_groups)]
+        groups = [_row_group(number, file.row_group(index)) for number, file in enumerate(files) for index in range(file.num_row_groups)]
         if len(groups) < 2:
             continue
-        clusters = sorted({greatest for _, _, _, greatest in groups})
-        wanted = clusters[len(clusters) // 2]
-        read = [(number, size) for number, size, least, greatest in groups if least <= wanted <= greatest]
-        rows.append({"name": table.name, "files": len(files), "opened": len({number for number, _ in read}),
-                     "share": sum(size for _, size in read) / sum(size for _, size, _, _ in groups)})  # fmt: skip
+        clusters = sorted({group.last_cluster for group in groups})
+        cluster = clusters[len(clusters) // 2]
+        read = [group for group in groups if group.first_cluster <= cluster <= group.last_cluster]
+        share = sum(group.size_bytes for group in read) / sum(group.size_bytes for group in groups)
+        rows.append({"name": table.name, "files": len(files), "opened": len({group.file_number for group in read}), "share": share})
     return rows
 
 
-def _clusters(group: parquet.RowGroupMetaData) -> tuple[int, str, str]:
-    """Its bytes, and its least and greatest cluster; a table without clusters has one."""
-    told = (group.column(place) for place in range(group.num_columns))
-    of = next((column.statistics for column in told if column.path_in_schema == "cluster_id"), None)
-    return group.total_byte_size, *((of.min, of.max) if of else ("", ""))
+class RowGroup(NamedTuple):
+    """A row group of a Parquet file, with the smallest and the largest cluster in its statistics."""
+
+    file_number: int
+    size_bytes: int
+    first_cluster: str
+    last_cluster: str
 
 
-class Floor:
-    """The seconds to read a table, and to copy it; each measured once."""
+def _row_group(file_number: int, metadata: parquet.RowGroupMetaData) -> RowGroup:
+    """Read the statistics of a row group; in a table without `cluster_id`, both clusters are empty."""
+    columns = (metadata.column(index) for index in range(metadata.num_columns))
+    statistics = next((column.statistics for column in columns if column.path_in_schema == "cluster_id"), None)
+    clusters = (statistics.min, statistics.max) if statistics else ("", "")
+    return RowGroup(file_number, metadata.total_byte_size, *clusters)
+
+
+class StorageTimes:
+    """The seconds that reading and copying a table take; each is measured once."""
 
     def __init__(self, lake: Lake, copies: Lake) -> None:
         self._lake, self._copies = lake, copies
-        self._read: dict[str, float] = {}
-        self._written: dict[str, float] = {}
+        self._read_seconds: dict[str, float] = {}
+        self._write_seconds: dict[str, float] = {}
         self._counts: dict[str, int] = {}
 
-    def _frame(self, table: Table) -> DataFrame:
+    def _rows(self, table: Table) -> DataFrame:
         return self._lake.spark().read.format("delta").load(self._lake.path(table)).where(f"snapshot_id = '{SNAPSHOT}'")
 
     def count(self, table: Table) -> int:
         if table.name not in self._counts:
-            self._counts[table.name] = self._frame(table).count()
+            self._counts[table.name] = self._rows(table).count()
         return self._counts[table.name]
 
-    def read(self, table: Table) -> float:
-        if table.name not in self._read:
-            taken: list[float] = []
-            with timed(taken):
-                self._frame(table).write.format("noop").mode("overwrite").save()
-            self._read[table.name] = taken[0]
-        return self._read[table.name]
+    def read_seconds(self, table: Table) -> float:
+        if table.name not in self._read_seconds:
+            self._read_seconds[table.name] = seconds_of(lambda: self._rows(table).write.format("noop").mode("overwrite").save())
+        return self._read_seconds[table.name]
 
-    def write(self, table: Table) -> float:
-        if table.name not in self._written:
-            taken: list[float] = []
+    def write_seconds(self, table: Table) -> float:
+        if table.name not in self._write_seconds:
             self._copies.create(table)
-            with timed(taken):
-                self._frame(table).write.format("delta").mode("append").save(self._copies.path(table))
-            self._written[table.name] = taken[0]
-        return self._written[table.name]
+            copy = self._rows(table).write.format("delta").mode("append")
+            self._write_seconds[table.name] = seconds_of(lambda: copy.save(self._copies.path(table)))
+        return self._write_seconds[table.name]
 
 
-def show(fleet: Fleet, rows: list[Row], found: list[Row]) -> None:
-    shown = RichTable(
-        "", "rows in", "rows out", "s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB", title=f"{fleet}"
-    )
+def print_results(fleet: Fleet, rows: list[Row], queries: list[Row]) -> None:
+    """Print the steps with their totals, the peak memory, and the files that a query of one cluster opens."""
+    headings = ("", "rows in", "rows out", "s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB")
+    shown = RichTable(*headings, title=f"{fleet}")
     for column in shown.columns[1:]:
         column.justify = "right"
-
-    def line(name: str, row: Row) -> None:
-        moved = row["in"] + row["out"]
-        shown.add_row(name, f"{row['in']:,}", f"{row['out']:,}", f"{row['seconds']:.1f}", f"{moved / row['seconds']:,.0f}", f"{row['floor']:.1f}",
-                      f"{row['seconds'] / row['floor']:.1f}" if row["floor"] else "", *(f"{row[part]:,.0f}" for part in ("python", "jvm", "workers")))  # fmt: skip
-
-    for row in rows:
-        line(f"{row['kind']} {row['name']}", row)
-    steps, checks = [row for row in rows if row["kind"] == "step"], [row for row in rows if row["kind"] == "check"]
-
-    def total(of: list[Row], floor: list[Row]) -> Row:
-        summed = {name: sum(row[name] for row in of) for name in ("in", "out", "seconds")}
-        return {
-            **summed,
-            "floor": sum(row["floor"] for row in floor),
-            **{part: max(row[part] for row in of) for part in ("python", "jvm", "workers")},
-        }
-
-    line("steps", total(steps, steps))
-    if checks:
-        line("checks", total(checks, checks))
-    line("night", total(rows, steps))
+    steps, checks = ([row for row in rows if row["kind"] == kind] for kind in ("step", "check"))
+    lines = [(f"{row['kind']} {row['name']}", row) for row in rows]
+    totals = (("steps", steps, steps), ("checks", checks, checks), ("night", rows, steps))
+    lines += [(name, _total(group, with_floor)) for name, group, with_floor in totals if group]
+    for name, row in lines:
+        shown.add_row(name, *_cells(row))
     Console(width=180).print(shown)
-    most = max(rows, key=lambda row: row["python"] + row["jvm"] + row["workers"])
-    print(f"most memory at once: {most['python'] + most['jvm'] + most['workers']:,.0f} MiB, in {most['kind']} {most['name']}")
-    told = ", ".join(f"{row['name']} {row['opened']} of {row['files']} files ({row['share']:.0%} of the bytes)" for row in found)
-    print(f"a query of the night and one cluster opens, and reads in row groups, {told}")
+    peak = max(rows, key=_memory)
+    print(f"peak memory: {_memory(peak):,.0f} MiB, in {peak['kind']} {peak['name']}")
+    files = ", ".join(f"{row['name']} {row['opened']} of {row['files']} files ({row['share']:.0%} of the bytes)" for row in queries)
+    print(f"a query of the night and one cluster opens {files}")
+
+
+def _total(rows: list[Row], with_floor: list[Row]) -> Row:
+    """Sum the rows, the seconds, and the floors of `with_floor`; take the maximum of the memory."""
+    sums = {name: sum(row[name] for row in rows) for name in ("in", "out", "seconds")}
+    return {
+        **sums,
+        "floor": sum(row["floor"] for row in with_floor),
+        **{process: max(row[process] for row in rows) for process in PROCESSES},
+    }
+
+
+def _cells(row: Row) -> Iterator[str]:
+    yield from (f"{row['in']:,}", f"{row['out']:,}", f"{row['seconds']:.1f}", f"{(row['in'] + row['out']) / row['seconds']:,.0f}")
+    yield from (f"{row['floor']:.1f}", f"{row['seconds'] / row['floor']:.1f}" if row["floor"] else "")
+    yield from (f"{row[process]:,.0f}" for process in PROCESSES)
+
+
+def _memory(row: Row) -> float:
+    return sum(row[process] for process in PROCESSES)
 
 
 def main(
@@ -230,42 +235,31 @@ def main(
     keys: int = 700,
     seed: int = 0,
     scale: Annotated[list[int] | None, typer.Option()] = None,
-    only: Annotated[list[str] | None, typer.Option(help="These steps alone.")] = None,
-    lake: Annotated[Path | None, typer.Option(help="Where the fleet lies already.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Run these steps only.")] = None,
+    lake: Annotated[Path | None, typer.Option(help="A lake that contains the fleet.")] = None,
     floor: bool = True,
-    into: Annotated[Path | None, typer.Option(help="One fleet, in this process; its rows as JSON.")] = None,
+    json_file: Annotated[Path | None, typer.Option(help="Measure one fleet in this process and write the results here.")] = None,
 ) -> None:
-    if into is not None:
+    if json_file is not None:
         fleet = Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed)
         with tempfile.TemporaryDirectory() as folder:
-            found = night(fleet, Path(folder), lake, only, floor, lambda text: print(text, flush=True))
-        into.write_text(json.dumps(found))
+            json_file.write_text(json.dumps(measure_night(fleet, Path(folder), lake, only, floor)))
         return
-    totals = {}
-    for times in scale or [1]:
-        fleet = Fleet(clusters * times, brokers, racks, topics, groups, partitions, keys, seed)
-        sizes = {
-            "clusters": fleet.clusters,
-            "brokers": brokers,
-            "racks": racks,
-            "topics": topics,
-            "partitions": partitions,
-            "groups": groups,
-            "keys": keys,
-            "seed": seed,
-        }
+    options = [word for name in only or () for word in ("--only", name)]
+    options += (["--lake", str(lake)] if lake else []) + ([] if floor else ["--no-floor"])
+    seconds = {}
+    for factor in scale or [1]:
+        fleet = Fleet(clusters * factor, brokers, racks, topics, groups, partitions, keys, seed)
+        sizes = [word for name, size in asdict(fleet).items() for word in (f"--{name}", str(size))]
         with tempfile.TemporaryDirectory() as folder:
-            rows_file = Path(folder) / "rows.json"
-            asked = [word for name, value in sizes.items() for word in (f"--{name}", str(value))] + [
-                word for name in only or () for word in ("--only", name)
-            ]
-            asked += (["--lake", str(lake)] if lake else []) + ([] if floor else ["--no-floor"])
-            subprocess.run([sys.executable, "-m", "tests.benchmarks.fleet", *asked, "--into", str(rows_file)], check=True)
-            found = json.loads(rows_file.read_text())
-        show(fleet, found["steps"], found["opened"])
-        totals[times] = sum(row["seconds"] for row in found["steps"])
-    for small, large in zip([*totals], [*totals][1:]):
-        print(f"{large / small:.1f} times the clusters take {totals[large] / totals[small]:.2f} times as long")
+            results_file = Path(folder) / "results.json"
+            command = [sys.executable, "-m", "tests.benchmarks.fleet", *sizes, *options, "--json-file", str(results_file)]
+            subprocess.run(command, check=True)
+            results = json.loads(results_file.read_text())
+        print_results(fleet, results["steps"], results["queries"])
+        seconds[factor] = sum(row["seconds"] for row in results["steps"])
+    for small, large in pairwise(seconds):
+        print(f"{large / small:.1f} times the clusters take {seconds[large] / seconds[small]:.2f} times as long")
 
 
 if __name__ == "__main__":

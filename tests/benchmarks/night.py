@@ -1,8 +1,9 @@
-"""How long the bundled snapshot's night takes, from the start of Python to the verdicts, beside an empty Spark session that writes one Delta table.
+"""Measure the night of the bundled snapshot, from the start of Python to the verdicts, and compare it with writing one empty Delta table.
 
     python -m tests.benchmarks.night
 
-Both start with the same settings and the same class-data archive; they are run in turn, six times, and the first of each is not counted.
+Both commands use the same Spark settings and the same class-data archive. They run alternately, six times each; the first run of each is not
+counted.
 """
 
 import statistics
@@ -27,14 +28,14 @@ def main() -> None:
         "empty": [sys.executable, "-c", EMPTY],
     }
     with tempfile.TemporaryDirectory() as folder:
-        # In turn: a machine that others use too is not as fast in one minute as in the next.
+        # Alternating runs see the same load of a shared machine.
         rounds = [{name: seconds([*command, f"{folder}/{name}-{number}"]) for name, command in commands.items()} for number in range(6)][1:]
     for name in commands:
-        print(f"{name}: {', '.join(f'{each[name]:.1f}' for each in rounds)} s")
+        print(f"{name}: {', '.join(f'{times[name]:.1f}' for times in rounds)} s")
     best, median = (
-        round(of(each["night"] for each in rounds) / of(each["empty"] for each in rounds), 1) for of in (min, statistics.median)
+        choose(times["night"] for times in rounds) / choose(times["empty"] for times in rounds) for choose in (min, statistics.median)
     )
-    print(f"ratio of the best {best}, of the medians {median}")
+    print(f"ratio of the best times {best:.1f}, of the medians {median:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What a user would pick instead, beside the pipeline's steps, on the same fleet in one run:
+"""Compare steps of the pipeline with Java and pandas programs for the same task, on the same fleet.
 
     python -m tests.benchmarks.rivals [--clusters 2] [--topics 700] [--partitions 100] [--groups 200] [--keys 700]
 
 Java: one thread with Kafka's own AdminUtils, murmur2 and assignors, from text to text (tests/oracle/java/FleetByHand.java). pandas: placement
-and failover as one would write them by hand, in memory, from Parquet to Parquet. Ours: the whole step, from Delta to Delta, with all that
-the step says besides. Seconds on the wall; each once, ours after a step has warmed the session.
+and failover, in memory, from Parquet to Parquet. Ours: the whole step with all its columns, from Delta to Delta. A time is the wall time of
+one run; our session has run another step before.
 """
 
 from __future__ import annotations
@@ -49,31 +49,32 @@ def main(
         night = Night(Lake(f"{folder}/lake", lambda: spark), SNAPSHOT)
         night.begin([*tables(spark, Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed), SNAPSHOT).values()], {})
         ours = {
-            name: timed(partial(night.step, name, limits()))
+            name: seconds_of(partial(night.step, name, limits()))
             for name in ("change", "replica_assignment", "producer_load", "consumer_assignment", "failover")
         }
-        text(night, Path(folder))
+        write_text(night, Path(folder))
         by_java = java.ask("FleetByHand", "3.9.2", [{"folder": folder}])[0]["answer"]
-        by_pandas = in_pandas(night, Path(folder))
+        by_pandas = run_pandas(night, Path(folder))
     print(f"{'':44}{'ours s':>8}{'rival s':>9}{'ratio':>7}{'rows':>12}")
-    for what, step, (seconds, rows) in (
+    for task, step, (seconds, rows) in (
         ("placement: AdminUtils in Java", "replica_assignment", by_java["placement"]),
         ("keys: murmur2 in Java", "producer_load", by_java["keys"]),
         ("groups: range and roundrobin in Java", "consumer_assignment", by_java["groups"]),
         ("placement: pandas", "replica_assignment", by_pandas["placement"]),
         ("failover: pandas", "failover", by_pandas["failover"]),
     ):
-        print(f"{what:44}{ours[step]:>8.1f}{seconds:>9.1f}{ours[step] / seconds:>7.2f}{rows:>12,}")
+        print(f"{task:44}{ours[step]:>8.1f}{seconds:>9.1f}{ours[step] / seconds:>7.2f}{rows:>12,}")
 
 
-def timed(work: Callable[[], object]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
+def seconds_of(run: Callable[[], object]) -> float:
+    """Return the seconds that a run takes."""
+    started = time.monotonic()
+    run()
+    return time.monotonic() - started
 
 
-def text(night: Night, folder: Path) -> None:
-    """The fleet as Java reads it."""
+def write_text(night: Night, folder: Path) -> None:
+    """Write the fleet as tab-separated files, which the Java program reads."""
     topic = night.read(TOPIC).select("cluster_id", "topic", "partitions", "replication_factor", F.lit(0))
     key = night.read(KEY_SAMPLE).where("key IS NOT NULL").select("cluster_id", "topic", F.col("key").cast("string"), "records")
     member = night.read(GROUP_MEMBER).select("cluster_id", "group_id", "member_id", F.array_join("topics", ","))
@@ -82,64 +83,73 @@ def text(night: Night, folder: Path) -> None:
         df.toArrow().to_pandas().to_csv(folder / f"{name}.tsv", sep="\t", header=False, index=False)
 
 
-def in_pandas(night: Night, folder: Path) -> dict[str, tuple[float, int]]:
-    """Seconds and rows of each; its leaders are compared with ours, where no cluster's rules are more than "the first in sync that lives"."""
+def run_pandas(night: Night, folder: Path) -> dict[str, tuple[float, int]]:
+    """Return the seconds and rows of each task, and print how many leaders are equal to ours.
+
+    In a generated fleet, most elections need only the rule that pandas has: the first live replica in sync leads.
+    """
     for table in (PARTITION, BROKER, TOPIC):
         pq.write_table(night.read(table).toArrow(), folder / f"{table.name}.parquet")
     rows: list[pd.DataFrame] = []
-    placed = timed(lambda: rows.append(placement(folder)))
-    failed = timed(lambda: rows.append(failover(folder)))
-    theirs = rows[1][rows[1].scenario.str.startswith("broker")]
-    of_ours = (
+    placement_seconds = seconds_of(lambda: rows.append(placement(folder)))
+    failover_seconds = seconds_of(lambda: rows.append(failover(folder)))
+    by_pandas = rows[1][rows[1].scenario.str.startswith("broker")]
+    ours = (
         night.read(FAILOVER)
         .where("scenario_id LIKE 'broker %'")
         .select("cluster_id", "scenario_id", "topic", "partition", "leader")
         .toArrow()
     )
-    both = theirs.merge(of_ours.to_pandas(), left_on=["scenario", *KEY], right_on=["scenario_id", *KEY], suffixes=("", "_ours"))
+    both = by_pandas.merge(ours.to_pandas(), left_on=["scenario", *KEY], right_on=["scenario_id", *KEY], suffixes=("", "_ours"))
     same = (both.leader.fillna(-1) == both.leader_ours.fillna(-1)).mean()
-    print(f"pandas' leaders are ours in {same:.2%} of {len(both):,} outcomes of a killed broker")
-    return {"placement": (placed, len(rows[0])), "failover": (failed, len(rows[1]))}
+    print(f"pandas elects the same leader in {same:.2%} of {len(both):,} outcomes of a killed broker")
+    return {"placement": (placement_seconds, len(rows[0])), "failover": (failover_seconds, len(rows[1]))}
 
 
 def placement(folder: Path) -> pd.DataFrame:
-    """AdminUtils without racks, as most write it."""
+    """Place all partitions like AdminUtils without racks."""
     topic, broker = (pd.read_parquet(folder / f"{name}.parquet") for name in ("topic", "broker"))
-    n = broker.groupby("cluster_id").broker_id.nunique().rename("n")
-    each = topic.merge(n, on="cluster_id")
-    each = each.loc[each.index.repeat(each.partitions)]
-    each["partition"] = each.groupby(["cluster_id", "topic"]).cumcount()
-    first, shift = each.partition % each.n, each.partition // each.n
-    replicas = [first, *((first + 1 + (shift + nth) % (each.n - 1)) % each.n for nth in range(each.replication_factor.max() - 1))]
-    stacked = pd.concat(replicas, axis=1).to_numpy()
-    each["replicas"] = [row[:factor] for row, factor in zip(stacked.tolist(), each.replication_factor, strict=True)]
-    found = each[[*KEY, "replicas"]]
-    found.to_parquet(folder / "placed.parquet")
-    return found
+    broker_count = broker.groupby("cluster_id").broker_id.nunique().rename("brokers")
+    partition = topic.merge(broker_count, on="cluster_id")
+    partition = partition.loc[partition.index.repeat(partition.partitions)]
+    partition["partition"] = partition.groupby(["cluster_id", "topic"]).cumcount()
+    first, shift, brokers = partition.partition % partition.brokers, partition.partition // partition.brokers, partition.brokers
+    followers = ((first + 1 + (shift + index) % (brokers - 1)) % brokers for index in range(partition.replication_factor.max() - 1))
+    replicas = pd.concat([first, *followers], axis=1).to_numpy()
+    partition["replicas"] = [row[:factor] for row, factor in zip(replicas.tolist(), partition.replication_factor, strict=True)]
+    placed = partition[[*KEY, "replicas"]]
+    placed.to_parquet(folder / "placed.parquet")
+    return placed
 
 
 def failover(folder: Path) -> pd.DataFrame:
-    """Each broker and each rack fails: the first replica that lives and is in sync leads, and the rest of the ISR stays."""
+    """Compute the leader and the ISR of each affected partition after the loss of each broker and each rack.
+
+    The first live replica in sync becomes leader, and the other live replicas stay in the ISR.
+    """
     partition, broker = (pd.read_parquet(folder / f"{name}.parquet") for name in ("partition", "broker"))
     live = broker[broker.live]
-    one = live.assign(scenario="broker " + live.broker_id.astype(str))
+    kill = live.assign(scenario="broker " + live.broker_id.astype(str))
     stop = live.assign(scenario="stop " + live.broker_id.astype(str))
     rack = live[live.rack.notna()].assign(scenario="rack " + live.rack)
-    failing = pd.concat([one, stop, rack])[["cluster_id", "scenario", "broker_id"]]
+    failing = pd.concat([kill, stop, rack])[["cluster_id", "scenario", "broker_id"]]
     replica = partition[[*KEY, "replicas", "isr"]].explode("replicas").rename(columns={"replicas": "broker_id"})
-    replica["place"] = replica.groupby(KEY).cumcount()
+    replica["replica_index"] = replica.groupby(KEY).cumcount()
     replica["in_sync"] = [id in isr for id, isr in zip(replica.broker_id, replica.isr, strict=True)]
     replica = replica.drop(columns="isr").merge(
         live[["cluster_id", "broker_id"]].assign(live=True), on=["cluster_id", "broker_id"], how="left"
     )
     replica["broker_id"] = replica.broker_id.astype("int64")
-    touched = replica[[*KEY, "broker_id"]].merge(failing, on=["cluster_id", "broker_id"])[["scenario", *KEY]].drop_duplicates()
-    each = touched.merge(replica, on=KEY).merge(failing.assign(gone=True), on=["cluster_id", "scenario", "broker_id"], how="left")
-    left = each[each.gone.isna() & (each.live == True) & each.in_sync].sort_values("place")  # noqa: E712
-    heirs = left.groupby(["scenario", *KEY], sort=False).agg(leader=("broker_id", "first"), in_sync=("broker_id", "size")).reset_index()
-    found = touched.merge(heirs, on=["scenario", *KEY], how="left")
-    found.to_parquet(folder / "failed.parquet")
-    return found
+    affected = replica[[*KEY, "broker_id"]].merge(failing, on=["cluster_id", "broker_id"])[["scenario", *KEY]].drop_duplicates()
+    replica_after = affected.merge(replica, on=KEY).merge(
+        failing.assign(failed=True), on=["cluster_id", "scenario", "broker_id"], how="left"
+    )
+    electable = replica_after.failed.isna() & (replica_after.live == True) & replica_after.in_sync  # noqa: E712
+    isr = replica_after[electable].sort_values("replica_index").groupby(["scenario", *KEY], sort=False)
+    leaders = isr.agg(leader=("broker_id", "first"), in_sync=("broker_id", "size")).reset_index()
+    outcomes = affected.merge(leaders, on=["scenario", *KEY], how="left")
+    outcomes.to_parquet(folder / "failed.parquet")
+    return outcomes
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The readers' queries of the README on a lake of one night, of 365 nights, and of these after `topology-audit maintain`.
+"""Measure the README's queries on a lake of one night, on a lake of 365 nights, and on the latter after `topology-audit maintain`.
 
     python -m tests.benchmarks.year [--nights 365]
 
-The bundled snapshot's night is run once; the others are its files under other names, committed at once. Each query is
-asked by DuckDB in this process, opening the lake each time: the best of three.
+The night of the bundled snapshot runs once. All other nights are copies of its files, committed at once. A time is the best of three runs in
+DuckDB in this process; each run opens the lake again.
 """
 
 from __future__ import annotations
@@ -37,44 +37,42 @@ COMMAND = str(Path(sys.executable).with_name("topology-audit"))
 
 
 def queries() -> list[str]:
-    """Those of the README."""
+    """Return the queries in the README."""
     return re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
 
 
 def multiply(folder: Path, nights: int) -> None:
-    """The one night again for each day after it: its files, which do not hold their night, in the folders of the others."""
+    """Copy the only night of a lake to each of the following days. The snapshot is in the path of a file, not in its content."""
     days = [f"{FIRST + timedelta(number)}" for number in range(nights)]
     for table in TABLES:
         delta = DeltaTable(folder / table.name)
         if table is SNAPSHOT:
             rows = delta.to_pyarrow_table().to_pylist()
-            for before, day in pairwise(days):  # a commit each, as by the nights themselves
-                later = [row | {"snapshot_id": day, "previous_snapshot_id": before} for row in rows]
-                write_deltalake(delta, pa.Table.from_pylist(later, SNAPSHOT.schema), mode="append")
+            for previous, day in pairwise(days):  # one commit per night, as in a real lake
+                copies = [row | {"snapshot_id": day, "previous_snapshot_id": previous} for row in rows]
+                write_deltalake(delta, pa.Table.from_pylist(copies, SNAPSHOT.schema), mode="append")
             continue
-        added = []
-        for file in _added(folder / table.name, delta):
+        actions = []
+        for file in _add_actions(folder / table.name, delta):
             path = unquote(file["path"])
             for day in days[1:]:
-                to = path.replace(days[0], day, 1)
-                (folder / table.name / to).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / table.name / path, folder / table.name / to)
-                added.append(
-                    AddAction(
-                        to, file["size"], file["partitionValues"] | {"snapshot_id": day}, file["modificationTime"], True, file["stats"]
-                    )
-                )
-        delta.create_write_transaction(added, "append", delta.schema(), list(table.partition_by))
+                copy = path.replace(days[0], day, 1)
+                (folder / table.name / copy).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / table.name / path, folder / table.name / copy)
+                partition = file["partitionValues"] | {"snapshot_id": day}
+                actions.append(AddAction(copy, file["size"], partition, file["modificationTime"], True, file["stats"]))
+        delta.create_write_transaction(actions, "append", delta.schema(), list(table.partition_by))
 
 
-def _added(folder: Path, delta: DeltaTable) -> list[dict[str, Any]]:
-    """What the log tells of the table's files, with their statistics as they are there."""
-    now = {file.removeprefix(f"{folder}/") for file in delta.file_uris()}
-    told = (json.loads(line) for log in sorted((folder / "_delta_log").glob("*.json")) for line in log.read_text().splitlines())
-    return [action["add"] for action in told if "add" in action and unquote(action["add"]["path"]) in now]
+def _add_actions(folder: Path, delta: DeltaTable) -> list[dict[str, Any]]:
+    """Return the `add` action in the Delta log of each current file, which contains the file's statistics."""
+    files = {file.removeprefix(f"{folder}/") for file in delta.file_uris()}
+    actions = (json.loads(line) for log in sorted((folder / "_delta_log").glob("*.json")) for line in log.read_text().splitlines())
+    return [action["add"] for action in actions if "add" in action and unquote(action["add"]["path"]) in files]
 
 
-def seconds(lake: Lake, query: str) -> float:
+def best_seconds(lake: Lake, query: str) -> float:
+    """Return the seconds of the fastest of three runs of a query."""
     best = float("inf")
     for _ in range(3):
         started = time.monotonic()
@@ -84,29 +82,28 @@ def seconds(lake: Lake, query: str) -> float:
 
 
 def main(nights: int = 365) -> None:
-    def none() -> None:
-        raise AssertionError("no Spark is needed")
+    def no_spark() -> None:
+        raise AssertionError("a query in DuckDB starts no Spark session")
 
-    with tempfile.TemporaryDirectory() as place:
-        one, many = (Path(place) / name for name in ("one", "many"))
+    with tempfile.TemporaryDirectory() as folder:
+        one, many = (Path(folder) / name for name in ("one", "many"))
         subprocess.run([COMMAND, "nightly", "--lake", str(one), "--snapshot", str(FIRST)], check=True, stdout=subprocess.DEVNULL)
         shutil.copytree(one, many)
         started = time.monotonic()
         multiply(many, nights)
-        print(f"{nights} nights made of one in {time.monotonic() - started:.0f} s", flush=True)
+        print(f"{nights} nights copied in {time.monotonic() - started:.0f} s", flush=True)
         lakes = {"1 night": one, f"{nights} nights": many}
-        taken = {name: [seconds(Lake(str(folder), none), query) for query in queries()] for name, folder in lakes.items()}
+        times = {name: [best_seconds(Lake(str(path), no_spark), query) for query in queries()] for name, path in lakes.items()}
         started = time.monotonic()
         subprocess.run([COMMAND, "maintain", "--lake", str(many), "--keep-nights", str(nights)], check=True, stdout=subprocess.DEVNULL)
         print(f"maintain took {time.monotonic() - started:.1f} s", flush=True)
-        taken["maintained"] = [seconds(Lake(str(many), none), query) for query in queries()]
-    shown = RichTable("query", *(f"{name}, s" for name in taken), "times")
-    for number, query in enumerate(queries()):
-        times = [of[number] for of in taken.values()]
-        shown.add_row(query[:80], *(f"{each:.2f}" for each in times), f"{times[-1] / times[0]:.1f}")
+        times["maintained"] = [best_seconds(Lake(str(many), no_spark), query) for query in queries()]
+    shown = RichTable("query", *(f"{name}, s" for name in times), "ratio")
+    for query, *row in zip(queries(), *times.values(), strict=True):
+        shown.add_row(query[:80], *(f"{seconds:.2f}" for seconds in row), f"{row[-1] / row[0]:.1f}")
     Console(width=160).print(shown)
-    totals = [sum(of) for of in taken.values()]
-    print(f"all of them: {', '.join(f'{each:.1f}' for each in totals)} s; maintained, {totals[-1] / totals[0]:.2f} times one night")
+    totals = [sum(column) for column in times.values()]
+    print(f"all queries: {', '.join(f'{total:.1f}' for total in totals)} s; after maintenance {totals[-1] / totals[0]:.2f} times one night")
 
 
 if __name__ == "__main__":
