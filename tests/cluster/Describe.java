@@ -6,7 +6,7 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartitionInfo;
 
-/** The partitions of topics as kafka-topics --describe tells them, asked of a broker alone: that tool asks the controller too, and may find none. */
+/** Prints the partitions of topics like kafka-topics --describe. That tool also sends requests to the controller; this program needs only a broker. */
 public class Describe {
     public static void main(String[] args) throws Exception {
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", args[0]))) {

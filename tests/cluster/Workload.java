@@ -27,15 +27,15 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Applications of a test cluster, many in one JVM: producers and the members of consumer groups.
+ * Applications of a test cluster in one JVM: producers and the members of consumer groups.
  *
- * <p>Usage: Workload.java BOOTSTRAP, then a JSON object a line on stdin, each answered by a line "done" on stdout:
- * {"do": "send", "rows": [{"topic", "key", "partition", "records", "size_bytes"}, ...]}: send so many records of so many bytes in all,
- * keys and values, in a shuffled order; key null: none; partition null: left to the partitioner.
- * {"do": "join", "group", "client_id", "topics", "config": {...}}: one member more, which reads all and commits.
- * {"do": "pause", "group"}: its members stay but read no further.
- * {"do": "await"}: until all groups are stable and neither assignments nor committed offsets have changed for two seconds.
- * The end of stdin ends all, without a good-bye to the groups.
+ * <p>Usage: Workload.java BOOTSTRAP. Each line on stdin is a request, a JSON object. A line "done" on stdout follows each completed request.
+ * {"do": "send", "rows": [{"topic", "key", "partition", "records", "size_bytes"}, ...]}: send the records of all rows in shuffled order.
+ * `size_bytes` is the size of all keys and values of a row; a null key is no key; with a null partition the partitioner chooses.
+ * {"do": "join", "group", "client_id", "topics", "config": {...}}: start a member that reads all records and commits its offsets.
+ * {"do": "pause", "group"}: stop reading in all members of the group, which stay members.
+ * {"do": "await"}: wait until all groups are stable, and assignments and committed offsets have not changed for two seconds.
+ * At the end of stdin the JVM ends at once, and no member leaves its group.
  */
 public class Workload {
     private static final Set<String> PAUSED = ConcurrentHashMap.newKeySet();
@@ -46,11 +46,11 @@ public class Workload {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         ObjectMapper json = new ObjectMapper();
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            JsonNode asked = json.readTree(line);
-            switch (asked.get("do").asText()) {
-                case "send" -> send(bootstrap, asked.get("rows"));
-                case "join" -> join(bootstrap, asked);
-                case "pause" -> PAUSED.add(asked.get("group").asText());
+            JsonNode request = json.readTree(line);
+            switch (request.get("do").asText()) {
+                case "send" -> send(bootstrap, request.get("rows"));
+                case "join" -> join(bootstrap, request);
+                case "pause" -> PAUSED.add(request.get("group").asText());
                 case "await" -> await(bootstrap);
                 default -> throw new IllegalArgumentException(line);
             }
@@ -80,17 +80,17 @@ public class Workload {
                 if (exception != null) failed.add(exception);
             }));
         }
-        if (!failed.isEmpty()) throw new IllegalStateException(failed.size() + " records were not taken", failed.get(0));
+        if (!failed.isEmpty()) throw new IllegalStateException(failed.size() + " records failed", failed.get(0));
     }
 
-    private static void join(String bootstrap, JsonNode asked) {
-        String group = asked.get("group").asText();
+    private static void join(String bootstrap, JsonNode request) {
+        String group = request.get("group").asText();
         Map<String, Object> config = new HashMap<>(Map.of(
-            "bootstrap.servers", bootstrap, "group.id", group, "client.id", asked.get("client_id").asText(),
+            "bootstrap.servers", bootstrap, "group.id", group, "client.id", request.get("client_id").asText(),
             "auto.offset.reset", "earliest", "auto.commit.interval.ms", 1000));
-        asked.get("config").properties().forEach(entry -> config.put(entry.getKey(), entry.getValue().asText()));
+        request.get("config").properties().forEach(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         List<String> topics = new ArrayList<>();
-        asked.get("topics").forEach(topic -> topics.add(topic.asText()));
+        request.get("topics").forEach(topic -> topics.add(topic.asText()));
         MEMBERS.merge(group, 1, Integer::sum);
         Thread thread = new Thread(() -> {
             try (var consumer = new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
@@ -108,33 +108,33 @@ public class Workload {
     private static void await(String bootstrap) throws Exception {
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", bootstrap))) {
             String before = "";
-            for (int same = 0; same < 5; Thread.sleep(500)) {
+            for (int unchanged = 0; unchanged < 5; Thread.sleep(500)) {
                 String now;
                 try {
-                    now = picture(admin);
-                } catch (ExecutionException notYet) {
-                    // A group is not found before its first member has joined, nor while its coordinator moves.
-                    Throwable cause = notYet.getCause();
-                    if (!(cause instanceof GroupIdNotFoundException || cause instanceof RetriableException)) throw notYet;
+                    now = describeGroups(admin);
+                } catch (ExecutionException error) {
+                    // A group does not exist before its first member has joined, and has no coordinator while that moves.
+                    Throwable cause = error.getCause();
+                    if (!(cause instanceof GroupIdNotFoundException || cause instanceof RetriableException)) throw error;
                     now = null;
                 }
-                same = now != null && now.equals(before) ? same + 1 : 0;
+                unchanged = now != null && now.equals(before) ? unchanged + 1 : 0;
                 before = now;
             }
         }
     }
 
-    /** What the groups hold and have committed; null while any of them is not stable or lacks a member. */
-    private static String picture(Admin admin) throws Exception {
-        StringBuilder seen = new StringBuilder();
+    /** Returns the assignments and committed offsets of all groups as text; null if a group is not stable or lacks a member. */
+    private static String describeGroups(Admin admin) throws Exception {
+        StringBuilder text = new StringBuilder();
         for (ConsumerGroupDescription group : admin.describeConsumerGroups(MEMBERS.keySet()).all().get().values()) {
             if (group.groupState() != GroupState.STABLE || group.members().size() != MEMBERS.get(group.groupId())) return null;
             Set<String> lines = new TreeSet<>();
             group.members().forEach(member -> lines.add(member.consumerId() + member.assignment()));
             admin.listConsumerGroupOffsets(group.groupId()).partitionsToOffsetAndMetadata().get()
                 .forEach((partition, offset) -> lines.add(partition + " " + offset.offset()));
-            seen.append(group.groupId()).append(lines);
+            text.append(group.groupId()).append(lines);
         }
-        return seen.toString();
+        return text.toString();
     }
 }

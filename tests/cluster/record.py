@@ -43,22 +43,22 @@ def main(names: Sequence[str], snapshots: Path = SNAPSHOTS, bundled: Path = BUND
     """Record the named clusters, or all."""
     for name in names or STORIES:
         story = STORIES[name]
-        with started(story) as kafka:
+        with start_cluster(story) as kafka:
             log_progress(name, "is up")
             create(kafka, story.topics)
             if story.nights is not None:
                 with workload(kafka) as applications:
                     nights = (snapshots / "night-before", bundled) if len(story.nights.days) == 2 else (snapshots / "zookeeper",)
-                    live(kafka, story.nights, applications, [night / name for night in nights])
+                    dump_nights(kafka, story.nights, applications, [night / name for night in nights])
                 restore(kafka, story.racks)
             for old in (snapshots / "killed").glob(f"{name}-*"):
                 shutil.rmtree(old)
             for title, steps in story.scenarios.items():
-                play(kafka, story.racks, snapshots / "killed" / f"{name}-{title}", steps)
+                record_scenario(kafka, story.racks, snapshots / "killed" / f"{name}-{title}", steps)
                 restore(kafka, story.racks)
 
 
-def started(story: Story) -> AbstractContextManager[Cluster]:
+def start_cluster(story: Story) -> AbstractContextManager[Cluster]:
     """Start the cluster of the story, without topics."""
     if story.zookeeper:
         return zookeeper_cluster(story.racks)
@@ -75,7 +75,7 @@ def create(kafka: Cluster, topics: Sequence[Topic]) -> None:
         kafka.tool("kafka-topics", "--create", "--topic", topic.name, *placement, *settings)
 
 
-def live(kafka: Cluster, nights: Nights, applications: Workload, folders: Sequence[Path]) -> None:
+def dump_nights(kafka: Cluster, nights: Nights, applications: Workload, folders: Sequence[Path]) -> None:
     """Produce and dump each day. Before the second day's dump, pause some groups and kill the lost broker, if any."""
     applications.send(nights.days[0])
     applications.join(nights.groups)
@@ -96,9 +96,9 @@ def live(kafka: Cluster, nights: Nights, applications: Workload, folders: Sequen
 
 def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> None:
     """Write the files that an operator would save of the cluster."""
-    renew(folder)
+    recreate(folder)
     for file, (tool, *arguments) in (DUMPS | (KRAFT_DUMPS if kafka.version >= "4" else {})).items():
-        (folder / f"{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
+        (folder / f"{file}.txt").write_text(mask_folders(kafka, kafka.tool(tool, *arguments)))
     capacities = [
         {"brokerId": str(broker), "capacity": {"DISK": disk, "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}}
         for broker, disk in nights.capacity.items()
@@ -107,15 +107,15 @@ def dump(kafka: Cluster, nights: Nights, folder: Path, sent: Sequence[Sent]) -> 
     lines = ["topic,key,partition,records,size_bytes"]
     for row in sent:
         partition = "" if row.partition is None else row.partition
-        lines.append(f"{row.topic},{quoted(row.key)},{partition},{row.records},{row.size_bytes}")
+        lines.append(f"{row.topic},{csv_field(row.key)},{partition},{row.records},{row.size_bytes}")
     (folder / "key-sample.csv").write_text("\n".join(lines) + "\n")
     log_progress("dumped", folder.parent.name, folder.name)
 
 
-def play(kafka: Cluster, racks: Mapping[int, str], folder: Path, steps: Sequence[str]) -> None:
+def record_scenario(kafka: Cluster, racks: Mapping[int, str], folder: Path, steps: Sequence[str]) -> None:
     """Run the steps of a scenario, and write the output of kafka-topics before and after each step."""
-    renew(folder)
-    (folder / "0-before.txt").write_text(settled(kafka))
+    recreate(folder)
+    (folder / "0-before.txt").write_text(describe_when_stable(kafka))
     steps_done = []
     for number, step in enumerate(steps, start=1):
         verb, *words = step.split()
@@ -131,11 +131,11 @@ def play(kafka: Cluster, racks: Mapping[int, str], folder: Path, steps: Sequence
         # Without a live broker, kafka-topics cannot answer.
         file = f"{number}-{step.replace(' ', '-')}.txt" if kafka.bootstrap else None
         if file:
-            (folder / file).write_text(settled(kafka))
+            (folder / file).write_text(describe_when_stable(kafka))
         steps_done.append(json.dumps({"step": verb, "brokers": brokers, "file": file, "fenced": newly_fenced}))
     head = json.dumps({"kafka": kafka.version, "racks": racks})
     (folder / "scenario.json").write_text(head[:-1] + ', "steps": [\n  ' + ",\n  ".join(steps_done) + "\n]}\n")
-    log_progress("played", folder.name)
+    log_progress("recorded", folder.name)
 
 
 def restore(kafka: Cluster, racks: Mapping[int, str]) -> None:
@@ -145,8 +145,8 @@ def restore(kafka: Cluster, racks: Mapping[int, str]) -> None:
     kafka.tool("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")
 
 
-def settled(kafka: Cluster) -> str:
-    """The output of kafka-topics, once three successive outputs are equal."""
+def describe_when_stable(kafka: Cluster) -> str:
+    """Return the output of kafka-topics, once three successive outputs are equal."""
     outputs = [kafka.tool("kafka-topics", "--describe")]
     while len(outputs) < 3 or len({tuple(sorted(output.splitlines())) for output in outputs[-3:]}) > 1:
         time.sleep(0.3)
@@ -154,20 +154,20 @@ def settled(kafka: Cluster) -> str:
     return outputs[-1]
 
 
-def renew(folder: Path) -> None:
-    """Make the folder empty."""
+def recreate(folder: Path) -> None:
+    """Delete the folder if it exists, and create it again."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
 
-def quoted(key: str | None) -> str:
-    """The key as a CSV field: empty for no key, quotes for the empty key."""
+def csv_field(key: str | None) -> str:
+    """Return a key as a CSV field: an empty field for no key, quotes for the empty key."""
     if key is None:
         return ""
     return f'"{key.replace(chr(34), chr(34) * 2)}"' if not key or set(key) & set(',"\n') else key
 
 
-def masked(kafka: Cluster, output: str) -> str:
+def mask_folders(kafka: Cluster, output: str) -> str:
     """Return a tool's output with /var/lib/kafka in place of the nodes' temporary folders."""
     for node in kafka.nodes.values():
         output = output.replace(str(node.folder), "/var/lib/kafka")

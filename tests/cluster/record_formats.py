@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster import TOOLS, Cluster, ToolFailed, cluster, command
-from tests.cluster.record import SNAPSHOTS, log_progress, masked, renew, settled
+from tests.cluster.record import SNAPSHOTS, describe_when_stable, log_progress, mask_folders, recreate
 from tests.cluster.zookeeper import zookeeper_cluster
 
 FORMATS = SNAPSHOTS / "formats"
@@ -45,16 +45,16 @@ MOVED = {
 def main(names: Sequence[str]) -> None:
     """Record the named versions, or all."""
     for name in names or ("4.3.1", "3.9.2", "zookeeper"):
-        renew(FORMATS / name)
+        recreate(FORMATS / name)
         if name == "zookeeper":
             with zookeeper_cluster({1: "rack-a", 2: "rack-b", 3: "rack-c"}) as kafka:
-                zookeeper(kafka, FORMATS / name)
+                record_zookeeper(kafka, FORMATS / name)
         else:
             with cluster(RACKS, version=name, controller=CONTROLLER, properties=PROPERTIES, log_dirs=2) as kafka:
-                kraft(kafka, FORMATS / name)
+                record_kraft(kafka, FORMATS / name)
 
 
-def kraft(kafka: Cluster, folder: Path) -> None:
+def record_kraft(kafka: Cluster, folder: Path) -> None:
     """Use a cluster for a minute, kill a broker, and write the output of all tools."""
     create(kafka)
     alter = ("kafka-configs", "--alter", "--entity-type")
@@ -64,9 +64,9 @@ def kraft(kafka: Cluster, folder: Path) -> None:
     time.sleep(12)
     kafka.tool(*alter, "topics", "--entity-name", "single", "--add-config", "retention.bytes=1000000")
     if kafka.version >= "4.2":
-        share(kafka, folder)
+        record_share_group(kafka, folder)
     produce(kafka, "single", 3_000)
-    reassign(kafka, folder)
+    record_reassignment(kafka, folder)
     kafka.kill(2)
     kafka.await_fenced(2)
     dumps = {
@@ -80,14 +80,14 @@ def kraft(kafka: Cluster, folder: Path) -> None:
         "kafka-broker-api-versions": ("kafka-broker-api-versions",),
     }
     for file, (tool, *arguments) in dumps.items():
-        (folder / f"{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
-    (folder / "kafka-topics.txt").write_text(settled(kafka))
+        (folder / f"{file}.txt").write_text(mask_folders(kafka, kafka.tool(tool, *arguments)))
+    (folder / "kafka-topics.txt").write_text(describe_when_stable(kafka))
     log = kafka.nodes[CONTROLLER].folder / "data1" / "__cluster_metadata-0"
     for file in [*sorted(log.glob("*.checkpoint"))[-2:], *log.glob("*.log")]:
         (folder / file.name).write_bytes(file.read_bytes())
         text = kafka_dump_log(kafka, file)
-        (folder / f"kafka-dump-log-{file.name}.txt").write_text(masked(kafka, text))
-    after = settled(kafka)
+        (folder / f"kafka-dump-log-{file.name}.txt").write_text(mask_folders(kafka, text))
+    after = describe_when_stable(kafka)
     if sorted(after.splitlines()) != sorted((folder / "kafka-topics.txt").read_text().splitlines()):
         raise ToolFailed("the cluster changed while it was recorded: record again")
     log_progress("recorded", folder.relative_to(SNAPSHOTS))
@@ -110,8 +110,8 @@ def produce(kafka: Cluster, topic: str, records: int) -> None:
     )
 
 
-def reassign(kafka: Cluster, folder: Path) -> None:
-    """Generate a plan, start a heavily throttled one, and list it."""
+def record_reassignment(kafka: Cluster, folder: Path) -> None:
+    """Generate a plan, start a heavily throttled reassignment, and list and verify it."""
     topics, plan = kafka.nodes[CONTROLLER].folder / "topics.json", kafka.nodes[CONTROLLER].folder / "plan.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": "single"}, {"topic": "prices"}]}))
     plan.write_text(json.dumps(MOVED))
@@ -123,11 +123,11 @@ def reassign(kafka: Cluster, folder: Path) -> None:
         "verify": ("--verify", "--preserve-throttles", "--reassignment-json-file", str(plan)),
     }
     for file, arguments in dumps.items():
-        (folder / f"{tool}-{file}.txt").write_text(masked(kafka, kafka.tool(tool, *arguments)))
+        (folder / f"{tool}-{file}.txt").write_text(mask_folders(kafka, kafka.tool(tool, *arguments)))
     (folder / f"{tool}.json").write_text(json.dumps(MOVED) + "\n")
 
 
-def share(kafka: Cluster, folder: Path) -> None:
+def record_share_group(kafka: Cluster, folder: Path) -> None:
     """Start a share group of one member, and write the output of kafka-share-groups."""
     run = command(kafka.version, "org.apache.kafka.tools.consumer.ConsoleShareConsumer")
     arguments = ["--bootstrap-server", kafka.bootstrap, "--topic", "orders", "--group", "share-desk"]
@@ -144,19 +144,19 @@ def share(kafka: Cluster, folder: Path) -> None:
 
 
 def kafka_dump_log(kafka: Cluster, file: Path) -> str:
-    """The output of kafka-dump-log for a file of the metadata log."""
+    """Return the output of kafka-dump-log for a file of the metadata log."""
     main = TOOLS["kafka-dump-log"] if kafka.version >= "4" else "kafka.tools.DumpLogSegments"
     run = [*command(kafka.version, main), "--cluster-metadata-decoder", "--files", str(file)]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout
 
 
-def zookeeper(kafka: Cluster, folder: Path) -> None:
+def record_zookeeper(kafka: Cluster, folder: Path) -> None:
     """Write the znodes of ZooKeeper, one on a line, and the output of kafka-topics."""
     create(kafka)
     kafka.tool("kafka-configs", "--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "min.insync.replicas=2")
     kafka.kill(2)
     kafka.await_fenced(2)
-    (folder / "kafka-topics.txt").write_text(settled(kafka))
+    (folder / "kafka-topics.txt").write_text(describe_when_stable(kafka))
     server = re.search(r"zookeeper.connect=(\S+)", (kafka.nodes[1].folder / "server.properties").read_text())
     assert server
     shell = [*command(kafka.version, "org.apache.zookeeper.ZooKeeperMain"), "-server", server[1]]

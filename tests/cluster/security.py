@@ -27,7 +27,7 @@ class Security:
     client_certificate: Path
     client_key: Path
 
-    def grant(self, kafka: Cluster) -> None:
+    def create_user(self, kafka: Cluster) -> None:
         """Create the user for SCRAM-SHA-512; for PLAIN it exists already."""
         user = ("--entity-type", "users", "--entity-name", USER)
         kafka.tool("kafka-configs", "--alter", *user, "--add-config", f"SCRAM-SHA-512=[password={PASSWORD}]")

@@ -37,31 +37,31 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Workload.java, running against a cluster: one request per line; each call waits for its end."""
+    """A running Workload.java; each call waits until its request is completed."""
 
     process: subprocess.Popen[str]
 
     def send(self, rows: Sequence[Sent]) -> None:
         """Produce all records in shuffled order, with Kafka's own partitioner."""
-        self._ask(do="send", rows=[asdict(row) for row in rows])
+        self._request(do="send", rows=[asdict(row) for row in rows])
 
     def join(self, groups: Sequence[Group]) -> None:
         """Start every member of the groups, and wait until all are stable and have read all records."""
         for group in groups:
             for number, topics in enumerate(group.members, start=1):
                 static = {"group.instance.id": f"{group.id}-{number}"} if group.static else {}
-                self._ask(do="join", group=group.id, client_id=f"{group.id}-{number}", topics=topics, config=group.config | static)
+                self._request(do="join", group=group.id, client_id=f"{group.id}-{number}", topics=topics, config=group.config | static)
         self.settle()
 
     def pause(self, group: Group) -> None:
         """Pause all members of the group."""
-        self._ask(do="pause", group=group.id)
+        self._request(do="pause", group=group.id)
 
     def settle(self) -> None:
         """Wait until all groups are stable and all offsets stay the same."""
-        self._ask(do="await")
+        self._request(do="await")
 
-    def _ask(self, **request: object) -> None:
+    def _request(self, **request: object) -> None:
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -72,7 +72,7 @@ class Workload:
 
 @contextmanager
 def workload(kafka: Cluster) -> Iterator[Workload]:
-    """Applications that run until the block ends."""
+    """Start the applications, and kill them when the block ends."""
     source = str(Path(__file__).with_name("Workload.java"))
     arguments = [*command(VERSION, source, level="error"), kafka.bootstrap]  # newer clients support older brokers
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -83,7 +83,7 @@ def workload(kafka: Cluster) -> Iterator[Workload]:
 
 
 def skewed(topic: str, prefix: str, *, keys: int, records: int, value_bytes: int, day: int) -> list[Sent]:
-    """Keyed records by Zipf's law: every day the same keys with other counts."""
+    """Return keyed records that follow Zipf's law: every day the same keys with different counts."""
     chance = random.Random(f"{topic} {day}")
     names = random.Random(topic).sample([f"{prefix}{number}" for number in range(keys * 10)], keys)
     harmonic = sum(1 / rank for rank in range(1, keys + 1))

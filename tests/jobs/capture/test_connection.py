@@ -1,4 +1,4 @@
-"""Airflow's connections as properties of Kafka's Java client."""
+"""Conversion of Airflow connections and client.properties to properties of Kafka's Java client."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_librdkafka_names_become_java_properties(tmp_path: Path) -> None:
     }
 
 
-def test_unusable_connection_fails_with_a_reason() -> None:
+def test_an_unusable_connection_fails_with_a_reason() -> None:
     with pytest.raises(AuditError, match=r"GSSAPI does not use login and password: add sasl\.jaas\.config"):
         from_airflow("b", 1, "me", "pw", {"sasl.mechanism": "GSSAPI"})
     with pytest.raises(AuditError, match="certificate of the connection cannot be read"):
@@ -63,7 +63,7 @@ def test_unusable_connection_fails_with_a_reason() -> None:
         from_file(Path("/no.properties"), None)
 
 
-def test_bootstrap_server_option_wins_over_the_file(tmp_path: Path) -> None:
+def test_the_bootstrap_server_option_overrides_the_file(tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("bootstrap.servers=a:1\nclient.id=x")
     assert from_file(config, "b:2").splitlines()[-1] == "bootstrap.servers=b:2"
