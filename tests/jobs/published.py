@@ -1,4 +1,4 @@
-"""The published views over tables in memory, and a check of `survival` and `verdict` against the failures one by one."""
+"""Create the published views over tables in memory, and compare `survival` and `verdict` with the failures they summarize."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from jobs.schema import TABLES, Table
 
 Key = tuple[str, str]  # snapshot_id, cluster_id
 COUNTS = ("newly_offline", "newly_refusing_acks_all", "newly_lost")
-# For each harm, the counts that are added up, which are also the counts in `verdict`.
-COUNTS_OF_HARM = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
+# The counts that are added up for each harm, which are also the counts in `verdict`.
+COUNTS_BY_HARM = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
 
 
 def published(tables: Mapping[Table, pa.Table]) -> duckdb.DuckDBPyConnection:
@@ -30,9 +30,9 @@ def published(tables: Mapping[Table, pa.Table]) -> duckdb.DuckDBPyConnection:
 
 def rows_of(connection: Any, sql: str) -> list[dict[str, Any]]:
     """Return the rows of a query as dicts."""
-    answer = connection.execute(sql)
-    names = [column[0] for column in answer.description]
-    return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+    result = connection.execute(sql)
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 def check_survival_and_verdict(connection: Any) -> dict[Key, dict[str, Any]]:
@@ -55,7 +55,7 @@ def check_survival_and_verdict(connection: Any) -> dict[Key, dict[str, Any]]:
         (*key, kind, harm): (len(same_kind), *_outcome(_worst(same_kind, harm), COUNTS))
         for key, by_kind in failures.items()
         for kind, same_kind in by_kind.items()
-        for harm in COUNTS_OF_HARM
+        for harm in COUNTS_BY_HARM
     }
     actual = {
         tuple(row[name] for name in ("snapshot_id", "cluster_id", "kind", "harm")): tuple(
@@ -75,24 +75,24 @@ def check_survival_and_verdict(connection: Any) -> dict[Key, dict[str, Any]]:
             ("rack", "any_rack", ["rack"]),
             ("two", "any_two", ["pair", "broker"]),
         ):
-            for harm, counts_of_harm in COUNTS_OF_HARM.items():
-                wanted = _of_kinds([failures[key].get(kind, []) for kind in kinds], harm)
-                cells = (f"{flag}_{harm}", f"worst_{name}_{harm}", *(f"{name}_{harm}_{count}" for count in counts_of_harm))
-                assert tuple(verdict[cell] for cell in cells) == wanted, (key, cells)
+            for harm, harm_counts in COUNTS_BY_HARM.items():
+                expected_cells = _worst_outcome([failures[key].get(kind, []) for kind in kinds], harm)
+                columns = (f"{flag}_{harm}", f"worst_{name}_{harm}", *(f"{name}_{harm}_{count}" for count in harm_counts))
+                assert tuple(verdict[column] for column in columns) == expected_cells, (key, columns)
     return verdicts
 
 
-def _of_kinds(kinds: Iterable[list[dict[str, Any]]], harm: str) -> tuple[Any, ...]:
+def _worst_outcome(kinds: Iterable[list[dict[str, Any]]], harm: str) -> tuple[Any, ...]:
     """Return the outcome of the worst failure of these kinds; if several are equally bad, of the first kind."""
     worst = [_worst(same_kind, harm) for same_kind in kinds if same_kind]
     if not worst:
-        return (None,) * (2 + len(COUNTS_OF_HARM[harm]))
-    return _outcome(max(worst, key=lambda pair: pair[0]), COUNTS_OF_HARM[harm])
+        return (None,) * (2 + len(COUNTS_BY_HARM[harm]))
+    return _outcome(max(worst, key=lambda pair: pair[0]), COUNTS_BY_HARM[harm])
 
 
 def _worst(same_kind: list[dict[str, Any]], harm: str) -> tuple[int, dict[str, Any]]:
     """Return the number of harmed partitions and the worst failure; if several are equally bad, the one with the lowest broker ids."""
-    harmed = {row["scenario_id"]: sum(row[count] for count in COUNTS_OF_HARM[harm]) for row in same_kind}
+    harmed = {row["scenario_id"]: sum(row[count] for count in COUNTS_BY_HARM[harm]) for row in same_kind}
     row = min(same_kind, key=lambda row: (-harmed[row["scenario_id"]], row["brokers"]))
     return harmed[row["scenario_id"]], row
 

@@ -15,7 +15,7 @@ from tests.jobs.rows import materialized
 
 
 def simulated(scenarios: Sequence[Scenario], tables: Mapping[Table, DataFrame]) -> tuple[DataFrame, ...]:
-    """Compute `scenario`, `failover` and `failover_load` of these failures; `tables` are those that the step reads, and `replica`."""
-    inputs: dict[Table, Any] = {of: rows.toArrow() if of in failover.READS_AS_ARROW else rows for of, rows in tables.items()}
+    """Compute `scenario`, `failover` and `failover_load` of these failures from the inputs of the step and, if present, `replica`."""
+    inputs: dict[Table, Any] = {table: rows.toArrow() if table in failover.READS_AS_ARROW else rows for table, rows in tables.items()}
     states = cluster_states(inputs[CLUSTER].to_pylist(), inputs[BROKER].to_pylist())
     return materialized(failover.simulate(scenarios, states, inputs, replica=inputs.get(REPLICA)))
