@@ -45,7 +45,7 @@ def show(dag_id: str, run_id: str, file: str, session: SessionDep) -> Response:
     reports = Variable.get("topology_reports", None)
     if run is None or reports is None:
         raise HTTPException(404, f"no run {run_id} of {dag_id}" if run is None else "the Airflow Variable topology_reports is not set")
-    # The DAG and the run exist, but a run may be named "..".
+    # A run id may be "..", and the path of a file may leave the folder.
     folder = (Path(reports) / dag_id / run_id).resolve()
     page = (folder / (file or "index.html")).resolve()
     if folder.parent != (Path(reports) / dag_id).resolve() or not page.is_relative_to(folder):

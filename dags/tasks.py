@@ -23,9 +23,9 @@ from jobs.views import VIEWS
 
 LAKE = "{{ var.value.topology_lake }}"
 REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
-FAILURES = "failures"  # in that folder: a text for each failed task
-PUBLISHED_FILE = "published.json"  # in that folder: the outcome of `publish`
-# Not `ds`: a run that a person triggered may have no logical date.
+FAILURES = "failures"  # its subfolder with a text file for each failed task
+PUBLISHED_FILE = "published.json"  # its file with the outcome of `publish`
+# Airflow's `ds` is not used, because a manually triggered run may have no logical date.
 SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
 # An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster.
 PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, *VIEWS)]
@@ -35,7 +35,7 @@ _NIGHT = ("--lake", LAKE, "--snapshot", SNAPSHOT)
 
 
 def capture() -> PythonOperator:
-    """Capture the live clusters of Airflow's connections into the source. It runs in the worker, so no command line contains a password."""
+    """Capture the live clusters of Airflow's connections into the source. The task runs in the worker, so no command line has a password."""
     arguments = {"connections": "{{ var.value.get('topology_kafka_connections', '') }}", "source": "{{ var.value.topology_source }}"}
     return PythonOperator(task_id="capture", python_callable=capture_connections, op_kwargs=arguments, do_xcom_push=False)
 
@@ -56,11 +56,11 @@ def capture_connections(connections: str, source: str) -> None:
     log = logging.getLogger("airflow.task")
     ids = [id.strip() for id in connections.split(",") if id.strip()]
     if not ids:
-        log.info("No live cluster is captured: the Variable topology_kafka_connections names no connection.")
+        log.info("No live cluster to capture: the Variable topology_kafka_connections is empty.")
         return
     unread = capture_clusters(source, {id: lambda client, id=id: properties(id) for id in ids})
     for id, reason in unread.items():
-        log.error("cluster %s cannot be read, as its capture records: %s", id, reason)
+        log.error("cluster %s cannot be read; its capture contains the reason: %s", id, reason)
     if len(unread) == len(ids):
         raise AuditError(f"no live cluster can be read, for example {ids[0]}: {unread[ids[0]]}")
 
@@ -72,7 +72,7 @@ class Ingest(SparkSubmitOperator):
         try:
             super().execute(context)
         except AirflowException as error:
-            # spark-submit exits with the command's own code. The provider has it only in its message.
+            # spark-submit exits with the command's exit code, which the provider reports only in its error message.
             codes = re.findall(r"(?:Error|Kubernetes spark exit) code is: (\d+)", str(error))
             if str(NothingReadable.exit_code) in codes:
                 raise AirflowFailException(str(error)) from None
@@ -82,7 +82,7 @@ class Ingest(SparkSubmitOperator):
 class Publish(SparkSubmitOperator):
     """A spark-submit of `publish`. It is skipped if no cluster is published; otherwise the extra of each asset's event names the clusters.
 
-    The command writes its outcome to a file beside the report, in a folder that the driver and this worker share.
+    The command writes the published clusters to a file in the report's folder, which the driver and this worker share.
     """
 
     template_fields = (*SparkSubmitOperator.template_fields, "published_file")
@@ -99,7 +99,7 @@ class Publish(SparkSubmitOperator):
             outcome = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise AirflowFailException(
-                f"publish ended, but {file} is not there: the Variable topology_reports must name a folder that the Spark driver shares"
+                f"publish succeeded, but {file} does not exist: the Variable topology_reports must name a folder that the Spark driver shares"
             ) from None
         if not outcome["clusters"]:
             raise AirflowSkipException(f"no cluster of snapshot {outcome['snapshot_id']} is published: the task report states why")

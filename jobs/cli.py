@@ -411,7 +411,7 @@ def capture(
             key_records=key_records,
         )
     if unread:
-        raise AuditError(f"cluster {name} cannot be read, as its capture records: {unread[name]}")
+        raise AuditError(f"cluster {name} cannot be read; its capture contains the reason: {unread[name]}")
     _print(f"Next: [bold]topology-audit nightly {folder.resolve().parent}[/]")
 
 

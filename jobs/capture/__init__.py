@@ -1,12 +1,12 @@
-"""capture: the state of a live cluster, read through the admin protocol into a file that the ingest reads like any dump.
+"""Captures: the state of a live cluster, read through the admin protocol and written as a file that ingest reads like a dump.
 
     java_client.py   Kafka's own client, which sends the requests
-    cluster.py       the requests, and the lines that their answers become
+    cluster.py       the requests, and the lines of the capture
     connection.py    connection properties from a client.properties or an Airflow connection
 
-A capture is gzipped JSON lines, with a last line that counts the others. It can be taken near the cluster and audited elsewhere; reading it
-twice gives the same tables. It contains no secrets: no connection properties, and no config that a broker marks as sensitive. For a cluster
-that cannot be read, the capture states only that, so that the capture of the day before is not used again.
+A capture is a gzipped file of JSON lines; the last line counts the others. It can be written near the cluster and audited elsewhere; reading
+it twice gives the same tables. It contains no secrets: no connection properties, and no config that a broker marks as sensitive. If a cluster
+cannot be read, its capture contains only the reason, so that the capture of the day before is not used again.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from pathlib import Path
 from pyarrow import fs
 
 from jobs.capture.cluster import FORMAT, VERSION, Line, read_cluster
-from jobs.capture.java_client import Connection, JavaClient, NotAnswered, java_client
+from jobs.capture.java_client import Connection, JavaClient, RequestFailed, java_client
 from jobs.errors import AuditError
 from jobs.ingest.source import filesystem
 
 FILE = "topology-capture.jsonl.gz"
-_CLUSTERS = 4  # captured at the same time
+_PARALLEL_CLUSTERS = 4
 
 
 def capture_clusters(
     source: str, clusters: Mapping[str, Callable[[JavaClient], Mapping[str, str]]], *, login_jars: Sequence[str] = (), key_records: int = 0
 ) -> dict[str, str]:
-    """Write a capture of each cluster into the folder of its name; returns for each cluster that cannot be read the reason.
+    """Write a capture of each cluster into the folder of its name, and return the reason for each cluster that cannot be read.
 
-    `key_records`: how many of the last records of each partition are read for their keys.
+    `key_records` is the number of last records of each partition whose keys are read.
     """
     for name in clusters:
         if name in ("", ".", "..") or name.startswith(".") or "/" in name:
             raise AuditError(f"cluster {name!r} cannot be a folder: use a name that is not empty, has no / and does not start with a dot")
-    with java_client(login_jars) as client, ThreadPoolExecutor(_CLUSTERS) as pool:
+    with java_client(login_jars) as client, ThreadPoolExecutor(_PARALLEL_CLUSTERS) as pool:
         connections = {name: _properties(connection, client) for name, connection in clusters.items()}
         reasons = pool.map(lambda name: _capture(client, f"{source.rstrip('/')}/{name}", connections[name], key_records), clusters)
-        return {name: why for name, why in zip(clusters, reasons, strict=True) if why is not None}
+        return {name: reason for name, reason in zip(clusters, reasons, strict=True) if reason is not None}
 
 
 def _properties(connection: Callable[[JavaClient], Mapping[str, str]], client: JavaClient) -> Mapping[str, str] | AuditError:
@@ -54,8 +54,9 @@ def _properties(connection: Callable[[JavaClient], Mapping[str, str]], client: J
 
 
 def _capture(client: JavaClient, folder: str, properties: Mapping[str, str] | AuditError, key_records: int) -> str | None:
+    """Write the capture of a cluster. If the cluster cannot be read, return the reason."""
     captured_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    why = None
+    reason = None
     try:
         if isinstance(properties, AuditError):
             raise properties
@@ -64,25 +65,25 @@ def _capture(client: JavaClient, folder: str, properties: Mapping[str, str] | Au
             lines = [*read_cluster(connection, captured_at, key_records)]
         finally:
             connection.close()
-    except (NotAnswered, AuditError) as e:
-        why = str(e)
+    except (RequestFailed, AuditError) as e:
+        reason = str(e)
         head: Line = {"capture": FORMAT, "version": VERSION, "captured_at": captured_at}
-        lines = [head, {"missing": "the cluster", "why": why, "unsupported": False}]
+        lines = [head, {"missing": "the cluster", "why": reason, "unsupported": False}]
     _write(folder, [*lines, {"end": len(lines)}])
-    return why
+    return reason
 
 
 def _write(folder: str, lines: Iterable[Line]) -> None:
-    """Write the lines as a file, in full or not at all."""
+    """Write the lines to a file. A failure leaves no partial file."""
     text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
     data = gzip.compress(text.encode("utf-8", "surrogatepass"), 6, mtime=0)
     system, path = filesystem(f"{folder}/{FILE}")
     try:
         system.create_dir(str(Path(path).parent))
         if isinstance(system, fs.LocalFileSystem):
-            part = Path(path).with_name(f".{FILE}.{os.getpid()}")
-            part.write_bytes(data)
-            part.replace(path)
+            partial_file = Path(path).with_name(f".{FILE}.{os.getpid()}")
+            partial_file.write_bytes(data)
+            partial_file.replace(path)
         else:
             with system.open_output_stream(path, compression=None) as stream:
                 stream.write(data)

@@ -1,11 +1,11 @@
-"""The requests to a live cluster, and the lines of a capture that the answers become (format: jobs/ingest/formats/topology_capture.py).
+"""The requests to a live cluster, and the lines of a capture (format: jobs/ingest/formats/topology_capture.py).
 
     describeTopics       -> {"topic":"orders","topic_id":"LSo95-b9RSiAdRcs-lS0vg","configs":{},"partitions":[...]}
-    no answer            -> {"missing":"log dirs of broker 2","why":"TimeoutException: ...","unsupported":false}
+    a failed request     -> {"missing":"log dirs of broker 2","why":"TimeoutException: ...","unsupported":false}
 
-All requests only read. There is one request at a time, in batches, and at most `_BROKERS` brokers are asked at once for what only each of them
-knows. A request without an answer becomes a line (`missing`), and the others go on: a broker that is down reports no log dirs, a broker of
-Kafka 2.1 no eligible leader replicas. Only a cluster that does not return its brokers cannot be captured.
+All requests are read-only. They are sent one after another, in batches. A request that every broker must answer for itself goes to at most
+`_BROKERS` brokers at once. A failed request becomes a line `missing`, and the capture continues: a broker that is down reports no log dirs,
+and a broker of Kafka 2.1 no eligible leader replicas. Only if the request for the brokers fails, the cluster cannot be captured.
 """
 
 from __future__ import annotations
@@ -16,33 +16,43 @@ import struct
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from jobs.capture.java_client import KAFKA_CLIENTS, Connection, NotAnswered
+from jobs.capture.java_client import KAFKA_CLIENTS, Connection, RequestFailed
 
 FORMAT = "kafka-topology-audit"
 VERSION = 1
-_TOPICS = 500  # in a request
+# Batch sizes.
+_TOPICS = 500
 _GROUPS = 100
 _BROKERS = 16
 _PARTITIONS = 5_000
-_SAMPLED = 100  # partitions whose keys are read at the same time
+_SAMPLED_PARTITIONS = 100  # partitions whose keys are read at the same time
 _POLL_S = 1
-_PATIENCE_S = 15  # without any record, although there are some
+_MAX_SILENCE_S = 15  # give up if no record arrives for so long, although the end offset is not reached
 _DEFAULT = "DEFAULT_CONFIG"
 _RESOURCE = re.compile(r"ConfigResource\(type=\w+, name='(.*)'\)")
 _OPTIONAL = re.compile(r"Optional(?:Long|Int)?\[(.*)\]", re.DOTALL)
-_CONSUMERS = ("consumer", "")  # protocol types of a classic group: with members, and of one that only commits offsets
+_CONSUMERS = ("consumer", "")  # protocol types of classic groups; "" if the group has no members and only commits offsets
 
 Line = dict[str, Any]
 Offsets = dict[tuple[str, int], int]
 Subscription = tuple[list[str] | None, str | None]
 
 
-def read_cluster(connection: Connection, captured_at: str, key_records: int = 0) -> Iterator[Line]:
-    """Yield the lines of a capture except the end line; raises NotAnswered if the cluster cannot be read at all.
+class OffsetRange(NamedTuple):
+    """The records of a partition whose keys are read; `end` is exclusive."""
 
-    `key_records`: how many of the last records of each partition are read for their keys.
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+def read_cluster(connection: Connection, captured_at: str, key_records: int = 0) -> Iterator[Line]:
+    """Yield the lines of a capture except the end line, or raise RequestFailed if the cluster cannot be read at all.
+
+    `key_records` is the number of last records of each partition whose keys are read.
     """
     return _Reader(connection).lines(captured_at, key_records)
 
@@ -54,7 +64,7 @@ class _Reader:
         self.jvm, self.admin_classes = connection.client.jvm, connection.client.kafka.clients.admin
         self.nodes: dict[int, Any] = {}
         self.missing: list[Line] = []
-        self.silent: dict[int, NotAnswered] = {}  # brokers that did not answer their first request
+        self.unresponsive: dict[int, RequestFailed] = {}  # brokers whose first request timed out
 
     def lines(self, captured_at: str, key_records: int) -> Iterator[Line]:
         cluster_id, brokers = self._brokers()
@@ -85,7 +95,7 @@ class _Reader:
         result = self.admin.describeCluster(options)
         try:
             nodes = self.get(result.nodes())
-        except NotAnswered as e:
+        except RequestFailed as e:
             if not e.unsupported:  # brokers before 4.0, and listeners of controllers
                 raise
             self._report_missing("fenced brokers", e)
@@ -96,7 +106,9 @@ class _Reader:
         return self.get(result.clusterId()), sorted(brokers, key=lambda broker: broker["broker"])
 
     def _quorum(self) -> Iterator[Line]:
-        info = self._ask("the controller quorum", lambda: self.client.json(self.get(self.admin.describeMetadataQuorum().quorumInfo())))
+        info = self._result_or_default(
+            "the controller quorum", lambda: self.client.json(self.get(self.admin.describeMetadataQuorum().quorumInfo()))
+        )
         if info is not None:
             voters, observers = ([self._follower(node) for node in info[kind]] for kind in ("voters", "observers"))
             yield {
@@ -114,26 +126,26 @@ class _Reader:
         return {"id": node["replicaId"], "log_end_offset": node["logEndOffset"], "last_caught_up_ms": caught_up and int(caught_up)}
 
     def _features(self) -> Iterator[Line]:
-        features = self._ask("features", lambda: self.client.json(self.get(self.admin.describeFeatures().featureMetadata())))
+        features = self._result_or_default("features", lambda: self.client.json(self.get(self.admin.describeFeatures().featureMetadata())))
         for name, level in sorted((features or {"finalizedFeatures": {}})["finalizedFeatures"].items()):
             yield {"feature": name, "level": level["maxVersionLevel"]}
 
     def _broker_configs(self, live: Sequence[int]) -> Iterator[Line]:
         for batch in _batches(["", *map(str, live)], _BROKERS):
-            configs = self._configs("BROKER", batch, "the configs of broker", silent=self.silent)
+            configs = self._configs("BROKER", batch, "the configs of broker", unresponsive=self.unresponsive)
             for name in batch:
                 if name in configs:
                     yield {"configs_of": "broker", "name": name, "configs": configs[name]}
 
     def _configs(
-        self, kind: str, names: Iterable[str], what: str, *, silent: dict[int, NotAnswered] | None = None
+        self, kind: str, names: Iterable[str], what: str, *, unresponsive: dict[int, RequestFailed] | None = None
     ) -> dict[str, dict[str, str]]:
         """Return the configs that are set on each resource, except Kafka's own defaults and sensitive ones."""
         configs = {}
         type = self.client.constant("org.apache.kafka.common.config.ConfigResource$Type", kind)
         resource = self.client.kafka.common.config.ConfigResource
         result = self.admin.describeConfigs([resource(type, name) for name in names])
-        for name, config in self._each(result.all(), result.values(), what, silent):
+        for name, config in self._each(result.all(), result.values(), what, unresponsive):
             configs[name] = {
                 entry["name"]: entry["value"]
                 for _, entry in sorted(config["entries"].items())
@@ -143,76 +155,78 @@ class _Reader:
 
     def _topics(self) -> list[Line]:
         options = self.admin_classes.ListTopicsOptions().listInternal(True)
-        names = self._ask("the topics", lambda: sorted(self.client.json(self.get(self.admin.listTopics(options).names()))), default=[])
-        moving = self._reassignments()
+        names = self._result_or_default(
+            "the topics", lambda: sorted(self.client.json(self.get(self.admin.listTopics(options).names()))), default=[]
+        )
+        reassignments = self._reassignments()
         topics = []
         for batch in _batches(names, _TOPICS):
             result = self.admin.describeTopics(batch)
             described = dict(self._each(result.allTopicNames(), result.topicNameValues(), "topic"))
             configs = self._configs("TOPIC", described, "the configs of topic")
-            topics += [self._topic(topic, configs.get(name), moving) for name, topic in sorted(described.items())]
+            topics += [self._topic(topic, configs.get(name), reassignments) for name, topic in sorted(described.items())]
         return topics
 
     def _reassignments(self) -> dict[str, Line]:
-        return self._ask(
+        return self._result_or_default(
             "reassignments", lambda: self.client.json(self.get(self.admin.listPartitionReassignments().reassignments())), default={}
         )
 
     @staticmethod
-    def _topic(described: Line, configs: dict[str, str] | None, moving: Mapping[str, Line]) -> Line:
+    def _topic(described: Line, configs: dict[str, str] | None, reassignments: Mapping[str, Line]) -> Line:
         def ids(nodes: Sequence[Line] | None) -> list[int] | None:
             return None if nodes is None else [node["id"] for node in nodes]
 
         partitions = []
-        for one in described["partitions"]:
-            leader = one["leader"]["id"] if one["leader"] is not None else -1
-            line = {"partition": one["partition"], "leader": None if leader < 0 else leader}
-            line |= {"replicas": ids(one["replicas"]), "isr": ids(one["isr"])}
-            line |= {"elr": ids(one["elr"]), "last_known_elr": ids(one["lastKnownElr"])}
-            if move := moving.get(f"{described['name']}-{one['partition']}"):
-                line |= {"adding_replicas": move["addingReplicas"], "removing_replicas": move["removingReplicas"]}
+        for partition in described["partitions"]:
+            leader = partition["leader"]["id"] if partition["leader"] is not None else -1
+            line = {"partition": partition["partition"], "leader": None if leader < 0 else leader}
+            line |= {"replicas": ids(partition["replicas"]), "isr": ids(partition["isr"])}
+            line |= {"elr": ids(partition["elr"]), "last_known_elr": ids(partition["lastKnownElr"])}
+            if reassignment := reassignments.get(f"{described['name']}-{partition['partition']}"):
+                line |= {"adding_replicas": reassignment["addingReplicas"], "removing_replicas": reassignment["removingReplicas"]}
             partitions.append(line)
         topic_id = None if described["topicId"] == "AAAAAAAAAAAAAAAAAAAAAA" else described["topicId"]
-        partitions.sort(key=lambda one: one["partition"])
+        partitions.sort(key=lambda line: line["partition"])
         return {"topic": described["name"], "topic_id": topic_id, "configs": configs, "partitions": partitions}
 
     def _offsets(self, topics: Sequence[Line], method: str, name: str) -> Offsets:
-        """Return the offset of each partition with a leader, and add it to the partition's line; no answer of a leader affects only its own."""
-        led: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        """Return the offset of each partition with a leader, and add it to the partition's line. A leader that fails affects only its own."""
+        partitions_by_leader: dict[int, list[tuple[str, int]]] = defaultdict(list)
         lines = {}
         for topic in topics:
             for partition in topic["partitions"]:
                 if partition["leader"] is not None:
-                    led[partition["leader"]].append((topic["topic"], partition["partition"]))
+                    partitions_by_leader[partition["leader"]].append((topic["topic"], partition["partition"]))
                     lines[topic["topic"], partition["partition"]] = partition
         offsets: Offsets = {}
-        for leader, partitions in sorted(led.items()):
-            if leader in self.silent:
-                self._report_missing(f"{name} of the partitions led by broker {leader}", self.silent[leader])
+        for leader, partitions in sorted(partitions_by_leader.items()):
+            if leader in self.unresponsive:
+                self._report_missing(f"{name} of the partitions led by broker {leader}", self.unresponsive[leader])
                 continue
             for batch in _batches(partitions, _PARTITIONS):
                 by_topic: dict[str, list[int]] = defaultdict(list)
                 for topic, partition in batch:
                     by_topic[topic].append(partition)
                 try:
-                    with self.connection.answering():
-                        answer = self.client.json(getattr(self.connection.consumer, method)(self.client.partitions(by_topic)))
-                except NotAnswered as e:
+                    with self.connection.translated_errors():
+                        offsets_by_partition = self.client.json(getattr(self.connection.consumer, method)(self.client.partitions(by_topic)))
+                except RequestFailed as e:
                     self._report_missing(f"{name} of the partitions led by broker {leader}", e)
                     break
-                for key, offset in answer.items():
+                for key, offset in offsets_by_partition.items():
                     offsets[_partition(key)] = lines[_partition(key)][name] = offset
         return offsets
 
     def _log_dirs(self, live: Sequence[int]) -> Iterator[Line]:
-        for broker in self.silent:
-            self._report_missing(f"log dirs of broker {broker}", self.silent[broker])
-        for batch in _batches([broker for broker in live if broker not in self.silent], _BROKERS):
+        for broker in self.unresponsive:
+            self._report_missing(f"log dirs of broker {broker}", self.unresponsive[broker])
+        for batch in _batches([broker for broker in live if broker not in self.unresponsive], _BROKERS):
             result = self.admin.describeLogDirs(batch)
             described = dict(self._each(result.allDescriptions(), result.descriptions(), "log dirs of broker"))
             for broker in batch:
                 if str(broker) in described:
-                    log_dirs = [self._log_dir(path, one) for path, one in sorted(described[str(broker)].items())]
+                    log_dirs = [self._log_dir(path, description) for path, description in sorted(described[str(broker)].items())]
                     yield {"log_dirs_of": broker, "log_dirs": log_dirs}
 
     @staticmethod
@@ -232,111 +246,108 @@ class _Reader:
 
     def _groups(self, end_offsets: Offsets) -> Iterator[Line]:
         result = self.admin.listGroups()
-        listed = self._ask("the groups", lambda: self.client.json(self.get(result.valid())), default=[])
-        for error in self._ask("the groups", lambda: self.client.json(self.get(result.errors())), default=[]):
-            self._report_missing("groups", NotAnswered(*_error(error)))
-        kinds: dict[str, list[str]] = defaultdict(list)
+        listed = self._result_or_default("the groups", lambda: self.client.json(self.get(result.valid())), default=[])
+        for error in self._result_or_default("the groups", lambda: self.client.json(self.get(result.errors())), default=[]):
+            self._report_missing("groups", RequestFailed(*_error(error)))
+        group_ids: dict[str, list[str]] = defaultdict(list)
         for group in sorted(listed, key=lambda group: group["groupId"]):
             kind = (_optional(group["type"]) or "Classic").lower()
             if kind == "consumer" or (kind == "classic" and group["protocol"] in _CONSUMERS):
-                kinds["consumer"].append(group["groupId"])
+                group_ids["consumer"].append(group["groupId"])
             elif kind == "share":
-                kinds["share"].append(group["groupId"])
-        for batch in _batches(kinds["consumer"], _GROUPS):
+                group_ids["share"].append(group["groupId"])
+        for batch in _batches(group_ids["consumer"], _GROUPS):
             result, spec = self.admin.describeConsumerGroups(batch), self.admin_classes.ListConsumerGroupOffsetsSpec()
             described = dict(self._each(result.all(), result.describedGroups(), "group"))
-            asked = self.admin.listConsumerGroupOffsets(dict.fromkeys(described, spec))
-            futures = {group: asked.partitionsToOffsetAndMetadata(group) for group in described}
-            offsets = dict(self._each(asked.all(), futures, "the offsets of group"))
-            subscribed = self._subscriptions(described)
-            for name, one in sorted(described.items()):
-                group = self._group(one, one["type"].lower(), subscribed.get(name, {}))
+            result = self.admin.listConsumerGroupOffsets(dict.fromkeys(described, spec))
+            futures = {group: result.partitionsToOffsetAndMetadata(group) for group in described}
+            offsets = dict(self._each(result.all(), futures, "the offsets of group"))
+            subscriptions = self._subscriptions(described)
+            for name, description in sorted(described.items()):
+                group = self._group(description, description["type"].lower(), subscriptions.get(name, {}))
                 yield group | {"offsets": _committed(group, offsets.get(name, {}), end_offsets)}
-        for batch in _batches(kinds["share"], _GROUPS):
+        for batch in _batches(group_ids["share"], _GROUPS):
             result, spec = self.admin.describeShareGroups(batch), self.admin_classes.ListShareGroupOffsetsSpec()
             described = dict(self._each(result.all(), result.describedGroups(), "group"))
-            asked = self.admin.listShareGroupOffsets(dict.fromkeys(described, spec))
-            futures = {group: asked.partitionsToOffsetInfo(group) for group in described}
-            offsets = dict(self._each(asked.all(), futures, "the offsets of group"))
-            subscribed = self._subscriptions(described)
-            for name, one in sorted(described.items()):
-                group = self._group(one, "share", subscribed.get(name, {}))
+            result = self.admin.listShareGroupOffsets(dict.fromkeys(described, spec))
+            futures = {group: result.partitionsToOffsetInfo(group) for group in described}
+            offsets = dict(self._each(result.all(), futures, "the offsets of group"))
+            subscriptions = self._subscriptions(described)
+            for name, description in sorted(described.items()):
+                group = self._group(description, "share", subscriptions.get(name, {}))
                 yield group | {"offsets": _started(group, offsets.get(name, {}))}
 
     def _keys(self, topics: Sequence[Line], last: int) -> Iterator[Line]:
         """Yield the keys of the last records of each partition, except of Kafka's own topics."""
-        asked = [
-            (topic["topic"], one["partition"], max(one["start_offset"], one["end_offset"] - last), one["end_offset"])
+        ranges = [
+            OffsetRange(topic["topic"], line["partition"], max(line["start_offset"], line["end_offset"] - last), line["end_offset"])
             for topic in topics
             if not topic["topic"].startswith("__")
-            for one in topic["partitions"]
-            if {"start_offset", "end_offset"} <= one.keys() and one["start_offset"] < one["end_offset"]
+            for line in topic["partitions"]
+            if {"start_offset", "end_offset"} <= line.keys() and line["start_offset"] < line["end_offset"]
         ]
-        for batch in _batches(asked, _SAMPLED):
+        for batch in _batches(ranges, _SAMPLED_PARTITIONS):
             try:
-                with self.connection.answering():
-                    yield from self._sampled(batch)
-            except NotAnswered as e:
-                self._report_missing(f"the keys of {len(batch)} partitions from {batch[0][0]}-{batch[0][1]} on", e)
+                with self.connection.translated_errors():
+                    yield from self._sample_keys(batch)
+            except RequestFailed as e:
+                self._report_missing(f"the keys of {len(batch)} partitions from {batch[0].topic}-{batch[0].partition} on", e)
 
-    def _sampled(self, asked: Sequence[tuple[str, int, int, int]]) -> list[Line]:
-        consumer, partition_of = self.connection.consumer, self.client.kafka.common.TopicPartition
-        left = {(topic, partition): (partition_of(topic, partition), end) for topic, partition, _, end in asked}
-        consumer.assign([partition for partition, _ in left.values()])
-        for topic, partition, start, _ in asked:
-            consumer.seek(left[topic, partition][0], start)
-        keys: dict[tuple[str, int], dict[str | None, list[int]]] = {key: {} for key in left}
-        second, waited_until = self.jvm.java.time.Duration.ofSeconds(_POLL_S), time.monotonic() + _PATIENCE_S
-        while left and time.monotonic() < waited_until:
-            for key, records in self.client.json(consumer.poll(second))["records"].items():
-                sampled = _partition(key)
-                waited_until = time.monotonic() + _PATIENCE_S
-                for record in records:
-                    if sampled in left and record["offset"] < left[sampled][1]:
-                        count = keys[sampled].setdefault(record["key"], [0, 0])
-                        count[0] += 1
-                        count[1] += max(0, record["serializedKeySize"]) + max(0, record["serializedValueSize"])
-            for sampled, (partition, end) in [*left.items()]:
+    def _sample_keys(self, ranges: Sequence[OffsetRange]) -> list[Line]:
+        """Read the records of these ranges, and return the keys of each partition that was read to its end."""
+        consumer, topic_partition = self.connection.consumer, self.client.kafka.common.TopicPartition
+        unfinished = {(span.topic, span.partition): (topic_partition(span.topic, span.partition), span.end) for span in ranges}
+        consumer.assign([partition for partition, _ in unfinished.values()])
+        for span in ranges:
+            consumer.seek(unfinished[span.topic, span.partition][0], span.start)
+        keys: dict[tuple[str, int], dict[str | None, list[int]]] = {key: {} for key in unfinished}
+        poll_time, deadline = self.jvm.java.time.Duration.ofSeconds(_POLL_S), time.monotonic() + _MAX_SILENCE_S
+        while unfinished and time.monotonic() < deadline:
+            for name, records in self.client.json(consumer.poll(poll_time))["records"].items():
+                deadline = time.monotonic() + _MAX_SILENCE_S
+                key = _partition(name)
+                if key in unfinished:
+                    _count_keys(keys[key], (record for record in records if record["offset"] < unfinished[key][1]))
+            for key, (partition, end) in [*unfinished.items()]:
                 if consumer.position(partition) >= end:
-                    del left[sampled]
+                    del unfinished[key]
                     consumer.pause([partition])
-        for topic, partition in left:
-            self._report_missing(f"the keys of {topic}-{partition}", NotAnswered("TimeoutException", f"no record within {_PATIENCE_S} s"))
+        for topic, partition in unfinished:
+            self._report_missing(
+                f"the keys of {topic}-{partition}", RequestFailed("TimeoutException", f"no record within {_MAX_SILENCE_S} s")
+            )
         return [
             {
-                "keys_of": topic,
-                "partition": partition,
-                "from_offset": start,
-                "to_offset": end,
-                "keys": [
-                    {"key": key, "records": count, "size_bytes": size}
-                    for key, (count, size) in sorted(keys[topic, partition].items(), key=lambda one: (one[0] is not None, one[0]))
-                ],
+                "keys_of": span.topic,
+                "partition": span.partition,
+                "from_offset": span.start,
+                "to_offset": span.end,
+                "keys": _key_lines(keys[span.topic, span.partition]),
             }
-            for topic, partition, start, end in asked
-            if (topic, partition) not in left
+            for span in ranges
+            if (span.topic, span.partition) not in unfinished
         ]
 
     def _subscriptions(self, described: Mapping[str, Line]) -> dict[str, dict[str, Subscription]]:
-        """Return the subscribed topics and regular expression by group and member, which the Admin's answers lack."""
-        asked: dict[tuple[int, str], list[str]] = defaultdict(list)
+        """Return the subscribed topics and regular expression by group and member, which the Admin's results lack."""
+        groups: dict[tuple[int, str], list[str]] = defaultdict(list)
         for name, group in described.items():
             if group["members"] and group["coordinator"] and group["coordinator"]["id"] in self.nodes:
-                asked[group["coordinator"]["id"], group.get("type", "Share")].append(name)
+                groups[group["coordinator"]["id"], group.get("type", "Share")].append(name)
         data, requests = self.client.kafka.common.message, self.client.kafka.common.requests
         subscriptions: dict[str, dict[str, Subscription]] = {}
-        for (broker, type), names in sorted(asked.items()):
+        for (broker, type), names in sorted(groups.items()):
             if type == "Classic":
                 request = requests.DescribeGroupsRequest.Builder(data.DescribeGroupsRequestData().setGroups(names))
             elif type == "Consumer":
                 request = requests.ConsumerGroupDescribeRequest.Builder(data.ConsumerGroupDescribeRequestData().setGroupIds(names))
             else:
                 request = requests.ShareGroupDescribeRequest.Builder(data.ShareGroupDescribeRequestData().setGroupIds(names))
-            answer = self._ask(
+            response = self._result_or_default(
                 f"subscriptions of the groups that broker {broker} coordinates",
-                lambda broker=broker, request=request: self.connection.ask(self.nodes[broker], request), default={"groups": []},
+                lambda broker=broker, request=request: self.connection.send(self.nodes[broker], request), default={"groups": []},
             )  # fmt: skip
-            for group in answer["groups"]:
+            for group in response["groups"]:
                 subscriptions[group["groupId"]] = {member["memberId"]: _subscription(member) for member in group["members"]}
         return subscriptions
 
@@ -369,65 +380,79 @@ class _Reader:
             "members": members,
         }
 
-    def _ask(self, what: str, request: Any, *, default: Any = None) -> Any:
-        """Return the answer to a request; without one, report it missing and return the default."""
+    def _result_or_default(self, what: str, request: Any, *, default: Any = None) -> Any:
+        """Return the result of a request. If it fails, report `what` missing and return the default."""
         try:
             return request()
-        except NotAnswered as e:
+        except RequestFailed as e:
             self._report_missing(what, e)
             return default
 
     def _each(
-        self, whole: Any, futures: Mapping[Any, Any], what: str, silent: dict[int, NotAnswered] | None = None
+        self, all_results: Any, futures: Mapping[Any, Any], what: str, unresponsive: dict[int, RequestFailed] | None = None
     ) -> Iterator[tuple[str, Any]]:
-        """Yield the answers of a map by the names in its keys; a failure of one does not affect the others."""
+        """Yield the names in the keys of a map and their results. A failure of one does not affect the others."""
         try:
-            for key, answer in self.client.json(self.get(whole)).items():
-                yield _name(key), answer
+            for key, result in self.client.json(self.get(all_results)).items():
+                yield _name(key), result
             return
-        except NotAnswered:
-            pass  # at least one failed: get each by itself, which takes a call or two for each
+        except RequestFailed:
+            pass  # at least one failed: get each result separately, with one or two calls each
         for key in futures:
             name = _name(str(key))
             try:
                 yield name, self.client.json(self.get(futures[key]))
-            except NotAnswered as e:
-                if not e.gone:
+            except RequestFailed as e:
+                if not e.resource_deleted:
                     self._report_missing(f"{what} {name}", e)
-                if e.timed_out and silent is not None and name:
-                    silent[int(name)] = e
+                if e.timed_out and unresponsive is not None and name:
+                    unresponsive[int(name)] = e
 
-    def _report_missing(self, what: str, why: NotAnswered) -> None:
-        self.missing.append({"missing": what, "why": str(why), "unsupported": why.unsupported})
+    def _report_missing(self, what: str, error: RequestFailed) -> None:
+        self.missing.append({"missing": what, "why": str(error), "unsupported": error.unsupported})
 
 
 def _subscription(member: Line) -> Subscription:
-    """Return a member's topics and regular expression; a classic member has them in the metadata that it joined with."""
+    """Return a member's topics and regular expression. Those of a classic member are in the metadata of its JoinGroup request."""
     if "memberMetadata" not in member:
         return sorted(member["subscribedTopicNames"] or []), member.get("subscribedTopicRegex") or None
-    metadata, topics, at = base64.b64decode(member["memberMetadata"]), [], 6
-    if len(metadata) < at:
+    metadata, topics, position = base64.b64decode(member["memberMetadata"]), [], 6
+    if len(metadata) < position:
         return None, None
     for _ in range(struct.unpack_from(">i", metadata, 2)[0]):
-        (length,) = struct.unpack_from(">h", metadata, at)
-        topics.append(metadata[at + 2 : at + 2 + length].decode())
-        at += 2 + length
+        (length,) = struct.unpack_from(">h", metadata, position)
+        topics.append(metadata[position + 2 : position + 2 + length].decode())
+        position += 2 + length
     return sorted(topics), None
 
 
-def _batches(these: Sequence[Any], size: int) -> Iterator[list[Any]]:
-    for start in range(0, len(these), size):
-        yield [*these[start : start + size]]
+def _batches(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
+    for start in range(0, len(items), size):
+        yield [*items[start : start + size]]
+
+
+def _count_keys(counts: dict[str | None, list[int]], records: Iterable[Line]) -> None:
+    """Add the number and the bytes of the records of each key."""
+    for record in records:
+        count = counts.setdefault(record["key"], [0, 0])
+        count[0] += 1
+        count[1] += max(0, record["serializedKeySize"]) + max(0, record["serializedValueSize"])
+
+
+def _key_lines(counts: Mapping[str | None, Sequence[int]]) -> list[Line]:
+    """Return the counts sorted by key, with records without a key first."""
+    in_order = sorted(counts.items(), key=lambda item: (item[0] is not None, item[0]))
+    return [{"key": key, "records": count, "size_bytes": size} for key, (count, size) in in_order]
 
 
 def _optional(text: str | None) -> str | None:
-    """Return the value in the text of a Java Optional; None: empty, or the field is null."""
+    """Return the value in the text of a Java Optional, or None if it is empty or the field is null."""
     match = _OPTIONAL.fullmatch(text or "")
     return match[1] if match else None
 
 
 def _name(key: str) -> str:
-    """Return the name in a key: of a ConfigResource from its text, otherwise the text itself."""
+    """Return the name in the text of a ConfigResource; any other text is the name itself."""
     match = _RESOURCE.fullmatch(key)
     return match[1] if match else key
 

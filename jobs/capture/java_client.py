@@ -1,11 +1,11 @@
-"""Kafka's own Java client in a JVM beside this process: its Admin sends requests, Jackson turns the answers into JSON.
+"""Kafka's own Java client in a second JVM. Its Admin sends the requests, and Jackson converts the results to JSON.
 
-It is the only client with every request. confluent-kafka (2.16) has no log dirs, reassignments, eligible leader replicas, quorum, features or
-share groups; kafka-python (3.0) has no share groups, and reads neither a Java keystore nor the login modules that a client.properties may
-name. Java and py4j, which calls it, come with Spark.
+Only this client has every request. confluent-kafka (2.16) lacks log dirs, reassignments, eligible leader replicas, the quorum, features and
+share groups. kafka-python (3.0) lacks share groups, and reads neither a Java keystore nor the login modules that a client.properties may
+name. Java and py4j, which calls the JVM, are needed for Spark anyway.
 
-A call takes 0.4 ms, therefore lists are passed in one call: answers as the JSON of their fields, partitions in the encoding of an assignment
-of the consumer protocol (70,000 in 0.1 s). The fields are those of the pinned version.
+A py4j call takes 0.4 ms, so lists are passed in one call: results as the JSON of their fields, and partitions in the encoding of an assignment
+of the consumer protocol (70,000 in 0.1 s). The names of the fields are those of the pinned version.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _SETTINGS = {
     "allow.auto.create.topics": "false",
     "max.poll.records": "5000",
 }
-_LONGEST_WAIT_S = 300  # for one answer, whatever the connection's properties
+_MAX_WAIT_S = 300  # for one result, independent of the connection's properties
 _SECRET = re.compile(r"password|secret|jaas|token|credential|ssl\.keystore\.key", re.IGNORECASE)
-_WITHIN = re.compile(r"\"([^\"]+)\"|'([^']+)'|=\s*([^\s\"';]+)")  # the values of a JAAS entry's options
-_IGNORED = {
+_JAAS_VALUE = re.compile(r"\"([^\"]+)\"|'([^']+)'|=\s*([^\s\"';]+)")  # the value of an option in a JAAS entry
+_IGNORED_FIELDS = {
     "org.apache.kafka.common.Node": ["idString", "host", "port", "rack", "hash", "isFenced"],
     "org.apache.kafka.clients.consumer.ConsumerRecord": ["value", "headers", "timestamp", "timestampType", "leaderEpoch", "deliveryCount"],
 }
@@ -58,8 +58,8 @@ _AS_TEXT = (
 )
 
 
-class NotAnswered(Exception):
-    """The reason why a cluster did not answer a request; `kind` is the class of Kafka's exception."""
+class RequestFailed(Exception):
+    """A request failed. `kind` is the class of Kafka's exception."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(f"{kind}: {message}" if message else kind)
@@ -67,16 +67,16 @@ class NotAnswered(Exception):
 
     @property
     def unsupported(self) -> bool:
-        """Return whether the brokers' version does not have the request."""
+        """Return whether the brokers' version does not support the request."""
         return self.kind == "UnsupportedVersionException"
 
     @property
     def timed_out(self) -> bool:
-        """Return whether there was no answer in time, mostly because a broker is down."""
+        """Return whether the request timed out, usually because a broker is down."""
         return self.kind == "TimeoutException"
 
     @property
-    def gone(self) -> bool:
+    def resource_deleted(self) -> bool:
         """Return whether the topic or group no longer exists."""
         return self.kind in ("UnknownTopicOrPartitionException", "GroupIdNotFoundException")
 
@@ -91,16 +91,16 @@ class JavaClient:
 
     def properties(self, text: str) -> dict[str, str]:
         """Parse the text of a Java properties file."""
-        found = self.jvm.java.util.Properties()
+        properties = self.jvm.java.util.Properties()
         try:
-            found.load(self.jvm.java.io.StringReader(text))
+            properties.load(self.jvm.java.io.StringReader(text))
         except Py4JJavaError as e:
             raise AuditError("the properties of the connection cannot be read: not a Java properties file") from e
-        return {str(name): str(value) for name, value in found.items()}
+        return {str(name): str(value) for name, value in properties.items()}
 
-    def json(self, answer: Any) -> Any:
-        """Return an answer as the values of its fields."""
-        return json.loads(self._mapper.writeValueAsString(answer))
+    def json(self, result: Any) -> Any:
+        """Convert a Java object to the values of its fields."""
+        return json.loads(self._mapper.writeValueAsString(result))
 
     def partitions(self, by_topic: Mapping[str, Sequence[int]]) -> Any:
         """Return a Java list of TopicPartition."""
@@ -133,13 +133,13 @@ class JavaClient:
             texts.addSerializer(self.java_class(name), to_text.ToStringSerializer.instance)
         mapper.registerModule(texts)
         ignoring = self.jvm.com.fasterxml.jackson.annotation.JsonIgnoreProperties.Value
-        for name, fields in _IGNORED.items():
+        for name, fields in _IGNORED_FIELDS.items():
             mapper.configOverride(self.java_class(name)).setIgnorals(ignoring.forIgnoredProperties(self.jvm.java.util.HashSet(fields)))
         return mapper
 
 
 class Connection:
-    """The Admin and a consumer without a group of one cluster; its properties appear in no message."""
+    """An Admin of one cluster, and a consumer without a group. No error message contains a secret of the properties."""
 
     def __init__(self, client: JavaClient, properties: Mapping[str, str]):
         self.client = client
@@ -147,7 +147,7 @@ class Connection:
         self._settings = client.jvm.java.util.HashMap({**_SETTINGS, **properties})
         self._consumer: Any = None
         self._network: Any = None
-        with self.answering():
+        with self.translated_errors():
             self.admin = client.kafka.clients.admin.Admin.create(self._settings)
 
     @property
@@ -155,29 +155,29 @@ class Connection:
         """Return a consumer of bytes that belongs to no group."""
         if self._consumer is None:
             bytes_ = self.client.kafka.common.serialization.ByteArrayDeserializer
-            with self.answering():
+            with self.translated_errors():
                 self._consumer = self.client.kafka.clients.consumer.KafkaConsumer(self._settings, bytes_(), bytes_())
         return self._consumer
 
     def get(self, future: Any) -> Any:
         """Return the result of a KafkaFuture."""
-        with self.answering():
-            return future.get(_LONGEST_WAIT_S, self.client.constant("java.util.concurrent.TimeUnit", "SECONDS"))
+        with self.translated_errors():
+            return future.get(_MAX_WAIT_S, self.client.constant("java.util.concurrent.TimeUnit", "SECONDS"))
 
-    def ask(self, node: Any, request: Any) -> Any:
-        """Send one broker a request whose answer the Admin would shorten; returns the values of the answer's fields."""
+    def send(self, node: Any, request: Any) -> Any:
+        """Send a request to one broker and return all fields of its response, some of which the Admin leaves out."""
         kafka = self.client.kafka
-        time, calls = kafka.common.utils.Time.SYSTEM, kafka.clients.NetworkClientUtils
-        with self.answering():
+        time, network = kafka.common.utils.Time.SYSTEM, kafka.clients.NetworkClientUtils
+        with self.translated_errors():
             if self._network is None:
                 self._network = self._network_client()
-            if not calls.awaitReady(self._network, node, time, self._request_timeout_ms):
-                raise NotAnswered("TimeoutException", f"no connection to broker {node.id()}")
-            asked = self._network.newClientRequest(node.idString(), request, time.milliseconds(), True)
-            answer = calls.sendAndReceive(self._network, asked, time)
-            if answer.versionMismatch() is not None:
-                raise NotAnswered("UnsupportedVersionException", f"broker {node.id()} does not know the request")
-            return self.client.json(answer.responseBody().data())
+            if not network.awaitReady(self._network, node, time, self._request_timeout_ms):
+                raise RequestFailed("TimeoutException", f"no connection to broker {node.id()}")
+            client_request = self._network.newClientRequest(node.idString(), request, time.milliseconds(), True)
+            response = network.sendAndReceive(self._network, client_request, time)
+            if response.versionMismatch() is not None:
+                raise RequestFailed("UnsupportedVersionException", f"broker {node.id()} does not support the request")
+            return self.client.json(response.responseBody().data())
 
     def _network_client(self) -> Any:
         kafka, internals = self.client.kafka, self.client.kafka.common.utils.internals
@@ -190,33 +190,33 @@ class Connection:
         )  # fmt: skip
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
-        """Raise Java's exceptions as NotAnswered, without the secrets of the connection."""
+    def translated_errors(self) -> Iterator[None]:
+        """Raise Java's exceptions as RequestFailed, without the secrets of the connection."""
         try:
             yield
         except Py4JJavaError as e:
-            thrown = e.java_exception
-            while (cause := thrown.getCause()) is not None:
-                thrown = cause
-            message = (thrown.getMessage() or "").strip().partition("\n")[0]
+            exception = e.java_exception
+            while (cause := exception.getCause()) is not None:
+                exception = cause
+            message = (exception.getMessage() or "").strip().partition("\n")[0]
             for secret in self._secrets:
                 message = message.replace(secret, "[hidden]")
-            raise NotAnswered(thrown.getClass().getSimpleName(), message) from None  # Java's own text may contain them
+            raise RequestFailed(exception.getClass().getSimpleName(), message) from None  # the Java exception may contain secrets
 
     def close(self) -> None:
-        soon = self.client.jvm.java.time.Duration.ofSeconds(1)
-        self.admin.close(soon)
+        timeout = self.client.jvm.java.time.Duration.ofSeconds(1)
+        self.admin.close(timeout)
         if self._consumer is not None:
-            self._consumer.close(soon)
+            self._consumer.close(timeout)
         if self._network is not None:
             self._network.close()
 
 
 @contextmanager
 def java_client(login_jars: Sequence[str] = ()) -> Iterator[JavaClient]:
-    """Start a JVM with Kafka's client, and stop it at the end; `login_jars` have login modules that the client lacks."""
-    # Without a binding of SLF4J the client logs nothing, and py4j discards the output of the JVM.
-    # At level DEBUG py4j logs every call with its arguments.
+    """Start a JVM with Kafka's client, and stop it at the end. `login_jars` contain login modules that the client lacks."""
+    # The client logs nothing without a binding of SLF4J, and py4j discards the output of the JVM.
+    # At level DEBUG, py4j would log every call with its arguments.
     logging.getLogger("py4j").setLevel(logging.WARNING)
     kafka = fetch(KAFKA_CLIENTS, transitive=True)
     jackson = [jar for name in ("core-2", "databind-", "annotations-") for jar in SPARK_JARS.glob(f"jackson-{name}*.jar")]
@@ -230,7 +230,7 @@ def java_client(login_jars: Sequence[str] = ()) -> Iterator[JavaClient]:
         enable_auth=True,
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
-    # After a Spark session, PySpark handles every py4j exception as one of its own JVM.
+    # PySpark replaces py4j's function for return values; its version takes every exception for one of Spark's JVM.
     spark_handler, java_gateway.get_return_value = java_gateway.get_return_value, protocol.get_return_value
     try:
         yield JavaClient(gateway)
@@ -243,6 +243,6 @@ def java_client(login_jars: Sequence[str] = ()) -> Iterator[JavaClient]:
 
 def _secrets(properties: Mapping[str, str]) -> list[str]:
     """Return the values of a connection that no message may contain, the longest first."""
-    whole = {value for name, value in properties.items() if _SECRET.search(name) and value}
-    within = {part for value in whole for match in _WITHIN.findall(value) for part in match if part not in ("", "true", "false")}
-    return sorted(whole | within, key=len, reverse=True)
+    secrets = {value for name, value in properties.items() if _SECRET.search(name) and value}
+    parts = {part for value in secrets for match in _JAAS_VALUE.findall(value) for part in match if part not in ("", "true", "false")}
+    return sorted(secrets | parts, key=len, reverse=True)
