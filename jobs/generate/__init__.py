@@ -1,10 +1,10 @@
-"""Generated fleets: to try the audit, to test that it finds planted faults, and to measure it at any size.
+"""Generated fleets, for trials, tests and benchmarks of any size.
 
     dumps.py    the dumps of each cluster, which ingest reads
-    tables.py   the tables that ingest writes, computed by Spark: for fleets whose dumps would not fit on a disk
+    tables.py   the tables that ingest writes, computed by Spark; for fleets whose dumps would not fit on a disk
 
-AdminUtils' algorithm places the topics. Some topics are then skewed, as old reassignments leave them. In every third cluster one broker is
-dead: it answers no tool, leads nothing and is in no ISR. Partition counts, keys and groups follow power laws.
+AdminUtils' algorithm places the topics. Some topics are then skewed, as after an unbalanced reassignment. Every third cluster has a dead
+broker: it answers no tool, leads no partition and is in no ISR. Partition counts, keys and groups follow power laws.
 """
 
 from __future__ import annotations

@@ -30,21 +30,21 @@ def write(folder: Path, fleet: Fleet) -> None:
         raise AuditError(f"{folder} is not empty: name an empty or new folder")
     try:
         for number in range(fleet.clusters):
-            chance = random.Random(f"{fleet.seed} {number}")
-            folder_of_cluster = folder / f"cluster-{number:03}"
-            folder_of_cluster.mkdir(parents=True)
-            _write_cluster(folder_of_cluster, fleet, number, chance)
+            rng = random.Random(f"{fleet.seed} {number}")
+            cluster_folder = folder / f"cluster-{number:03}"
+            cluster_folder.mkdir(parents=True)
+            _write_cluster(cluster_folder, fleet, number, rng)
     except OSError as error:
         raise AuditError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def _write_cluster(folder: Path, fleet: Fleet, number: int, chance: random.Random) -> None:
+def _write_cluster(folder: Path, fleet: Fleet, number: int, rng: random.Random) -> None:
     racks = racks_of(fleet)
-    lost = chance.randrange(fleet.brokers) if number % 3 == 2 and fleet.brokers > 1 else None
-    live = [id for id in range(fleet.brokers) if id != lost]
-    topics = [_topic(f"topic-{index:04}", fleet, racks, chance) for index in range(fleet.topics)]
+    dead = rng.randrange(fleet.brokers) if number % 3 == 2 and fleet.brokers > 1 else None
+    live = [id for id in range(fleet.brokers) if id != dead]
+    topics = [_topic(f"topic-{index:04}", fleet, racks, rng) for index in range(fleet.topics)]
 
-    (folder / "kafka-topics.txt").write_text("".join(_topic_lines(topic, lost) for topic in topics))
+    (folder / "kafka-topics.txt").write_text("".join(_topic_lines(topic, dead) for topic in topics))
     (folder / "kafka-log-dirs.txt").write_text(_log_dirs(topics, live))
     with (folder / "brokers.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("broker_id", "rack"), *((id, racks.get(id, "")) for id in live)])
@@ -52,38 +52,39 @@ def _write_cluster(folder: Path, fleet: Fleet, number: int, chance: random.Rando
     (folder / "capacity.json").write_text(json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": capacity}]}))
     with (folder / "key-sample.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
-            [("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, fleet, chance))]
+            [("topic", "key", "partition", "records", "size_bytes"), *(row for topic in topics for row in _keys(topic, fleet, rng))]
         )
     described, members = (
-        zip(*(_group(f"group-{index:04}", topics, chance) for index in range(fleet.groups)), strict=True) if fleet.groups else ((), ())
+        zip(*(_group(f"group-{index:04}", topics, rng) for index in range(fleet.groups)), strict=True) if fleet.groups else ((), ())
     )
     (folder / "kafka-consumer-groups.txt").write_text("".join(described))
     (folder / "kafka-consumer-groups-members.txt").write_text("".join(members))
 
 
-def _topic(name: str, fleet: Fleet, racks: dict[int, str], chance: random.Random) -> _Topic:
-    factor, min_isr = chance.choice(FACTORS)
+def _topic(name: str, fleet: Fleet, racks: dict[int, str], rng: random.Random) -> _Topic:
+    factor, min_isr = rng.choice(FACTORS)
     factor = min(factor, fleet.brokers)
-    count = min(max(1, int(chance.paretovariate(1.2) * fleet.partitions / 3)), fleet.partitions * 20)
-    start = {"start_index": chance.randrange(fleet.brokers), "shift": chance.randrange(fleet.brokers)}
-    placed = place_rack_aware(racks, count, factor, **start) if racks else place_rack_unaware(range(fleet.brokers), count, factor, **start)
-    if chance.random() < 0.15:  # an old reassignment moved what it could to one broker
-        target = chance.randrange(fleet.brokers)
-        placed = [(target, *(id for id in replicas if id != target))[: len(replicas)] for replicas in placed]
-    return _Topic(name, placed, min(min_isr, factor), [chance.randrange(100_000) for _ in placed])
+    count = min(max(1, int(rng.paretovariate(1.2) * fleet.partitions / 3)), fleet.partitions * 20)
+    start = {"start_index": rng.randrange(fleet.brokers), "shift": rng.randrange(fleet.brokers)}
+    replica_lists = (
+        place_rack_aware(racks, count, factor, **start) if racks else place_rack_unaware(range(fleet.brokers), count, factor, **start)
+    )
+    if rng.random() < 0.15:  # a skewed topic: one broker is the first replica of every partition
+        target = rng.randrange(fleet.brokers)
+        replica_lists = [(target, *(id for id in replicas if id != target))[: len(replicas)] for replicas in replica_lists]
+    return _Topic(name, replica_lists, min(min_isr, factor), [rng.randrange(100_000) for _ in replica_lists])
 
 
-def _topic_lines(topic: _Topic, lost: int | None) -> str:
+def _topic_lines(topic: _Topic, dead: int | None) -> str:
     factor = len(topic.replicas[0])
-    lines = [
-        f"Topic: {topic.name}\tPartitionCount: {len(topic.replicas)}\tReplicationFactor: {factor}\tConfigs: min.insync.replicas={topic.min_insync_replicas}"
-    ]
+    configs = f"Configs: min.insync.replicas={topic.min_insync_replicas}"
+    lines = [f"Topic: {topic.name}\tPartitionCount: {len(topic.replicas)}\tReplicationFactor: {factor}\t{configs}"]
     for partition, replicas in enumerate(topic.replicas):
-        isr = [id for id in replicas if id != lost]
-        elr = [lost] if lost in replicas and len(isr) < topic.min_insync_replicas else []
-        broker_lists = {"Replicas": replicas, "Isr": isr, "Elr": elr, "LastKnownElr": [lost] if not isr else []}
-        sets = "\t".join(f"{name}: {','.join(map(str, ids))}" for name, ids in broker_lists.items())
-        lines.append(f"\tTopic: {topic.name}\tPartition: {partition}\tLeader: {isr[0] if isr else 'none'}\t{sets}")
+        isr = [id for id in replicas if id != dead]
+        elr = [dead] if dead in replicas and len(isr) < topic.min_insync_replicas else []
+        broker_lists = {"Replicas": replicas, "Isr": isr, "Elr": elr, "LastKnownElr": [dead] if not isr else []}
+        lists = "\t".join(f"{name}: {','.join(map(str, ids))}" for name, ids in broker_lists.items())
+        lines.append(f"\tTopic: {topic.name}\tPartition: {partition}\tLeader: {isr[0] if isr else 'none'}\t{lists}")
     return "\n".join(lines) + "\n"
 
 
@@ -102,21 +103,21 @@ def _log_dirs(topics: list[_Topic], live: list[int]) -> str:
     return f"Querying brokers for log directories information\nReceived log directory information from brokers {ids}\n{document}\n"
 
 
-def _keys(topic: _Topic, fleet: Fleet, chance: random.Random) -> list[tuple[str, str, str, int, int]]:
-    """Rows of key-sample.csv: keys by Zipf's law, and one row of records without a key."""
+def _keys(topic: _Topic, fleet: Fleet, rng: random.Random) -> list[tuple[str, str, str, int, int]]:
+    """Return rows of key-sample.csv: keys that follow Zipf's law, and a row of records without a key."""
     total = sum(topic.records) // 10
     keys = [
-        (topic.name, f"user-{chance.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank))
+        (topic.name, f"user-{rng.randrange(10**6)}-{rank}", "", max(1, total // rank), 100 * max(1, total // rank))
         for rank in range(1, fleet.keys + 1)
     ]
     return [*keys, (topic.name, "", "", total, total * 100)]
 
 
-def _group(name: str, topics: list[_Topic], chance: random.Random) -> tuple[str, str]:
+def _group(name: str, topics: list[_Topic], rng: random.Random) -> tuple[str, str]:
     """Return the output of kafka-consumer-groups for a group: its offsets, and its members with their partitions."""
-    topics_read = chance.sample(topics, k=min(len(topics), chance.randint(1, 3)))
-    members = [Member(f"consumer-{name}-{number}", tuple(topic.name for topic in topics_read)) for number in range(chance.randint(1, 8))]
-    assign = chance.choice((range_assignor.assign, round_robin.assign))
+    topics_read = rng.sample(topics, k=min(len(topics), rng.randint(1, 3)))
+    members = [Member(f"consumer-{name}-{number}", tuple(topic.name for topic in topics_read)) for number in range(rng.randint(1, 8))]
+    assign = rng.choice((range_assignor.assign, round_robin.assign))
     assigned = assign({topic.name: len(topic.replicas) for topic in topics_read}, members)
     end = {(topic.name, partition): records for topic in topics_read for partition, records in enumerate(topic.records)}
     offset_rows, member_rows = [], []
@@ -125,7 +126,7 @@ def _group(name: str, topics: list[_Topic], chance: random.Random) -> tuple[str,
         for topic, partition in partitions:
             partitions_by_topic.setdefault(topic, []).append(partition)
             last = end[topic, partition]
-            committed = chance.randint(0, last)
+            committed = rng.randint(0, last)
             offset_rows.append((name, topic, partition, committed, last, last - committed, member, "/127.0.0.1", "consumer"))
         assignment = ";".join(f"{topic}:{','.join(map(str, sorted(ids)))}" for topic, ids in sorted(partitions_by_topic.items()))
         member_rows.append((name, member, "/127.0.0.1", "consumer", len(partitions), "-", assignment or "-", "-", "-"))

@@ -1,6 +1,6 @@
 """The tables of ingest for a generated fleet, computed by Spark.
 
-A random choice is a hash of the seed and of the ids that it is about, so a fleet does not depend on the number of tasks.
+A random choice is a hash of the seed and of the ids of the row, so a fleet does not depend on the number of tasks.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ _MAX_MEMBERS = 1000
 _ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")  # uniform uses the protocol consumer, the others classic
 
 
-class _Chance:
+class _RandomColumns:
     """Random choices as Spark columns: pure functions of the seed, a name and the ids in the given columns."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
     def uniform(self, name: str, *ids: str) -> Column:
-        """A number in [0, 1)."""
+        """Return a number in [0, 1)."""
         return F.pmod(F.xxhash64(F.lit(self._seed), F.lit(name), *ids), F.lit(1 << 32)) / (1 << 32)
 
     def integer(self, below: int | Column, name: str, *ids: str) -> Column:
-        """A whole number from 0 to `below` - 1."""
+        """Return a whole number from 0 to `below` - 1."""
         return F.floor(self.uniform(name, *ids) * below).cast("int")
 
     def power_law(self, name: str, *ids: str) -> Column:
-        """A number from 1 on: 3 % are above 20, and the mean is about 4 if capped at 60 (Pareto, 1.2)."""
+        """Return a number of at least 1. 3 % of the numbers are above 20; capped at 60, the mean is about 4 (Pareto, 1.2)."""
         return F.pow(1 - self.uniform(name, *ids), F.lit(-1 / 1.2))
 
 
 def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table, DataFrame]:
-    """Return the tables of ingest.WRITES for a night without missing input."""
-    chance = _Chance(fleet.seed)
-    cluster = _clusters(spark, fleet, snapshot_id, chance)
+    """Return the tables of `ingest.WRITES`; `rejected_input` and `partition_load` are empty."""
+    random = _RandomColumns(fleet.seed)
+    cluster = _clusters(spark, fleet, snapshot_id, random)
     broker = _brokers(cluster, fleet)
-    topic = _topics(cluster, fleet, chance)
-    partition = _partitions(topic, broker, fleet, chance)
-    group = _groups(cluster, fleet, chance)
-    assignment = _assignments(group, topic, partition, fleet, chance)
+    topic = _topics(cluster, fleet, random)
+    partition = _partitions(topic, broker, fleet, random)
+    group = _groups(cluster, fleet, random)
+    assignment = _assignments(group, topic, partition, fleet, random)
     input_file = (
         topic.groupBy(_CLUSTER)
         .agg((F.sum("partitions") * _LINE_BYTES).alias("size_bytes"))
@@ -88,7 +88,7 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
         GROUP_MEMBER: _members(group, fleet),
         OBSERVED_ASSIGNMENT: assignment,
         COMMITTED_OFFSET: assignment,
-        KEY_SAMPLE: _key_samples(topic, fleet, chance),
+        KEY_SAMPLE: _key_samples(topic, fleet, random),
     }
     return {
         table: _conform(generated[table], table) if table in generated else spark.createDataFrame([], table.columns)
@@ -96,7 +96,7 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
     }
 
 
-def _clusters(spark: SparkSession, fleet: Fleet, snapshot_id: str, chance: _Chance) -> DataFrame:
+def _clusters(spark: SparkSession, fleet: Fleet, snapshot_id: str, random: _RandomColumns) -> DataFrame:
     """Rows of `cluster`, and `dead`: the dead broker of every third cluster, null in the others."""
     return spark.range(fleet.clusters).select(
         F.lit(snapshot_id).alias("snapshot_id"),
@@ -105,12 +105,12 @@ def _clusters(spark: SparkSession, fleet: Fleet, snapshot_id: str, chance: _Chan
         (F.col("id") % 4 > 1).alias("elr"),
         F.array(F.lit("generated")).alias("sources"),
         F.lit(_CAPTURED_AT).alias("captured_at"),
-        F.when(F.col("id") % 3 == 2, F.floor(chance.uniform("lost", "id") * fleet.brokers).cast("int")).alias("dead"),
+        F.when(F.col("id") % 3 == 2, F.floor(random.uniform("lost", "id") * fleet.brokers).cast("int")).alias("dead"),
     )
 
 
 def _brokers(cluster: DataFrame, fleet: Fleet) -> DataFrame:
-    racks = F.create_map(*(F.lit(each) for pair in racks_of(fleet).items() for each in pair)) if fleet.racks else None
+    racks = F.create_map(*(F.lit(value) for pair in racks_of(fleet).items() for value in pair)) if fleet.racks else None
     broker_id = F.col("broker_id")
     return cluster.withColumn("broker_id", F.explode(F.sequence(F.lit(0), F.lit(fleet.brokers - 1)))).withColumns(
         {
@@ -124,28 +124,28 @@ def _brokers(cluster: DataFrame, fleet: Fleet) -> DataFrame:
     )
 
 
-def _topics(cluster: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
-    """Rows of `topic`, and how its replicas are placed: `start`, `first_shift`, and `target`, the broker that a skewed topic leads on."""
+def _topics(cluster: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
+    """Rows of `topic`, and the inputs of its placement: `start`, `first_shift`, and `target`, the first replica of a skewed topic's partitions."""
     ids = ("cluster_id", "number")
     factors = F.array(*(F.struct(F.lit(factor).alias("factor"), F.lit(minimum).alias("minimum")) for factor, minimum in FACTORS))
-    count = (chance.power_law("count", *ids) * fleet.partitions / 4).cast("int")
+    count = (random.power_law("count", *ids) * fleet.partitions / 4).cast("int")
     unclean = F.create_map(F.lit("unclean.leader.election.enable"), F.lit("true"))
     return (
         cluster.withColumn("number", F.explode(F.sequence(F.lit(0), F.lit(fleet.topics - 1))))
         .withColumn("topic", F.format_string("topic-%05d", "number"))
-        .withColumn("factors", F.get(factors, chance.integer(len(FACTORS), "factor", *ids)))
+        .withColumn("factors", F.get(factors, random.integer(len(FACTORS), "factor", *ids)))
         .withColumn("replication_factor", F.least("factors.factor", F.lit(fleet.brokers)))
         .withColumn("min_insync_replicas", F.least("factors.minimum", "replication_factor"))
         .withColumn("partitions", F.least(F.greatest(F.lit(1), count), F.lit(20 * fleet.partitions)))
         .withColumn("configs", F.create_map(F.lit("min.insync.replicas"), F.col("min_insync_replicas").cast("string")))
-        .withColumn("configs", F.when(chance.uniform("unclean", *ids) < 0.05, F.map_concat("configs", unclean)).otherwise(F.col("configs")))
-        .withColumn("start", chance.integer(fleet.brokers, "start", *ids))
-        .withColumn("first_shift", chance.integer(fleet.brokers, "shift", *ids))
-        .withColumn("target", F.when(chance.uniform("skewed", *ids) < 0.15, chance.integer(fleet.brokers, "target", *ids)))
+        .withColumn("configs", F.when(random.uniform("unclean", *ids) < 0.05, F.map_concat("configs", unclean)).otherwise(F.col("configs")))
+        .withColumn("start", random.integer(fleet.brokers, "start", *ids))
+        .withColumn("first_shift", random.integer(fleet.brokers, "shift", *ids))
+        .withColumn("target", F.when(random.uniform("skewed", *ids) < 0.15, random.integer(fleet.brokers, "target", *ids)))
     )
 
 
-def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
     """Rows of `partition`: AdminUtils' placement, with the target of a skewed topic first and the dead broker out of sync."""
     span = F.expr(f"if(replication_factor = 1, 1, {max(fleet.brokers - 1, 1)})")
     placed = (
@@ -170,7 +170,7 @@ def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, chance: _Chan
                 "elr": F.when(F.col("elr"), elr),
                 "last_known_elr": F.when(F.col("elr"), no_broker),
                 "log_start_offset": F.lit(0),
-                "log_end_offset": chance.integer(100_000, "records", "cluster_id", "number", "partition"),
+                "log_end_offset": random.integer(100_000, "records", "cluster_id", "number", "partition"),
             }
         )
         .withColumn("replica_size_bytes", F.transform("replicas", size_of))
@@ -191,7 +191,7 @@ def _replicas(partition: DataFrame) -> DataFrame:
     )
 
 
-def _groups(cluster: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+def _groups(cluster: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
     """Rows of `consumer_group`; a group reads `topic_count` topics from number `first_topic` on."""
     ids = ("cluster_id", "number")
     numbers = F.explode(F.sequence(F.lit(0), F.lit(fleet.groups - 1))) if fleet.groups else F.lit(None).cast("int")
@@ -199,18 +199,18 @@ def _groups(cluster: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
         cluster.withColumn("number", numbers)
         .where(f"{fleet.groups} > 0")
         .withColumn("group_id", F.format_string("group-%05d", "number"))
-        .withColumn("assignor", F.get(F.array(*map(F.lit, _ASSIGNORS)), chance.integer(len(_ASSIGNORS), "assignor", *ids)))
+        .withColumn("assignor", F.get(F.array(*map(F.lit, _ASSIGNORS)), random.integer(len(_ASSIGNORS), "assignor", *ids)))
         .withColumn("protocol", F.when(F.col("assignor") == "uniform", "consumer").otherwise("classic"))
         .withColumn("state", F.lit("Stable"))
-        .withColumn("members", F.least(chance.power_law("members", *ids), F.lit(_MAX_MEMBERS)).cast("int"))
-        .withColumn("first_topic", chance.integer(fleet.topics, "read", *ids))
-        .withColumn("topic_count", F.least(chance.integer(3, "many", *ids) + 1, F.lit(fleet.topics)))
+        .withColumn("members", F.least(random.power_law("members", *ids), F.lit(_MAX_MEMBERS)).cast("int"))
+        .withColumn("first_topic", random.integer(fleet.topics, "read", *ids))
+        .withColumn("topic_count", F.least(random.integer(3, "many", *ids) + 1, F.lit(fleet.topics)))
     )
 
 
-def _topic_read(number: Column, fleet: Fleet) -> Column:
-    """The name of a group's topic with this number among those that it reads."""
-    return F.format_string("topic-%05d", (F.col("first_topic") + number) % fleet.topics)
+def _topic_read(index: Column, fleet: Fleet) -> Column:
+    """The name of the topic with this index among the topics that a group reads."""
+    return F.format_string("topic-%05d", (F.col("first_topic") + index) % fleet.topics)
 
 
 def _member_id(number: Column) -> Column:
@@ -226,10 +226,10 @@ def _members(group: DataFrame, fleet: Fleet) -> DataFrame:
     )
 
 
-def _assignments(group: DataFrame, topic: DataFrame, partition: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+def _assignments(group: DataFrame, topic: DataFrame, partition: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
     """The partitions of each member with their offsets: ranges for the range assignor, round robin for all others."""
-    topics_read = group.withColumn("nth", F.explode(F.expr("sequence(0, topic_count - 1)"))).withColumn(
-        "topic", _topic_read(F.col("nth"), fleet)
+    topics_read = group.withColumn("topic_index", F.explode(F.expr("sequence(0, topic_count - 1)"))).withColumn(
+        "topic", _topic_read(F.col("topic_index"), fleet)
     )
     per_member, remainder = F.expr("partitions div members"), F.expr("partitions % members")
     in_longer_ranges = remainder * (per_member + 1)
@@ -237,7 +237,7 @@ def _assignments(group: DataFrame, topic: DataFrame, partition: DataFrame, fleet
         remainder + F.floor((F.col("partition") - in_longer_ranges) / F.greatest(per_member, F.lit(1))).cast("int")
     )
     member = F.when(F.col("assignor") == "range", range_member).otherwise(F.col("partition") % F.col("members"))
-    lag = chance.integer(1000, "lag", "cluster_id", "group_id", "topic", "partition")
+    lag = random.integer(1000, "lag", "cluster_id", "group_id", "topic", "partition")
     return (
         topics_read.join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
         .join(partition.select(*_TOPIC, "partition", "log_end_offset"), on=_TOPIC, how="inner")
@@ -247,10 +247,10 @@ def _assignments(group: DataFrame, topic: DataFrame, partition: DataFrame, fleet
     )
 
 
-def _key_samples(topic: DataFrame, fleet: Fleet, chance: _Chance) -> DataFrame:
+def _key_samples(topic: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
     """Rows of `key_sample`: keys by Zipf's law; rank 0 has the records without a key."""
     total, rank = (F.col("partitions") * 5000).cast("bigint"), F.col("rank")
-    key = F.format_string("user-%d-%d", chance.integer(10**6, "key", "cluster_id", "topic", "rank"), rank)
+    key = F.format_string("user-%d-%d", random.integer(10**6, "key", "cluster_id", "topic", "rank"), rank)
     return (
         topic.withColumn("rank", F.explode(F.sequence(F.lit(0), F.lit(fleet.keys))))
         .withColumn("records", F.greatest(F.lit(1), F.when(rank == 0, total).otherwise(F.floor(total / rank))))

@@ -1,4 +1,4 @@
-"""The clusters that a night does not publish, and the files that it could not read: why, and what to do."""
+"""Reports on the clusters that a night does not publish and on the files that it could not read: the reason, and what to do."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class AbsentCluster(NamedTuple):
 
 
 def absent_clusters(connection: DuckdbViews, snapshot_id: str) -> list[AbsentCluster]:
-    """The absent clusters of a night, in the order of their ids."""
+    """Return the absent clusters of a night, in the order of their ids."""
     query = "SELECT cluster_id, reason, detail, last_snapshot_id FROM absent_cluster WHERE snapshot_id = ? ORDER BY 1"
     return [AbsentCluster(*row) for row in connection.execute(query, [snapshot_id]).fetchall()]
 
 
 def absent_cluster_report(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
-    """For each absent cluster: the cause, the file or rule, and what to do."""
+    """Return the parts of a report that states for each absent cluster the cause, the file or rule, and what to do."""
     clusters = absent_clusters(connection, snapshot_id)
     if not clusters:
         return []
@@ -73,7 +73,7 @@ def _nothing_readable(connection: DuckdbViews, snapshot_id: str, cluster: Absent
 
 
 def _withheld(connection: DuckdbViews, snapshot_id: str, cluster: AbsentCluster) -> Iterator[str]:
-    """Lines on the hard rules that a cluster breaks, and on its dumps if the rules are about them."""
+    """Yield lines on the hard rules that a cluster breaks, and on its dumps if these are the cause."""
     broken = connection.execute(
         "SELECT gate, suite || '.' || rule, sentence, broken_rows, example FROM all_validation "
         "WHERE snapshot_id = ? AND cluster_id = ? AND severity = 'hard' AND NOT success ORDER BY gate <> 'ingest', 2",
@@ -103,7 +103,7 @@ def _withheld(connection: DuckdbViews, snapshot_id: str, cluster: AbsentCluster)
 
 
 def _rejected_entries(connection: DuckdbViews, snapshot_id: str, cluster_id: str) -> list[str]:
-    """The first rejected entries of a cluster's dumps, a line each."""
+    """Return a line for each of the first rejected entries of a cluster's dumps."""
     rows = connection.execute(
         "SELECT file, line, reason, count(*) OVER () FROM all_rejected_input WHERE snapshot_id = ? AND cluster_id = ? "
         f"ORDER BY file, line, entry LIMIT {_MAX_CAUSES}",
@@ -115,7 +115,7 @@ def _rejected_entries(connection: DuckdbViews, snapshot_id: str, cluster_id: str
 
 
 def unread_files(connection: DuckdbViews, snapshot_id: str) -> list[tuple[str, str]]:
-    """The path and the reason of each file that a night could not read."""
+    """Return the path of each file that a night could not read, and the reason."""
     rows = connection.execute(
         "SELECT f.cluster_id, f.file, r.reason FROM all_input_file f JOIN all_rejected_input r ON r.snapshot_id = f.snapshot_id "
         "AND r.cluster_id = f.cluster_id AND r.file = f.file WHERE f.snapshot_id = ? AND f.format IS NULL ORDER BY ALL",
@@ -125,7 +125,7 @@ def unread_files(connection: DuckdbViews, snapshot_id: str) -> list[tuple[str, s
 
 
 def unread_file_report(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
-    """The files that a night could not read, a line each, up to a limit."""
+    """Return a line for each file that a night could not read, up to a limit."""
     files = unread_files(connection, snapshot_id)
     if not files:
         return []

@@ -1,7 +1,7 @@
 """Report folders. A file in each one names its snapshot, so that `maintain` can delete the folder with the snapshot.
 
-LAKE/reports/<snapshot>/ contains a night's page and its Data Docs, and below it what-if/<cluster>/<id>/ and plan/<cluster>/<id>/ contain the
-pages of each what-if and plan. Airflow has a folder for each DAG run: <Variable topology_reports>/<dag id>/<run id>/.
+LAKE/reports/<snapshot>/ contains a night's page and its Data Docs. Its subfolders what-if/<cluster>/<id>/ and plan/<cluster>/<id>/ contain
+the page of each what-if and plan. Airflow has a folder for each DAG run: <Variable topology_reports>/<dag id>/<run id>/.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def delete_reports(root: Path, expired: Callable[[Collection[str]], Collection[s
 
 
 def _report_folders(folder: Path, max_depth: int) -> list[tuple[Path, str]]:
-    """The folders up to `max_depth` levels down that have a snapshot file, each with its snapshot."""
-    found = []
+    """Return the folders, up to `max_depth` levels down, that have a snapshot file, each with its snapshot."""
+    folders = []
     for entry in os.scandir(folder) if max_depth and folder.is_dir() else ():
         if entry.is_dir(follow_symlinks=False):
             file = Path(entry.path, SNAPSHOT_FILE)
             if file.is_file() and not file.is_symlink():
-                found.append((Path(entry.path), file.read_text(encoding="utf-8", errors="replace").strip()))
-            found += _report_folders(Path(entry.path), max_depth - 1)
-    return found
+                folders.append((Path(entry.path), file.read_text(encoding="utf-8", errors="replace").strip()))
+            folders += _report_folders(Path(entry.path), max_depth - 1)
+    return folders
 
 
 def _last_change(folder: Path) -> float:
-    paths = [folder, *(Path(where, name) for where, folders, files in os.walk(folder) for name in (*folders, *files))]
+    paths = [folder, *(Path(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))]
     return max(path.lstat().st_mtime for path in paths)

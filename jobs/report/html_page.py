@@ -1,4 +1,4 @@
-"""Write a report as one HTML page that loads nothing else."""
+"""Write a report as one self-contained HTML page."""
 
 from __future__ import annotations
 

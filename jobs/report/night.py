@@ -1,4 +1,4 @@
-"""The verdicts of a night: what each cluster survives, how balanced it is, what changed, and which rules it breaks."""
+"""The report of a night: the failures that each cluster survives, its balance, its changes, and the rules that it breaks."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
 _NOTES = (
-    "Each cell names the worst failure for data, for reads and for writes, with what it does itself. Offline: without a leader. Refuse "
+    "Each cell names the worst failure for data, for reads and for writes, with the number of partitions that it harms. Offline: without a leader. Refuse "
     "acks=all: with a leader, but too few replicas in sync. Lose data: no replica with every acknowledged record is left. Quorum at risk: "
     "one broker's death leaves too few controllers to elect a leader. Leaders, bytes: the most loaded broker over the mean. Producers: the "
-    "most loaded partition of the worst topic over its mean. Consumers: the most partitions of a group's member less the fewest. "
+    "most loaded partition of the worst topic over its mean. Consumers: the most partitions of a member minus the fewest in its group. "
     "-: not in the dumps.\n"
 )
 
 
 def night_report(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
-    """All tables of a night's report; those without rows are left out."""
+    """Return the tables of a night's report. Optional tables without rows are left out."""
     optional = [table(connection, snapshot_id) for table in (_worst_failures, _newly_fatal_failures, _changes)]
     return [
         _verdicts(connection, snapshot_id),
@@ -58,7 +58,7 @@ def _verdicts(connection: DuckdbViews, snapshot_id: str) -> Table:
 
 
 def _survival(verdict: Mapping[str, Any], kind: str) -> Text:
-    """Whether a cluster survives a kind of failure; if not, the worst failure for data, reads and writes, each named once."""
+    """Return whether a cluster survives a kind of failure; if not, the worst failures for data, reads and writes, each named once."""
     survived = [verdict[f"{SURVIVES[kind]}_{harm}"] for harm in MUST_BE_ZERO]
     if None in survived:
         return Text("-", "yellow")
@@ -76,7 +76,7 @@ def _survival(verdict: Mapping[str, Any], kind: str) -> Text:
 
 
 def _quorum(verdict: Mapping[str, Any]) -> Text:
-    """A warning if one broker's death may cost the controller quorum; empty otherwise."""
+    """Return a warning if the death of one broker may break the controller quorum; otherwise an empty text."""
     survives = verdict["quorum_survives_any_broker"]
     if survives or verdict["controller"] != "kraft":
         return Text()
@@ -98,7 +98,7 @@ def _balance(connection: DuckdbViews, snapshot_id: str) -> Table:
 def _worst_failures(connection: DuckdbViews, snapshot_id: str) -> Table:
     return query_table(
         connection,
-        "If the worst broker dies (for writes; if none harms these, for data)",
+        "If the worst broker dies (worst for writes, or for data if no broker harms writes)",
         {
             "cluster": "left",
             "broker": "right",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
 _MAX_CLUSTERS, _MAX_BROKERS, _MAX_FAILURES, _MAX_NIGHTS = 50, 60, 80, 60
-# The worst harm of a night: colour and words. "": survives every broker's loss; None: not published.
+# Colour and words for the worst harm of a night. "": the cluster survives the loss of any broker; None: it was not published.
 _NIGHT_COLOURS = {
     "": ("#2e9e5b", "survives"),
     "writes": ("#e6a817", "refuses acks=all"),
@@ -24,12 +24,12 @@ _NIGHT_COLOURS = {
 
 
 def night_charts(connection: DuckdbViews, snapshot_id: str) -> str:
-    """The charts of all clusters of a night."""
+    """Return the charts of all clusters of a night."""
     return "".join([*_leader_charts(connection, snapshot_id), _survival_chart(connection, snapshot_id)])
 
 
 def _leader_charts(connection: DuckdbViews, snapshot_id: str) -> Iterator[str]:
-    """A table for each cluster: the worst failures down, brokers across, the leaders of each broker after each failure."""
+    """Yield a table for each cluster: a row for each of the worst failures, with the leaders that each broker has after it."""
     clusters = connection.execute(
         f"SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1 LIMIT {_MAX_CLUSTERS}", [snapshot_id]
     ).fetchall()
@@ -69,18 +69,18 @@ def _leader_chart(connection: DuckdbViews, snapshot_id: str, cluster_id: str) ->
 
 
 def harm_cell(count: int) -> str:
-    """A cell with a count of harmed partitions: red, or grey for 0."""
+    """Return a cell with a number of harmed partitions: red, or grey for 0."""
     return f"<td class={'harm' if count else 'none'}>{count}</td>"
 
 
 def _leader_cell(leaders: int, mean: float) -> str:
-    """A cell that is white up to the mean and red at three times the mean."""
+    """Return a cell whose colour goes from white at the mean to red at three times the mean."""
     fade = round(255 - 155 * min(max((leaders / mean - 1) / 2, 0), 1))
     return f'<td style="background:rgb(255,{fade},{fade})">{leaders}</td>'
 
 
 def _survival_chart(connection: DuckdbViews, snapshot_id: str) -> str:
-    """A square for each cluster and night up to this one, coloured by the worst harm of the loss of any one broker."""
+    """Return a square for each cluster and night up to this one, coloured by the worst harm of losing any one broker."""
     rows = connection.execute(
         "SELECT cluster_id, snapshot_id, list(harm) FILTER (WHERE NOT survives) FROM survival WHERE kind = 'broker' AND snapshot_id <= ? "
         f"AND snapshot_id IN (SELECT DISTINCT snapshot_id FROM snapshot WHERE snapshot_id <= ? ORDER BY 1 DESC LIMIT {_MAX_NIGHTS}) "

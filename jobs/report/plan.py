@@ -1,4 +1,4 @@
-"""The report of a plan: what it cannot do, what it moves, and each goal, rule and failure before and after it."""
+"""The report of a plan: its unfulfilled requests, its moves, and each goal, rule and failure before and after it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORST_FIRST = (
 
 
 def plan_report(connection: DuckdbViews, snapshot_id: str, cluster_id: str, plan_id: str) -> list[RenderableType]:
-    """All parts of a plan's report; tables without rows are left out, except goals, waves and moves."""
+    """Return the parts of a plan's report. Tables without rows are left out, except goals, waves and moves."""
     from jobs.plan.plan import unchecked
 
     parameters = [snapshot_id, cluster_id, plan_id]
@@ -160,7 +160,7 @@ def _blocked(connection: DuckdbViews, parameters: list[str]) -> Table:
 
 
 def plan_charts(connection: DuckdbViews, snapshot_id: str, cluster_id: str, plan_id: str) -> str:
-    """The charts of a plan's page, as HTML tables: the load of each broker as bars, and the harm of each failure, before and after."""
+    """Return the charts of a plan's page as HTML tables: the load of each broker and the harm of each failure, before and after."""
     parameters = [snapshot_id, cluster_id, plan_id]
     return "".join([*_broker_bars(connection, parameters), _failure_matrix(connection, parameters)])
 
@@ -188,7 +188,7 @@ def _bar(value: float | None, largest: float, unit: int) -> str:
 
 
 def _failure_matrix(connection: DuckdbViews, parameters: list[str]) -> str:
-    """Failures down, harms across, before and after: the worst failures, and pairs only where they harm."""
+    """Return a table with a row for each of the worst failures, and its harms before and after. Pairs without harm are left out."""
     rows = connection.execute(
         f"SELECT scenario_id, at_min_isr_before, at_min_isr, {_HARM_COLUMNS} FROM plan_scenario {_WHERE} "
         f"AND (kind <> 'pair' OR {_HARMFUL}) ORDER BY {_WORST_FIRST} LIMIT 120",

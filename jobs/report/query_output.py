@@ -1,4 +1,4 @@
-"""The rows of `topology-audit query` as text: with units for people (table, vertical, markdown), exact for programs (csv, json)."""
+"""Format the rows of `topology-audit query`: readable, with units (table, vertical, markdown), or exact, for programs (csv, json)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 from jobs.errors import AuditError
 
 Rows = Sequence[Sequence[object]]
-_IDENTIFIER = re.compile(r"(^|_)(id|partition|leader|survivor)(_before)?$")  # numbers that are ids
+_IDENTIFIER = re.compile(r"(^|_)(id|partition|leader|survivor)(_before)?$")  # columns whose numbers are ids
 _BYTES = re.compile(r"(^|_)bytes(?P<rate>_per_s)?(_before|_change)?$")
 
 
@@ -31,7 +31,7 @@ class Format(StrEnum):
     vertical = "vertical"
 
 
-# Characters that Markdown takes for markup; underscores only at the edge of a word, brackets only before a parenthesis.
+# Characters of Markdown's markup. An underscore inside a word and a bracket without a parenthesis are not markup.
 _MARKDOWN = re.compile(r"[\\|`*<]|(?<![^\W_])_|_(?![^\W_])|\](?=\()")
 
 
@@ -71,9 +71,9 @@ def _markdown(names: Sequence[str], rows: Rows) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(_MARKDOWN.sub(r"\\\g<0>", cell) for cell in cells) + " |\n"
 
-    rules = ["---:" if _is_numeric(row[number] for row in rows) else "---" for number in range(len(names))]
+    alignments = ["---:" if _is_numeric(row[number] for row in rows) else "---" for number in range(len(names))]
     body = (line([_readable(name, value) for name, value in zip(names, row)]) for row in rows)
-    return "".join([line(names), f"| {' | '.join(rules)} |\n", *body])
+    return "".join([line(names), f"| {' | '.join(alignments)} |\n", *body])
 
 
 def _csv(names: Sequence[str], rows: Rows) -> str:
@@ -85,15 +85,15 @@ def _csv(names: Sequence[str], rows: Rows) -> str:
             return ""
         if isinstance(value, bool):
             return "true" if value else "false"
-        written = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
-        quoted = not written or re.search('[",\r\n]', written) or written != written.strip()
-        return '"' + written.replace('"', '""') + '"' if quoted else written
+        cell = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+        needs_quotes = not cell or re.search('[",\r\n]', cell) or cell != cell.strip()
+        return '"' + cell.replace('"', '""') + '"' if needs_quotes else cell
 
     return "".join(f"{','.join(map(field, row))}\n" for row in (names, *rows))
 
 
 def _json(names: Sequence[str], rows: Rows) -> str:
-    """A JSON array with an object for each row, one on a line."""
+    """A JSON array with an object for each row, one per line."""
     if duplicates := [name for number, name in enumerate(names) if name in names[:number]]:
         raise AuditError(f"two columns are named {duplicates[0]}: rename one with AS, because a JSON object needs distinct names")
     lines = [json.dumps(dict(zip(names, map(_plain, row))), ensure_ascii=False) for row in rows]
@@ -106,7 +106,7 @@ _WRITERS: dict[Format, Callable[[Sequence[str], Rows], str]] = {
 
 
 def _plain(value: object) -> object:
-    """A value for JSON: exact, with times in ISO 8601 and bytes in hexadecimal. NaN and infinity are null."""
+    """Return a value for JSON: exact, with times in ISO 8601 and bytes in hexadecimal. NaN and infinity are null."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -125,7 +125,7 @@ def _plain(value: object) -> object:
 
 
 def _readable(name: str | None, value: object) -> str:
-    """A value for people, by the name of its column: bytes with a unit, numbers with thousands separators, a null empty.
+    """Format a value by the name of its column: bytes with a unit, numbers with thousands separators, null as the empty text.
 
     Values in a list or map have no column name; their numbers are formatted as ids.
     """
@@ -143,7 +143,7 @@ def _readable(name: str | None, value: object) -> str:
         return "{" + ", ".join(f"{_readable('id', key)}: {_readable('id', each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_readable(None, each) for each in value) + "]"
-    # The name of a topic or group may contain control characters, which a terminal would execute.
+    # The name of a topic or group may contain control characters, which a terminal would interpret.
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), str(value))
 
 
@@ -161,17 +161,17 @@ def _number(name: str | None, value: int | float | Decimal) -> str:
 
 
 def _rounded(number: float) -> str:
-    """Four significant digits; a larger number without decimals."""
+    """Round to four significant digits; numbers from 1,000 on to a whole number."""
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def _key_text(value: bytes) -> str:
     """A record's key as text, or in hexadecimal if it is not printable."""
     try:
-        written = value.decode()
+        key = value.decode()
     except UnicodeDecodeError:
         return f"0x{value.hex()}"
-    return written if written.isprintable() else f"0x{value.hex()}"
+    return key if key.isprintable() else f"0x{value.hex()}"
 
 
 def _is_numeric(values: Iterable[object]) -> bool:

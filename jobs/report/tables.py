@@ -1,4 +1,4 @@
-"""Rich tables of query results, and the words for each harm, shared by all reports."""
+"""Tables of query results for the terminal, and the words for each harm. All reports use them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
 HARM_WORDS = {"newly_offline": "offline", "newly_refusing_acks_all": "refuse acks=all", "newly_lost": "lose data"}
-HARMED_PARTITIONS = (
-    "SELECT cluster_id, scenario_id, topic, partition, trouble FROM harmed_partition"  # the query that every command suggests next
-)
+# The query that every command suggests next.
+HARMED_PARTITIONS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM harmed_partition"
 
 
 def empty_table(title: str) -> Table:
-    """A table without columns or rows, in the style of all reports."""
+    """Return a table without columns or rows, in the style of all reports."""
     return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
 
 
 def query_table(
     connection: DuckdbViews, title: str, columns: Mapping[str, JustifyMethod], query: str, parameters: Sequence[object]
 ) -> Table:
-    """A table of a query's rows; `columns` maps each heading to its alignment."""
+    """Return a table of a query's rows; `columns` maps each heading to its alignment."""
     table = empty_table(title)
     for heading, justify in columns.items():
         table.add_column(heading, justify=justify, overflow="fold")

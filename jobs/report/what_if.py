@@ -1,4 +1,4 @@
-"""The report of a what-if: the outcome in sentences, by partition and by survivor."""
+"""The report of a what-if: a summary, the affected partitions, and the load that each survivor takes over."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def what_if_report(connection: DuckdbViews, snapshot_id: str, cluster_id: str, what_if_id: str) -> list[RenderableType]:
-    """All parts of a what-if's report."""
+    """Return the parts of a what-if's report."""
     parameters = [snapshot_id, cluster_id, what_if_id]
     row = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM scenario {_WHERE}", parameters).fetchone()
     scenario = dict(zip(_COLUMNS, row or (), strict=True))
@@ -67,17 +67,17 @@ def _failure(scenario: Mapping[str, Any], snapshot_id: str) -> str:
 
 def _outcome(scenario: Mapping[str, Any]) -> str:
     return (
-        "{partitions} partitions have a replica there. {newly_offline} go offline, {newly_refusing_acks_all} others keep a leader but refuse "
+        "{partitions} partitions have a failed replica. {newly_offline} go offline, {newly_refusing_acks_all} others keep a leader but refuse "
         "acks=all, {at_min_isr} are left at min ISR, {moved_leaders} get another leader ({unclean_leaders} uncleanly, losing records)."
     ).format(**scenario)
 
 
 def _side_effects(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences on the controller, bytes at risk, producers and consumers; those with unknown input are left out."""
+    """Yield sentences on the controller, bytes at risk, producers and consumers. Sentences with unknown input are left out."""
     if scenario["quorum_lost"]:
         yield "The controllers lose their quorum: from then on no leader is elected, and no dead replica leaves its ISR."
     elif scenario["controller_moves"]:
-        yield "The active controller is among them: another one takes over first."
+        yield "The active controller is among the failed brokers: another controller takes over first."
     unknown = f"; for {scenario['at_risk_unknown']} partitions the size is unknown" if scenario["at_risk_unknown"] else ""
     yield f"{scenario['at_risk_size_bytes']} bytes exist on lost leaders alone{unknown}."
     if scenario["undeliverable_records"] is not None:
