@@ -388,6 +388,16 @@ def views(lake: LakeUri = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(h
 
 
 @app.command()
+def describe(
+    name: Annotated[str | None, typer.Argument(help="A table or view.", show_default="a list of all of them")] = None,
+) -> None:
+    """Describe a table or view: its columns with their units, an example query."""
+    from jobs.report import data_dictionary
+
+    _write_stdout(data_dictionary.describe(name, shutil.get_terminal_size().columns))
+
+
+@app.command()
 def capture(
     folder: Annotated[Path, typer.Argument(help="The cluster's folder, FOLDER/CLUSTER, where FOLDER is the source of `nightly`.")],
     bootstrap_server: Annotated[str | None, typer.Option(help="HOST:PORT, comma-separated.", show_default="from the properties")] = None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -19,6 +20,15 @@ TOPIC_COLUMNS = f"""{CLUSTER_COLUMNS},
     topic STRING NOT NULL COMMENT 'name of the topic'"""
 PARTITION_COLUMNS = f"""{TOPIC_COLUMNS},
     partition INT NOT NULL COMMENT 'number of the partition within its topic, from 0'"""
+
+
+class Column(NamedTuple):
+    """A column as it is declared; its type is that of Spark's SQL, for example ARRAY<INT>."""
+
+    name: str
+    type: str
+    nullable: bool
+    comment: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +42,13 @@ class Table:
     partition_by: tuple[str, ...] = ("snapshot_id",)
 
     @property
+    def declared_columns(self) -> tuple[Column, ...]:
+        """The columns, parsed. Spark's DDL parser would need a JVM."""
+        return _parse(self.columns)
+
+    @property
     def schema(self) -> pa.Schema:
-        """The columns as an Arrow schema, with comments as metadata. Spark's DDL parser would need a JVM."""
+        """The columns as an Arrow schema, with comments as metadata."""
         return _arrow_schema(self.columns)
 
 
@@ -52,17 +67,25 @@ _ARROW_TYPES = {
 
 
 @cache
-def _arrow_schema(columns: str) -> pa.Schema:
-    return pa.schema([_arrow_field(line.strip()) for line in columns.strip().splitlines()])
+def _parse(columns: str) -> tuple[Column, ...]:
+    return tuple(_parse_column(line.strip()) for line in columns.strip().splitlines())
 
 
-def _arrow_field(declaration: str) -> pa.Field:
+def _parse_column(declaration: str) -> Column:
     column = _COLUMN.fullmatch(declaration)
     if column is None:
         raise ValueError(f"not the declaration of one column: {declaration}")
-    outer, *inner = re.split("[<>, ]+", column["type"].rstrip(">"))
+    return Column(column["name"], column["type"], column["required"] is None, (column["comment"] or "").replace("''", "'"))
+
+
+@cache
+def _arrow_schema(columns: str) -> pa.Schema:
+    return pa.schema([_arrow_field(column) for column in _parse(columns)])
+
+
+def _arrow_field(column: Column) -> pa.Field:
+    outer, *inner = re.split("[<>, ]+", column.type.rstrip(">"))
     types = [_ARROW_TYPES[name] for name in inner or [outer]]
     arrow_type = {"ARRAY": pa.list_, "MAP": pa.map_}[outer](*types) if inner else types[0]
-    comment = (column["comment"] or "").replace("''", "'")
-    metadata = {"comment": comment} if comment else None
-    return pa.field(column["name"], arrow_type, nullable=column["required"] is None, metadata=metadata)
+    metadata = {"comment": column.comment} if column.comment else None
+    return pa.field(column.name, arrow_type, nullable=column.nullable, metadata=metadata)

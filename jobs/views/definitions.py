@@ -1,10 +1,7 @@
 """The published views as SQL that Spark and DuckDB both read.
 
-Every table has a view with its name and columns, which contains only published rows, and three more columns:
-
-    latest          the row belongs to the cluster's newest published snapshot
-    snapshot_age    nights in the lake that are newer than the row's, published or not; 0 is the newest
-    stale           latest, but from an older night than the newest, which does not publish the cluster
+Every table has a view with its name, which contains only published rows and has the ADDED_COLUMNS too. `parameter` has no cluster and
+therefore no added columns.
 
 `absent_cluster` and the views `all_...` contain the rows of every night, published or not. Further views answer questions: each is a `.sql`
 file beside this module. It opens with a comment that states what a row is, then an example query. Names in braces are replaced: by the
@@ -20,15 +17,16 @@ from pathlib import Path
 
 from jobs.schema import ABSENT_CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
+from jobs.schema.table import Column
 
 # Tables that state why a night is not published. The view `all_<name>` contains their rows of every night.
 EVERY_NIGHT = (INPUT_FILE, REJECTED_INPUT, VALIDATION)
-# Columns that the view of a table has in addition, with their comments.
-ADDED_COLUMNS = {
-    "latest": "the row belongs to the cluster's newest published snapshot",
-    "snapshot_age": "nights in the lake that are newer than the row's, published or not; 0 is the newest",
-    "stale": "latest, but from an older night than the newest, which does not publish the cluster",
-}
+# Columns that the view of a table has in addition to those of the table.
+ADDED_COLUMNS = (
+    Column("latest", "BOOLEAN", False, "the row belongs to the cluster's newest published snapshot"),
+    Column("snapshot_age", "INT", False, "nights in the lake that are newer than the row's, published or not; 0 is the newest"),
+    Column("stale", "BOOLEAN", False, "latest, but from an older night than the newest, which does not publish the cluster"),
+)
 
 
 @dataclass(frozen=True, slots=True)

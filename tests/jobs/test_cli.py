@@ -17,11 +17,25 @@ from jobs.lake.lake import Lake
 from jobs.night import Night
 from jobs.schema import CLUSTER, INPUT_FILE
 from jobs.spark.session import properties
-from jobs.views import DuckdbViews
+from jobs.views import VIEWS, DuckdbViews
 from tests.jobs.rows import rows
 from tests.web_pages import external_references
 
-COMMANDS = ["nightly", "step", "check", "publish", "report", "what-if", "plan", "query", "views", "generate", "maintain", "airflow"]
+COMMANDS = [
+    "nightly",
+    "step",
+    "check",
+    "publish",
+    "report",
+    "what-if",
+    "plan",
+    "query",
+    "views",
+    "describe",
+    "generate",
+    "maintain",
+    "airflow",
+]
 
 
 class Command:
@@ -76,6 +90,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (["what-if", "--cluster", "c"], "needs at least one --broker, --rack or --log-dir"),
         (["query", "SELECT 1"], "there is no audit in lake"),
         (["report"], "there is no audit in lake"),
+        (["describe", "verdct"], "no table or view is named verdct: similar names are verdict"),
         (["nightly", "--snapshot", "../up"], "snapshot name '../up' is not valid"),
         (["what-if", "--cluster", "c", "--broker", "1", "--id", "x') OR true --"], """id "x') OR true --" is not valid"""),
         (["what-if", "--cluster", "c", "--broker", "1", "--id", "bob's"], 'id "bob\'s" is not valid'),
@@ -243,12 +258,16 @@ def test_views_prints_sql_for_another_session(command: Command) -> None:
     assert 'CREATE OR REPLACE VIEW "verdict"' in done.stdout
 
 
-def test_the_queries_of_the_readme_have_rows(first_night: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    queries = re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
-    assert len(queries) > 8
+def test_the_queries_of_the_readme_and_the_examples_of_the_views_have_rows(
+    first_night: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    queries = re.findall(r'query (?:--engine spark )?"(SELECT [^"]+)"', (Path(__file__).parents[2] / "README.md").read_text())
+    assert len(queries) > 3
     connection = DuckdbViews(Lake(str(first_night[0] / "lake"), pytest.fail))
-    empty = [sql for sql in queries if not connection.execute(sql).fetchall()]
-    assert [sql for sql in empty if "change" not in sql] == []  # a first night has no changes
+    queries += [view.example for view in VIEWS.values()]
+    without_rows = {sql for sql in queries if not connection.execute(sql).fetchall()}
+    # The first night has no previous one.
+    assert without_rows == {VIEWS[name].example for name in ("change_summary", "harmed_partition_cause", "survival_change")}
 
 
 @pytest.mark.parametrize(("lines", "long"), [(1, False), (100_000, True)])

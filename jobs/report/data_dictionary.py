@@ -1,0 +1,124 @@
+"""The data dictionary: what every table and view is, from their declarations. `topology-audit describe` prints it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from textwrap import fill
+
+from jobs.errors import AuditError
+from jobs.schema import BY_NAME, TABLES, Table
+from jobs.schema.table import Column
+from jobs.views import ADDED_COLUMNS, EVERY_NIGHT, VIEWS, View, statements
+
+_MAX_WIDTH = 100  # longer lines are hard to read
+_NAME_WIDTH = 24  # longer than any name of a table or view
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A table or view: what it is, further facts by their titles, and the columns of a table."""
+
+    kind: str
+    name: str
+    comment: str
+    facts: Mapping[str, str]
+    columns: Sequence[Column] = ()
+
+
+def descriptions() -> list[Description]:
+    """Describe all tables and views."""
+    columns = _columns_of_views()
+    return [
+        *(_table(table, columns[table.name]) for table in TABLES),
+        *(_view(view, columns[view.name]) for view in VIEWS.values()),
+        *(_every_night(table, columns[f"all_{table.name}"]) for table in EVERY_NIGHT),
+    ]
+
+
+def describe(name: str | None, width: int) -> str:
+    """Return the description of a table or view as text, or a list of all of them.
+
+    Raise an AuditError with similar names if nothing has the name.
+    """
+    known = {each.name: each for each in descriptions()}
+    if name is None:
+        return _overview(known.values(), min(width, _MAX_WIDTH))
+    if name in known:
+        return _text(known[name], min(width, _MAX_WIDTH))
+    near = get_close_matches(name, known, n=5)
+    hint = f"similar names are {', '.join(near)}" if near else "`topology-audit describe` lists all names"
+    raise AuditError(f"no table or view is named {name}: {hint}")
+
+
+def _table(table: Table, published: Collection[str]) -> Description:
+    """Describe a table with the columns that its published view adds."""
+    added = [column for column in ADDED_COLUMNS if column.name in published]
+    return Description("table", table.name, table.comment, {"Key": ", ".join(table.key)}, [*table.declared_columns, *added])
+
+
+def _view(view: View, columns: Iterable[str]) -> Description:
+    facts = {"Example": view.example, "Reads": ", ".join(_names_in(view.template)), "Columns": ", ".join(columns)}
+    return Description("view", view.name, view.comment, facts)
+
+
+def _every_night(table: Table, columns: Iterable[str]) -> Description:
+    comment = f"The rows of the table {table.name} of every night, published or not."
+    return Description("view", f"all_{table.name}", comment, {"Columns": ", ".join(columns)})
+
+
+def _columns_of_views() -> dict[str, list[str]]:
+    """Return the names of the columns of every view, as DuckDB derives them from empty tables."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for table in TABLES:
+            connection.register(f"_{table.name}", table.schema.empty_table())
+        columns = {}
+        for view, query in statements(lambda table: f'"_{table.name}"').items():
+            # As a table, because DuckDB would bind the view again for each view that reads it.
+            connection.execute(f'CREATE TABLE "{view}" AS {query}')
+            columns[view] = connection.table(view).columns
+        return columns
+
+
+def _names_in(query: str) -> list[str]:
+    """Return the tables and views that a query reads, sorted."""
+    return sorted({name for name in re.findall(r"\b(?:FROM|JOIN) (\w+)", query) if name in BY_NAME or name in VIEWS})
+
+
+def _overview(known: Iterable[Description], width: int) -> str:
+    tables, views = ([each for each in known if each.kind == kind] for kind in ("table", "view"))
+    lines = [
+        "`topology-audit describe NAME` describes one of these in full.",
+        "",
+        "Tables",
+        *(_entry(each.name, each.comment, width) for each in tables),
+        "",
+        "Views",
+        *(_entry(each.name, each.comment.partition(". ")[0].rstrip("."), width) for each in views),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _text(description: Description, width: int) -> str:
+    lines = [
+        _wrapped(f"{description.kind.capitalize()} {description.name}: {description.comment}", width),
+        *(_wrapped(f"{title}: {text}", width, indent=2) for title, text in description.facts.items()),
+        *([""] if description.columns else []),
+    ]
+    for name, type_name, nullable, comment in description.columns:
+        lines += [f"{name} {type_name}{'' if nullable else ' NOT NULL'}", _wrapped(f"    {comment}", width, indent=4)]
+    return "\n".join(lines) + "\n"
+
+
+def _entry(name: str, text: str, width: int) -> str:
+    """A name, and beside it a text in a column of its own."""
+    return _wrapped(f"{name:<{_NAME_WIDTH}}{text}", width, indent=_NAME_WIDTH)
+
+
+def _wrapped(text: str, width: int, indent: int = 0) -> str:
+    """The text in lines of at most this width, those after the first indented. A longer word has a line of its own."""
+    return fill(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)

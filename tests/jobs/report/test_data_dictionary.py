@@ -1,0 +1,79 @@
+"""`topology-audit describe`: tables and views as text for terminals of 80 and 160 columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.errors import AuditError
+from jobs.report.data_dictionary import describe
+from jobs.schema import FAILOVER_LOAD, TABLES
+from jobs.views import VIEWS
+
+
+def words(text: str) -> str:
+    """Return the text on one line, with one space between words."""
+    return " ".join(text.split())
+
+
+def test_a_table_is_described_with_its_key_and_columns() -> None:
+    lines = describe("failover_load", 80).splitlines()
+    assert lines[:3] == [
+        "Table failover_load: what a surviving broker takes over in a failure, for",
+        "brokers that gain a leader",
+        "Key: snapshot_id, cluster_id, scenario_set, scenario_id, broker_id",
+    ]
+    start = lines.index("network_out_share DOUBLE")
+    assert lines[start + 1 : start + 5] == [
+        "    network_out_bytes_per_s divided by the broker's outgoing network capacity;",
+        "    null: one of them is unknown",
+        "latest BOOLEAN NOT NULL",
+        "    the row belongs to the cluster's newest published snapshot",
+    ]
+    assert [line.split()[0] for line in lines[lines.index("") + 1 :] if not line.startswith(" ")] == [
+        *FAILOVER_LOAD.schema.names, "latest", "snapshot_age", "stale",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", ["parameter", "absent_cluster"])
+def test_only_a_view_with_the_added_columns_lists_them(table: str) -> None:
+    assert "snapshot_age INT" not in describe(table, 80)
+
+
+def test_a_view_is_described_with_its_example_sources_and_columns() -> None:
+    text = words(describe("takeover", 80))
+    assert text.startswith("View takeover: The leaders and the load that each surviving broker takes over")
+    assert f"Example: {VIEWS['takeover'].example} Reads: failover_load Columns: snapshot_id, cluster_id, scenario_set," in text
+    assert text.endswith("network_out_share, latest, snapshot_age, stale")
+
+
+def test_a_view_of_every_night_is_described() -> None:
+    text = words(describe("all_input_file", 80))
+    assert text.startswith("View all_input_file: The rows of the table input_file of every night, published or not.")
+    assert text.endswith("Columns: snapshot_id, cluster_id, file, format, entries, accepted, rejected, size_bytes")
+
+
+def test_without_a_name_everything_is_listed() -> None:
+    listed = set(describe(None, 80).replace(",", "").split())
+    assert {table.name for table in TABLES} | VIEWS.keys() | {"all_validation"} <= listed
+
+
+@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("name", [None, "scenario", "verdict"])
+def test_lines_fit_the_terminal(name: str | None, width: int) -> None:
+    lines = describe(name, width).splitlines()
+    assert [line for line in lines if len(line) > width and len(line.split()) > 1] == []
+    assert width * 0.6 < max(map(len, lines))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("faliover", "no table or view is named faliover: similar names are failover, "),
+        ("xyzzy", "no table or view is named xyzzy: `topology-audit describe` lists all names"),
+    ],
+)
+def test_an_unknown_name_is_an_error_with_similar_names(name: str, message: str) -> None:
+    with pytest.raises(AuditError) as refused:
+        describe(name, 80)
+    assert str(refused.value).startswith(message)
+    assert "\n" not in str(refused.value)
