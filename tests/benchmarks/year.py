@@ -1,4 +1,4 @@
-"""Measure the README's queries on a lake of one night, on a lake of 365 nights, and on the latter after `topology-audit maintain`.
+"""Measure the queries of the README and the examples of the views: with one night, with 365, and with these after `topology-audit maintain`.
 
     python -m tests.benchmarks.year [--nights 365]
 
@@ -30,15 +30,16 @@ from rich.table import Table as RichTable
 
 from jobs.lake.lake import Lake
 from jobs.schema import SNAPSHOT, TABLES
-from jobs.views import query_duckdb
+from jobs.views import VIEWS, query_duckdb
 
 FIRST = date(2026, 1, 1)
 COMMAND = str(Path(sys.executable).with_name("topology-audit"))
 
 
 def queries() -> list[str]:
-    """Return the queries in the README."""
-    return re.findall(r"(?:\| `|query \")(SELECT [^`\"]+)", (Path(__file__).parents[2] / "README.md").read_text())
+    """Return the queries of the README and the examples of the views."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    return re.findall(r'query (?:--engine spark )?"(SELECT [^"]+)"', readme) + [view.example for view in VIEWS.values()]
 
 
 def multiply(folder: Path, nights: int) -> None:
