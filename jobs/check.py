@@ -70,8 +70,6 @@ def check(
     the `judges`, if there are any, else here.
     """
     asked = {"earlier": earlier, "limits": limits, "docs": docs}
-    if not lake.in_process:
-        return _by_spark(lake, snapshot_id, suites, **asked)
     if judges is None:
         rows, large = _by_duckdb(lake, snapshot_id, suites, **asked)
     else:
@@ -118,9 +116,9 @@ def _by_duckdb(
     def query(name: str) -> str | None:
         table = BY_NAME[name.removeprefix(PREVIOUS)]
         return (
-            lake.scan_each(table, earlier, _MOST_BYTES)
+            lake.duckdb_query(table, max_bytes=_MOST_BYTES, snapshots=earlier)
             if name.startswith(PREVIOUS)
-            else lake.scan(table, _MOST_BYTES, snapshot_id=snapshot_id)
+            else lake.duckdb_query(table, max_bytes=_MOST_BYTES, snapshot_id=snapshot_id)
         )
 
     scans = {name: scan for name in sorted(set().union(*needed.values())) if (scan := query(name)) is not None}
@@ -136,7 +134,7 @@ def _by_spark(
 
     def frame(name: str) -> DataFrame:
         table = BY_NAME[name.removeprefix(PREVIOUS)]
-        return lake.read_each(table, earlier) if name.startswith(PREVIOUS) else lake.read(table, snapshot_id=snapshot_id)
+        return lake.read(table, snapshots=earlier) if name.startswith(PREVIOUS) else lake.read(table, snapshot_id=snapshot_id)
 
     names = sorted({name for suite in suites for name in judged_by(suite, rules[suite])})
     return judge(InSpark({name: frame(name) for name in names}), rules, snapshot_id, docs=docs)

@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
@@ -97,6 +96,7 @@ def nightly(
 ) -> None:
     """Run a night: ingest, every step and check, publish, and the report."""
     from jobs.ingest import source_bytes
+    from jobs.lake.lake import open_lake
     from jobs.night import LONG_BYTES, Night
     from jobs.spark.jars import java
 
@@ -105,9 +105,9 @@ def nightly(
     java()
     with ThreadPoolExecutor(1) as starting, (place := _lake(lake)).sole_writer():
         # What was ingested into other storage, Spark alone could tell, which is to be set before it starts.
-        size = source_bytes(source) if not ingested else Night(place, snapshot_id).dumped if place.in_process else 0
+        size = source_bytes(source) if not ingested else Night(place, snapshot_id).dumped if place.folder else 0
         # Spark starts while the dumps are read.
-        night = Night(replace(place, spark=starting.submit(_spark, long=size > LONG_BYTES).result), snapshot_id)
+        night = Night(open_lake(lake, starting.submit(_spark, long=size > LONG_BYTES).result), snapshot_id)
         folder = _report_folder(place, snapshot_id, report)
         night.run(None if ingested else source, values, thresholds, _data_docs_folder(folder, snapshot_id), _timed, _cluster_ids(retired))
     missing = _show_report(place, snapshot_id, folder)
@@ -561,9 +561,9 @@ def _night(lake: str, snapshot: str | None) -> Night:
 
 
 def _lake(uri: str) -> Lake:
-    from jobs.lake.lake import Lake
+    from jobs.lake.lake import open_lake
 
-    return Lake(uri, _spark)
+    return open_lake(uri, _spark)
 
 
 @cache  # a second call would reset what was configured for the size of the night

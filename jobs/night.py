@@ -17,17 +17,16 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from expectations.limits import Limits
 from jobs import ingest
 from jobs.check import check, judges
 from jobs.errors import AuditError, NothingReadable
 from jobs.lake import publication as publish
-from jobs.lake.lake import Lake, Slice
+from jobs.lake.lake import Lake
 from jobs.lake.publication import Outcome
+from jobs.lake.selection import Values
 from jobs.lake.table_file import TableFile
 from jobs.names import snapshot_name
 from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
@@ -91,18 +90,17 @@ class Night:
     def read(self, table: Table) -> DataFrame:
         return self.lake.read(table, snapshot_id=self.snapshot_id)
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame, **slice: Slice) -> None:
-        self.lake.replace(table, rows, few=self.small, snapshot_id=self.snapshot_id, **slice)
+    def replace(self, table: Table, rows: pa.Table | DataFrame, **where: Values) -> None:
+        if self.small and isinstance(rows, DataFrame):
+            rows = rows.toArrow()
+        self.lake.replace(table, rows, snapshot_id=self.snapshot_id, **where)
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
-        return self.lake.rows(table, snapshot_id=self.snapshot_id)
+        return self.lake.read_local(table, snapshot_id=self.snapshot_id).to_pylist()
 
     def of_cluster(self, table: Table, cluster_id: str) -> pa.Table:
         """A cluster's rows in this process."""
-        few = self.lake.few(table, snapshot_id=self.snapshot_id)
-        if few is None:
-            return self.read(table).where(F.col("cluster_id") == cluster_id).toArrow()
-        return few.filter(pc.equal(few["cluster_id"], cluster_id))
+        return self.lake.read_local(table, snapshot_id=self.snapshot_id, cluster_id=cluster_id)
 
     def run(
         self,
@@ -126,7 +124,7 @@ class Night:
                 else:
                     self.step(name, limits)
 
-        with judges() if self.lake.in_process else nullcontext() as judging:
+        with judges() as judging:
             if source is not None:
                 with telling("step ingest"):
                     self.ingest(source, parameters)
@@ -164,13 +162,12 @@ class Night:
         asked = list(_known(parameters).items())
         _together(self.lake.create, TABLES)
         for table in (SNAPSHOT, ABSENT_CLUSTER, VALIDATION):
-            self.lake.replace(table, table.schema.empty_table(), few=True, snapshot_id=self.snapshot_id)
+            self.lake.replace(table, table.schema.empty_table(), snapshot_id=self.snapshot_id)
         parameter = pa.table(
             list(zip(*asked, strict=True)) or [[], []], schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
         )
-        few = isinstance(tables[0], pa.Table)
         written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
-        _together(lambda pair: self.lake.replace(*pair, few=few, snapshot_id=self.snapshot_id), written)
+        _together(lambda pair: self.lake.replace(*pair, snapshot_id=self.snapshot_id), written)
 
     def step(self, name: str, limits: Limits) -> None:
         """Run a step (jobs/steps/stage.py): read its tables, transform them, and write the tables that it computes."""
@@ -183,16 +180,15 @@ class Night:
     def inputs(self, job: ModuleType) -> list[DataFrame | pa.Table]:
         """Return the tables that a step reads, in the order of its declarations."""
         as_arrow, previous = getattr(job, "READS_AS_ARROW", ()), getattr(job, "READS_PREVIOUS", ())
-        inputs = [self._local(table) if table in as_arrow else self.read(table) for table in job.READS]
+
+        def read(table: Table, **where: Any) -> DataFrame | pa.Table:
+            return self.lake.read_local(table, **where) if table in as_arrow else self.lake.read(table, **where)
+
+        inputs = [read(table, snapshot_id=self.snapshot_id) for table in job.READS]
         if previous:
             earlier = self._earlier()
-            rows = ((table, self.lake.read_each(table, earlier)) for table in previous)
-            inputs += [each.toArrow() if table in as_arrow else each for table, each in rows]
+            inputs += [read(table, snapshots=earlier) for table in previous]
         return inputs
-
-    def _local(self, table: Table) -> pa.Table:
-        rows = self.lake.few(table, snapshot_id=self.snapshot_id)
-        return self.read(table).toArrow() if rows is None else rows
 
     def write(self, tables: Sequence[Table], result: Stages[tuple[DataFrame, ...]] | tuple[DataFrame, ...], **slice: str) -> None:
         """Run the stages of a step, and replace the slice of each table that it computes."""
@@ -215,7 +211,7 @@ class Night:
         """Judge the tables of a gate, by one of the `judges` if there are any; returns a line for each hard rule that a cluster broke."""
         suites = [table.name for table in GATES[gate]]
         verdicts = check(self.lake, self.snapshot_id, suites, earlier=self._earlier(), limits=limits, docs=docs, judges=judges)
-        self.lake.replace(VALIDATION, verdicts, few=True, snapshot_id=self.snapshot_id, gate=gate)
+        self.lake.replace(VALIDATION, verdicts, snapshot_id=self.snapshot_id, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
 
@@ -230,7 +226,7 @@ class Night:
             id: publish.why_withheld([row for row in validation if row["cluster_id"] == id], suites) for id in ids if id not in sound
         }
         earlier, now = self._earlier(), datetime.now(UTC)
-        before = {row["snapshot_id"] for row in self.lake.rows(SNAPSHOT) if row["snapshot_id"] < self.snapshot_id}
+        before = {row["snapshot_id"] for row in self.lake.read_local(SNAPSHOT).to_pylist() if row["snapshot_id"] < self.snapshot_id}
         nights = sorted(before, reverse=True)[: limits.absent_cluster_nights]
         absent = publish.absent(earlier, nights, published=published, withheld=withheld, unreadable=self._unreadable(), retired=retired)
         rows = [{"cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now} for id in published]
@@ -240,7 +236,7 @@ class Night:
 
     def _replace_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         schema = pa.schema([field for field in table.schema if field.name != "snapshot_id"])
-        self.lake.replace(table, pa.Table.from_pylist(rows, schema), few=True, snapshot_id=self.snapshot_id)
+        self.lake.replace(table, pa.Table.from_pylist(rows, schema), snapshot_id=self.snapshot_id)
 
     def _unreadable(self) -> dict[str, str]:
         """Of each cluster without a readable file, why."""
@@ -256,7 +252,7 @@ class Night:
     @property
     def dumped(self) -> int:
         """The bytes of its dumps, told by what ingest read."""
-        files = self.rows(INPUT_FILE) if self.lake.has(INPUT_FILE) else []
+        files = self.rows(INPUT_FILE) if self.lake.exists(INPUT_FILE) else []
         if not files:
             raise AuditError(
                 f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first"
@@ -271,7 +267,7 @@ class Night:
 
     def _earlier(self) -> dict[str, str]:
         """Of each cluster, the newest published snapshot before this one."""
-        return publish.newest(self.lake.rows(SNAPSHOT), before=self.snapshot_id)
+        return publish.newest(self.lake.read_local(SNAPSHOT).to_pylist(), before=self.snapshot_id)
 
 
 def _needs(this: tuple[str, str]) -> set[tuple[str, str]]:

@@ -59,7 +59,7 @@ def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
 
 def published_snapshot(lake: Lake, snapshot_id: str | None, cluster_id: str) -> str:
     """Return the named snapshot of a cluster, or its newest; raise an AuditError if it is not published."""
-    published = {(row["cluster_id"], row["snapshot_id"]) for row in lake.rows(SNAPSHOT)}
+    published = {(row["cluster_id"], row["snapshot_id"]) for row in lake.read_local(SNAPSHOT).to_pylist()}
     snapshot_ids = [snapshot for cluster, snapshot in published if cluster == cluster_id]
     if not snapshot_ids:
         clusters = _list(cluster for cluster, _ in published)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.schema import VALIDATION
 from tests.browser import chromium, in_a_browser
 
@@ -57,7 +57,7 @@ def test_the_index_of_the_data_docs_lists_every_suite_with_its_result(lake: Path
     link.click()
     rows = [row.find_elements(By.TAG_NAME, "td") for row in browser.find_elements(By.CSS_SELECTOR, "tbody tr")]
     shown = {suite.text: result.text for suite, result, *_ in rows}
-    results = Lake(str(lake), pytest.fail).rows(VALIDATION, snapshot_id=NIGHT)
+    results = open_lake(str(lake), pytest.fail).read_local(VALIDATION, snapshot_id=NIGHT).to_pylist()
     failed = {row["suite"] for row in results if row["broken_rows"]}
     assert shown == {row["suite"]: "failed" if row["suite"] in failed else "passed" for row in results}
     assert {"passed", "failed"} == set(shown.values())
@@ -69,7 +69,7 @@ def test_the_page_of_a_suite_shows_the_result_of_each_rule(lake: Path, browser: 
     browser.get((lake / "reports" / NIGHT / "validation" / "index.html").as_uri())
     browser.find_element(By.LINK_TEXT, "hot_key").click()
     rows = [row.find_elements(By.TAG_NAME, "td") for row in browser.find_elements(By.CSS_SELECTOR, "#section-2 tbody tr")]
-    results = Lake(str(lake), pytest.fail).rows(VALIDATION, snapshot_id=NIGHT, suite="hot_key")
+    results = open_lake(str(lake), pytest.fail).read_local(VALIDATION, snapshot_id=NIGHT, suite="hot_key").to_pylist()
     failed = {row["sentence"] for row in results if row["broken_rows"]}
     assert failed
     assert {rule.text: result.text for result, rule, *_ in rows} == {

@@ -1,9 +1,9 @@
-"""table_file: rows of a slice as a Parquet file, written into a table's folder by whoever has them as Arrow.
+"""Parquet files that Spark's workers write into a table's folder from Arrow rows, and that the driver commits.
 
-    worker: TableFileWriter(folder, slice, table).write(rows) ... .close() -> TableFile        driver: Lake.replace(table, files, ...)
+    worker: TableFileWriter(folder, partition, table).write(rows) ... .close() -> TableFile    driver: lake.replace(table, files, ...)
 
-A file is of the table once the driver commits it, so that a task that fails, or is tried again, leaves nothing to be read. Rows that are
-Arrow already are in Parquet for a twentieth of what it takes Spark to make rows of them first.
+Readers do not see a file until the driver commits it, so a task that fails or is retried adds no rows. Writing Arrow rows as Parquet takes
+a twentieth of the time that Spark needs to convert them into its own rows first.
 """
 
 from __future__ import annotations
@@ -20,57 +20,57 @@ import pyarrow.parquet as pq
 
 from jobs.schema import Table
 
-_ROW_GROUP_BYTES = 32 << 20  # of rows in memory
-_ORDERED = (pa.string(), pa.int32(), pa.int64())  # types whose least and greatest Parquet has as Delta wants them
+_ROW_GROUP_BYTES = 32 << 20  # of Arrow rows in memory
+_TYPES_WITH_STATS = (pa.string(), pa.int32(), pa.int64())  # Parquet and Delta's log store min and max of these types in the same form
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A file, by its path in the table's folder."""
+    """A Parquet file of a table."""
 
-    path: str
+    path: str  # relative to the table's folder
     size_bytes: int
-    stats: str  # as Delta's log has them: how many rows, and the least and greatest values of the key's columns
+    stats: str  # JSON as in Delta's log: the number of rows, and min and max of the key columns
 
 
 class TableFileWriter:
-    """Writes one file in a folder of tables; its rows come in any number of pieces, and need not have the slice's columns."""
+    """Writes one Parquet file of a partition of a table. The rows arrive in any number of pieces, with or without the partition columns."""
 
-    def __init__(self, folder: str, slice: Mapping[str, str], table: Table):
+    def __init__(self, folder: str, partition: Mapping[str, str], table: Table):
         self._key = table.key
-        # As Spark names the folder of a slice, which it looks for before it appends.
-        self._path = "/".join(f"{name}={value.replace(':', '%3A')}" for name, value in slice.items()) + f"/part-{uuid4()}.parquet"
+        # Spark's name of a partition folder, since SparkLake looks for it before it appends.
+        self._path = "/".join(f"{name}={value.replace(':', '%3A')}" for name, value in partition.items()) + f"/part-{uuid4()}.parquet"
         self._file = Path(folder, table.name, self._path)
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._schema = pa.schema([field.remove_metadata() for field in table.schema if field.name not in slice])
-        self._told: list[pq.FileMetaData] = []
-        self._writer = pq.ParquetWriter(self._file, self._schema, store_schema=False, metadata_collector=self._told)
-        self._waiting: list[pa.Table] = []
+        self._schema = pa.schema([field.remove_metadata() for field in table.schema if field.name not in partition])
+        self._metadata: list[pq.FileMetaData] = []
+        self._writer = pq.ParquetWriter(self._file, self._schema, store_schema=False, metadata_collector=self._metadata)
+        self._pieces: list[pa.Table] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Add rows; small pieces are written together."""
-        self._waiting.append(rows.select(self._schema.names).cast(self._schema))
-        if sum(piece.nbytes for piece in self._waiting) >= _ROW_GROUP_BYTES:
+        """Add rows; small pieces share a row group."""
+        self._pieces.append(rows.select(self._schema.names).cast(self._schema))
+        if sum(piece.nbytes for piece in self._pieces) >= _ROW_GROUP_BYTES:
             self._flush()
 
     def close(self) -> TableFile:
-        """The file, which is whole now."""
+        """Complete the file and return it."""
         self._flush()
         self._writer.close()
-        return TableFile(self._path, self._file.stat().st_size, json.dumps(self._stats(self._told[0])))
+        return TableFile(self._path, self._file.stat().st_size, json.dumps(self._stats(self._metadata[0])))
 
     def _flush(self) -> None:
-        if self._waiting:
-            self._writer.write_table(pa.concat_tables(self._waiting))
-            self._waiting = []
+        if self._pieces:
+            self._writer.write_table(pa.concat_tables(self._pieces))
+            self._pieces = []
 
-    def _stats(self, told: pq.FileMetaData) -> dict[str, Any]:
-        groups = [told.row_group(number) for number in range(told.num_row_groups)]
-        columns = [told.schema.column(number).path for number in range(told.num_columns)]
-        least, greatest = {}, {}
+    def _stats(self, metadata: pq.FileMetaData) -> dict[str, Any]:
+        row_groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        columns = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+        min_values, max_values = {}, {}
         for name in self._key:
-            if name in columns and self._schema.field(name).type in _ORDERED:
-                of_groups = [group.column(columns.index(name)).statistics for group in groups]
-                if of_groups and all(one is not None and one.has_min_max for one in of_groups):
-                    least[name], greatest[name] = min(one.min for one in of_groups), max(one.max for one in of_groups)
-        return {"numRecords": told.num_rows, "minValues": least, "maxValues": greatest}
+            if name in columns and self._schema.field(name).type in _TYPES_WITH_STATS:
+                stats = [group.column(columns.index(name)).statistics for group in row_groups]
+                if stats and all(each is not None and each.has_min_max for each in stats):
+                    min_values[name], max_values[name] = min(each.min for each in stats), max(each.max for each in stats)
+        return {"numRecords": metadata.num_rows, "minValues": min_values, "maxValues": max_values}

@@ -107,14 +107,13 @@ def answer(lake: Lake, snapshot_id: str | None, question: Question, limits: Limi
     plan = planned(rows, question, limits)
     judged = planned_night.rules(night, question.cluster_id, limits, plan.brokers, plan.settled) if rules else []
     for table, found in zip(WRITES, (*plan.tables, _table(PLAN_RULE, judged)), strict=True):
-        lake.create(table)
-        lake.replace(table, found, few=True, snapshot_id=night.snapshot_id, plan_id=question.id, cluster_id=question.cluster_id)
+        lake.replace(table, found, snapshot_id=night.snapshot_id, plan_id=question.id, cluster_id=question.cluster_id)
     return night.snapshot_id
 
 
 def unfulfilled(lake: Lake, snapshot_id: str, question: Question) -> str | None:
     """What a stored plan leaves undone of what was asked; None: nothing."""
-    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, cluster_id=question.cluster_id, plan_id=question.id)
+    (plan,) = lake.read_local(PLAN, snapshot_id=snapshot_id, cluster_id=question.cluster_id, plan_id=question.id).to_pylist()
     return None if plan["unfulfilled"] is None else str(plan["unfulfilled"])
 
 
@@ -127,10 +126,10 @@ def files(lake: Lake, snapshot_id: str, cluster_id: str, plan_id: str, folder: P
     for pattern in ("reassignment-*.json", "rollback-*.json", "preferred-election.json", "commands.txt"):
         for old in folder.glob(pattern):
             old.unlink()
-    (plan,) = lake.rows(PLAN, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id)
+    (plan,) = lake.read_local(PLAN, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id).to_pylist()
     if plan["unfulfilled"] is not None and plan["worse"] is not None:
         return []
-    moves = lake.rows(PLAN_MOVE, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id)
+    moves = lake.read_local(PLAN_MOVE, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id).to_pylist()
     written = []
     for wave in sorted({move["wave"] for move in moves}):
         of_wave = [move for move in moves if move["wave"] == wave]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from expectations.limits import Limits
 from jobs import ingest
 from jobs.failure.counts import PartitionState
-from jobs.lake.lake import Lake
+from jobs.lake.lake import Lake, open_lake
 from jobs.night import JOBS, Night
 from jobs.schema import BROKER, LOG_DIR, PARAMETER, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table
 
@@ -39,9 +39,9 @@ def rules(night: Night, cluster_id: str, limits: Limits, brokers: Rows, settled:
         then.begin([*done(told, brokers, settled).values()], {row["name"]: row["value"] for row in night.rows(PARAMETER)})
         if earlier is not None:
             published |= {"snapshot_id": earlier, "previous_snapshot_id": None}
-            lake.replace(SNAPSHOT, pa.Table.from_pylist([published], SNAPSHOT.schema), few=True, snapshot_id=earlier)
+            lake.replace(SNAPSHOT, pa.Table.from_pylist([published], SNAPSHOT.schema), snapshot_id=earlier)
             for table in READS_PREVIOUS:
-                lake.replace(table, Night(night.lake, earlier).of_cluster(table, cluster_id), few=True, snapshot_id=earlier)
+                lake.replace(table, Night(night.lake, earlier).of_cluster(table, cluster_id), snapshot_id=earlier)
         then.run(None, {}, limits, None)
         judged = then.rows(VALIDATION)
     return [_beside_each_other(before.get((row["suite"], row["rule"]), {"success": None, "broken_rows": 0}), row) for row in judged]
@@ -129,7 +129,7 @@ def _copied(replicas: Rows, partitions: Rows, told: Mapping[Table, pa.Table], se
 @contextmanager
 def _beside(lake: Lake) -> Iterator[Lake]:
     """A lake of its own where the lake lies, so that whoever reaches the one reaches the other."""
-    beside = Lake(f"{lake.uri.rstrip('/')}/.planned-{uuid4().hex}", lake.spark)
+    beside = open_lake(f"{lake.uri.rstrip('/')}/.planned-{uuid4().hex}", lake.spark)
     try:
         yield beside
     finally:

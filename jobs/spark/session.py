@@ -124,19 +124,19 @@ def set_for(spark: SparkSession, *, small: bool) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
 
 
-def by_cluster(df: DataFrame) -> DataFrame:
+def cluster_files_by_id(df: DataFrame) -> DataFrame:
     """Rows to write that a shuffle mixed: each cluster's in as few files as they fill, for readers who ask for one cluster."""
     return df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.hint("rebalance", "cluster_id")
 
 
-def in_order(df: DataFrame, by: str) -> DataFrame:
+def range_partitioned_by(df: DataFrame, by: str) -> DataFrame:
     """Rows to write that a shuffle mixed: in files one after the other by this column, which stands for what readers ask by; without it.
     Spark reads all rows twice for that, so that they had better be the rows of a stage (jobs/steps/stage.py).
     """
     return (df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.repartitionByRange(by)).drop(by)
 
 
-def of_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
+def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
     """Rows in this process as a DataFrame: of a small night in one partition, which needs no shuffle; of a large one a few rows may become
     millions, such as groups that become assignments, and are for all cores.
     """

@@ -21,7 +21,7 @@ from jobs.failure.election_inputs import with_election_inputs
 from jobs.failure.patterns import Partitions
 from jobs.failure.sizes import UNKNOWN, bytes_at_risk, leader_size
 from jobs.schema import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
-from jobs.spark.session import of_arrow
+from jobs.spark.session import dataframe_from_arrow
 from kafka_model.failover.rolling_restart import RestartConstraint, restart_order
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
@@ -41,10 +41,10 @@ def transform(
     cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, producer_load: DataFrame
 ) -> tuple[DataFrame, ...]:
     spark = partition.sparkSession
-    election_rules = of_arrow(spark, cluster_election_rules(cluster_states(cluster.to_pylist(), broker.to_pylist()).values()))
+    election_rules = dataframe_from_arrow(spark, cluster_election_rules(cluster_states(cluster.to_pylist(), broker.to_pylist()).values()))
     partitions = with_election_inputs(partition, topic, election_rules, "replica_size_bytes")
     return (
-        of_arrow(spark, broker)
+        dataframe_from_arrow(spark, broker)
         .select(*_BROKER, "live")
         .join(_restart_turns(partitions, election_rules), on=_BROKER, how="left")
         .join(_returns(partitions, producer_load), on=_BROKER, how="left")

@@ -24,7 +24,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, CHANGE, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, LOG_DIR, PARTITION, TOPIC, Table
-from jobs.spark.session import of_arrow
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, CONSUMER_GROUP, GROUP_MEMBER)
@@ -50,7 +50,7 @@ def transform(*inputs: pa.Table | DataFrame) -> Stages[tuple[DataFrame, ...]]:
     previous_clusters, spark = inputs[len(READS)], inputs[1].sparkSession
     if not len(previous_clusters):  # the first night of every cluster: Spark has nothing to plan
         return (spark.createDataFrame([], CHANGE.columns),)
-    frames = [of_arrow(spark, each, CLUSTER.columns) if isinstance(each, pa.Table) else each for each in inputs]
+    frames = [dataframe_from_arrow(spark, each, CLUSTER.columns) if isinstance(each, pa.Table) else each for each in inputs]
     names = [table.name for table in READS]
     current, previous = (dict(zip(names, part, strict=True)) for part in (frames[: len(READS)], frames[len(READS) :]))
     clusters = yield Stage(_compared_clusters(current, previous))

@@ -33,7 +33,7 @@ from jobs.schema import (
     Table,
 )
 from jobs.schema.failure import HARMS, LEADER_LOST, LEADER_MOVED
-from jobs.spark.session import by_cluster, of_arrow
+from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow
 from jobs.steps.controller_work import controller_work, request_batches
 from jobs.steps.failover_clients import consumers, coordinators, undeliverable_records
 from jobs.steps.failover_load import failover_load, partition_rates
@@ -60,7 +60,7 @@ def simulate(
     """Compute WRITES for these scenarios, from the tables READS; `replica` is needed if log dirs fail."""
     spark = inputs[PARTITION].sparkSession
     failures = scenario_table(scenarios, states)
-    election_rules = of_arrow(spark, cluster_election_rules(states.values()))
+    election_rules = dataframe_from_arrow(spark, cluster_election_rules(states.values()))
     partitions = with_election_inputs(inputs[PARTITION], inputs[TOPIC], election_rules, "replica_size_bytes")
     records_per_byte = (
         inputs[PRODUCER_LOAD]
@@ -77,16 +77,16 @@ def simulate(
         .select(*_PARTITION, "records", "size_bytes", "keyed_records", "explicit_records", "unkeyed_records")
     )
     rates = partition_rates(inputs[PRODUCER_LOAD], inputs[PARTITION_LOAD], inputs[OBSERVED_ASSIGNMENT])
-    load = yield Stage(failover_load(outcomes, partitions, sample, rates, of_arrow(spark, inputs[BROKER])))
+    load = yield Stage(failover_load(outcomes, partitions, sample, rates, dataframe_from_arrow(spark, inputs[BROKER])))
     client_counts = (
         coordinators(outcomes, inputs[PARTITION], inputs[CONSUMER_GROUP]),
         consumers(outcomes, inputs[OBSERVED_ASSIGNMENT], inputs[COMMITTED_OFFSET]),
         undeliverable_records(outcomes, inputs[TOPIC], sample),
     )
-    summary = _with_partition_counts(of_arrow(spark, failures), outcomes, load)
+    summary = _with_partition_counts(dataframe_from_arrow(spark, failures), outcomes, load)
     for add_counts in client_counts:
         summary = add_counts(summary)
-    return _scenario_rows(summary), outcomes, by_cluster(load.select(*FAILOVER_LOAD.schema.names))
+    return _scenario_rows(summary), outcomes, cluster_files_by_id(load.select(*FAILOVER_LOAD.schema.names))
 
 
 def _simulation(rows: pa.Table) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

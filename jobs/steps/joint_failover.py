@@ -24,7 +24,7 @@ from jobs.failure.scenarios import Scenario, quorum_breaking_pair_scenarios, sce
 from jobs.failure.simulate import Failures, pair_counts
 from jobs.schema import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC
 from jobs.schema.failure import HARMS, ONE_BROKER_KILLED
-from jobs.spark.session import of_arrow
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.stage import Stage, Stages
 from kafka_model.failover.joint_failure import count_fatal_sets, fatal_to_writes
 
@@ -42,7 +42,9 @@ def transform(
     cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, scenario: DataFrame
 ) -> Stages[tuple[DataFrame, ...]]:
     states = cluster_states(cluster.to_pylist(), broker.to_pylist())
-    partitions = with_election_inputs(partition, topic, of_arrow(partition.sparkSession, cluster_election_rules(states.values())))
+    partitions = with_election_inputs(
+        partition, topic, dataframe_from_arrow(partition.sparkSession, cluster_election_rules(states.values()))
+    )
     # Partitions with equal columns have equal outcomes: a fleet has far fewer distinct ones than partitions.
     columns = [name for name in partitions.columns if name not in ("topic", "partition")]
     distinct = yield Stage(partitions.groupBy(columns).agg(F.count("*").alias("partitions")))

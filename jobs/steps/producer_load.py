@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.failure.sizes import leader_size
 from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
-from jobs.spark.session import by_cluster, in_order
+from jobs.spark.session import cluster_files_by_id, range_partitioned_by
 from jobs.steps.sampled_keys import HOT_KEYS, KEYED, SUMMARY_SCHEMA, summarize_keys
 from jobs.steps.stage import Stage, Stages
 from jobs.steps.variation import variation
@@ -55,7 +55,12 @@ def transform(
     producer_load = _shares(load, totals, topics, _seconds_between(cluster, previous_cluster))
     named_totals = totals.join(topics.select("number", *_TOPIC, "partition_count"), on="number", how="inner")
     topic_load, hot_key = _topic_load(named_totals, samples), _hot_keys(summaries, named_totals)
-    return in_order(producer_load, "number"), by_cluster(topic_load), by_cluster(hot_key), _partitioners(key_sample, topic)
+    return (
+        range_partitioned_by(producer_load, "number"),
+        cluster_files_by_id(topic_load),
+        cluster_files_by_id(hot_key),
+        _partitioners(key_sample, topic),
+    )
 
 
 def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: DataFrame) -> DataFrame:

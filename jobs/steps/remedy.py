@@ -20,7 +20,7 @@ from jobs.failure.election_inputs import with_election_inputs
 from jobs.failure.patterns import INPUTS, Partitions
 from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 from jobs.schema.failure import HARMED, ONE_BROKER_KILLED
-from jobs.spark.session import by_cluster, of_arrow
+from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow
 from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
@@ -43,20 +43,20 @@ def transform(
         .groupBy(_PARTITION)
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )
-    election_rules = of_arrow(spark, cluster_election_rules(cluster_states(cluster.to_pylist(), broker.to_pylist()).values()))
+    election_rules = dataframe_from_arrow(spark, cluster_election_rules(cluster_states(cluster.to_pylist(), broker.to_pylist()).values()))
     partitions = with_election_inputs(partition, topic, election_rules)
     inputs = F.struct(*(name for name in partitions.columns if name not in _PARTITION)).alias("inputs")
     harmed_partitions = yield Stage(partitions.select(*_PARTITION, inputs).join(harmed, on=_PARTITION, how="inner"))
     # Partitions with equal inputs get equal remedies: a fleet has far fewer distinct inputs than partitions.
     distinct = harmed_partitions.select(*_CLUSTER, "inputs").distinct()
-    brokers = _brokers_by_load(of_arrow(spark, broker), partition)
+    brokers = _brokers_by_load(dataframe_from_arrow(spark, broker), partition)
     remedies = harmed_partitions.join(_smallest_changes(distinct, brokers), on=[*_CLUSTER, "inputs"], how="inner").select(
         *_PARTITION,
         "scenario_ids",
         "goes_offline",
         *(F.col(f"change.{name}").alias(name) for name in ("remedy", "replicas", "added_replicas")),
     )
-    return (by_cluster(remedies),)
+    return (cluster_files_by_id(remedies),)
 
 
 def _smallest_changes(distinct: DataFrame, brokers: DataFrame) -> DataFrame:

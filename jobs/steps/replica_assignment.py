@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
-from jobs.spark.session import by_cluster
+from jobs.spark.session import cluster_files_by_id
 from jobs.steps.stage import Stage, Stages
 from kafka_model.placement.zookeeper import alternate_racks, replicas_rack_aware, replicas_rack_unaware
 
@@ -48,7 +48,7 @@ def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, para
         started = placeable.join(_best_start(observed, placeable, pattern), on=_TOPIC, how="left").fillna(0, ["start_index", "shift"])
     topics = yield Stage(started.withColumns({"start_index": F.col("start_index") % F.col("n"), "shift": F.col("shift") % F.expr(_SHIFTS)}))
     assignment = _assignment(observed, topics, pattern)
-    return assignment, by_cluster(_placement(topics, observed, assignment, start_requested="start_index" in parameters))
+    return assignment, cluster_files_by_id(_placement(topics, observed, assignment, start_requested="start_index" in parameters))
 
 
 def _clusters(broker: DataFrame) -> DataFrame:

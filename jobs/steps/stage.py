@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jobs.spark.session import of_arrow
+from jobs.spark.session import dataframe_from_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +96,7 @@ class Materializer:
         query that computed them. Large results are written to their table, or cached on disk: in memory they would leave no room for joins.
         """
         if self.small:
-            return of_arrow(stage.rows.sparkSession, stage.rows.toArrow())
+            return dataframe_from_arrow(stage.rows.sparkSession, stage.rows.toArrow())
         if stage.table is not None:
             self.written.add(stage.table)
             return self.write_and_reread(stage.table, stage.rows)

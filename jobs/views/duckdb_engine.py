@@ -73,7 +73,7 @@ class DuckdbViews:
         self._created.add(name)
         definition = self._definitions[name]
         if isinstance(definition, Table):
-            if (query := self._lake.scan(definition)) is None:
+            if (query := self._lake.duckdb_query(definition)) is None:
                 self._connection.register(name, self._lake.dataset(definition))
             else:
                 self._connection.execute(f'CREATE TEMPORARY VIEW "{name}" AS {query}')

@@ -18,9 +18,8 @@ from types import ModuleType
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.lake.lake import frame
 from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
-from jobs.spark.session import session, set_for
+from jobs.spark.session import dataframe_from_arrow, session, set_for
 from jobs.steps import failover, joint_failover
 from jobs.steps.stage import Materializer, run_stages, transform
 
@@ -85,7 +84,7 @@ def best_seconds(run: Callable[[], None]) -> float:
 
 def generate_cluster(spark: SparkSession, partitions: int, brokers: int) -> dict[Table, DataFrame]:
     """Return the tables of a KRaft cluster with ELR in three racks: topics of 100 partitions with three replicas each, all in sync."""
-    tables = {table: frame(spark, table, table.schema.empty_table()) for table in failover.READS}
+    tables = {table: dataframe_from_arrow(spark, table.schema.empty_table(), table.columns) for table in failover.READS}
     keys = {"snapshot_id": F.lit("s"), "cluster_id": F.lit("c")}
 
     def rows(table: Table, count: int, **columns: Column) -> DataFrame:

@@ -35,7 +35,7 @@ from rich.table import Table as RichTable
 from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake.lake import Lake
+from jobs.lake.lake import Lake, open_lake
 from jobs.night import GATES, JOBS, NIGHT, Night
 from jobs.schema import TABLES, Table
 from jobs.spark.session import session, set_for
@@ -91,7 +91,7 @@ def measure_night(fleet: Fleet, folder: Path, fleet_lake: Path | None, only: lis
     memory = Memory()
     memory.start()
     spark = session(long=True, **json.loads(os.environ.get("SPARK_SETTINGS", "{}")))  # as `nightly` does for so many dumps
-    lake = Lake(str(fleet_lake or folder / "lake"), lambda: spark)
+    lake = open_lake(str(fleet_lake or folder / "lake"), lambda: spark)
     night, thresholds = Night(lake, SNAPSHOT), limits(None)
     set_for(spark, small=False)
     if fleet_lake is None:
@@ -111,7 +111,7 @@ def measure_night(fleet: Fleet, folder: Path, fleet_lake: Path | None, only: lis
         python, jvm, workers = memory.take_peak()
         rows.append({"kind": kind, "name": name, "seconds": seconds, "python": python, "jvm": jvm, "workers": workers})
         print(f"{kind} {name}: {seconds:.1f} s, {python + jvm + workers:,.0f} MiB", flush=True)
-    storage = StorageTimes(lake, Lake(str(folder / "floor"), lambda: spark))
+    storage = StorageTimes(lake, open_lake(str(folder / "floor"), lambda: spark))
     for row in rows:
         reads = JOBS[row["name"]].READS if row["kind"] == "step" else GATES.get(str(row["name"]), ())
         writes = JOBS[row["name"]].WRITES if row["kind"] == "step" else ()

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.ingest import partition_lines
 from jobs.ingest.partitions import LISTS, NO_LEADER
 from jobs.ingest.source import list_clusters
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.lake.table_file import TableFile
 from jobs.night import Night
 from jobs.schema import PARTITION, TABLES
@@ -85,7 +85,7 @@ def as_spark_rows(spark: SparkSession, folder: str) -> DataFrame:
 def into_table(spark: SparkSession, folder: str) -> None:
     """Write the partitions, sorted by their key, into a new Delta table."""
     with tempfile.TemporaryDirectory() as lake_folder:
-        lake = Lake(lake_folder, lambda: spark)
+        lake = open_lake(lake_folder, lambda: spark)
         lake.create(PARTITION)
         file_writer = lake.file_writer(snapshot_id=NIGHT)
         unknown = {field.name: field.type for field in list(PARTITION.schema)[11:]}
@@ -101,7 +101,7 @@ def into_table(spark: SparkSession, folder: str) -> None:
             yield pa.RecordBatch.from_pylist([asdict(writer.close())])
 
         files = partitions_by_loop(spark, folder, write, "path STRING, size_bytes BIGINT, stats STRING").toArrow().to_pylist()
-        lake.replace(PARTITION, [TableFile(**file) for file in files], few=False, snapshot_id=NIGHT)
+        lake.replace(PARTITION, [TableFile(**file) for file in files], snapshot_id=NIGHT)
 
 
 def partitions_by_loop(
@@ -146,10 +146,10 @@ def discard(df: DataFrame) -> None:
 def lake(spark: SparkSession, *, by_spark: bool = False) -> Iterator[Night]:
     """Yield a night in a lake that has every table; Spark writes the tables if `by_spark`."""
     with tempfile.TemporaryDirectory() as lake_folder:
-        folder_lake = Lake(lake_folder, lambda: spark)
+        folder_lake = open_lake(lake_folder, lambda: spark)
         for table in TABLES:
             folder_lake.create(table)
-        yield Night(Lake(f"file://{lake_folder}", lambda: spark) if by_spark else folder_lake, NIGHT)
+        yield Night(open_lake(f"file://{lake_folder}", lambda: spark) if by_spark else folder_lake, NIGHT)
 
 
 def best(run: Callable[[], object], runs: int = 3) -> float:

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.night import Night
 from jobs.schema import BROKER, FAILOVER, GROUP_MEMBER, KEY_SAMPLE, PARTITION, TOPIC
 from jobs.spark.session import session, set_for
@@ -46,7 +46,7 @@ def main(
     spark = session()
     set_for(spark, small=False)
     with tempfile.TemporaryDirectory() as folder:
-        night = Night(Lake(f"{folder}/lake", lambda: spark), SNAPSHOT)
+        night = Night(open_lake(f"{folder}/lake", lambda: spark), SNAPSHOT)
         night.begin([*tables(spark, Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed), SNAPSHOT).values()], {})
         ours = {
             name: seconds_of(partial(night.step, name, limits()))

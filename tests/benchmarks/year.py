@@ -28,7 +28,7 @@ from deltalake.transaction import AddAction
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from jobs.lake.lake import Lake
+from jobs.lake.lake import Lake, open_lake
 from jobs.schema import SNAPSHOT, TABLES
 from jobs.views import VIEWS, query_duckdb
 
@@ -94,11 +94,11 @@ def main(nights: int = 365) -> None:
         multiply(many, nights)
         print(f"{nights} nights copied in {time.monotonic() - started:.0f} s", flush=True)
         lakes = {"1 night": one, f"{nights} nights": many}
-        times = {name: [best_seconds(Lake(str(path), no_spark), query) for query in queries()] for name, path in lakes.items()}
+        times = {name: [best_seconds(open_lake(str(path), no_spark), query) for query in queries()] for name, path in lakes.items()}
         started = time.monotonic()
         subprocess.run([COMMAND, "maintain", "--lake", str(many), "--keep-nights", str(nights)], check=True, stdout=subprocess.DEVNULL)
         print(f"maintain took {time.monotonic() - started:.1f} s", flush=True)
-        times["maintained"] = [best_seconds(Lake(str(many), no_spark), query) for query in queries()]
+        times["maintained"] = [best_seconds(open_lake(str(many), no_spark), query) for query in queries()]
     shown = RichTable("query", *(f"{name}, s" for name in times), "ratio")
     for query, *row in zip(queries(), *times.values(), strict=True):
         shown.add_row(query[:80], *(f"{seconds:.2f}" for seconds in row), f"{row[-1] / row[0]:.1f}")

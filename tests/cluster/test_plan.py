@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from jobs import ingest
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.night import Night
 from jobs.plan.plan import READS, Question, answer, files, planned
 from jobs.schema import BROKER, PLAN, PLAN_GOAL, PLAN_RULE, VALIDATION
@@ -48,13 +48,13 @@ def judged(night: Night, source: Path) -> dict[tuple[str, str], tuple[bool | Non
 
 
 def test_what_was_planned_is_what_kafka_makes_of_it(spark: SparkSession, tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path / "lake"), lambda: spark)
+    lake = open_lake(str(tmp_path / "lake"), lambda: spark)
     with cluster(RACKS) as kafka:
         for topic, assignment in TOPICS.items():
             kafka.tool("kafka-topics", "--create", "--topic", topic, "--replica-assignment", assignment)
         before = judged(Night(lake, "s"), dumped(kafka, tmp_path / "before"))
         answer(lake, None, Question("p", "live", moves_per_broker=3), limits(None))
-        (summary,) = lake.rows(PLAN, snapshot_id="s")
+        (summary,) = lake.read_local(PLAN, snapshot_id="s").to_pylist()
         assert summary["moved_replicas"] > 0
         assert summary["waves"] > 1
         written = {path.name: path for path in files(lake, "s", "live", "p", tmp_path / "files")}
@@ -68,16 +68,16 @@ def test_what_was_planned_is_what_kafka_makes_of_it(spark: SparkSession, tmp_pat
                 kafka.tool(tool.removesuffix(".sh"), *named)
         found, source = settled(kafka, tmp_path)
         assert "throttled" not in kafka.tool("kafka-configs", "--describe", "--entity-type", "topics")  # lifted by --verify
-    predicted = {row["goal"]: (row["verdict"], row["breaches"]) for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
+    predicted = {row["goal"]: (row["verdict"], row["breaches"]) for row in lake.read_local(PLAN_GOAL, snapshot_id="s").to_pylist()}
     assert found == predicted
     assert (
         predicted["RackAwareGoal"] == predicted["ReplicaDistributionGoal"] == predicted["LeaderReplicaDistributionGoal"] == ("satisfied", 0)
     )
-    goals_before = {row["goal"]: row["verdict_before"] for row in lake.rows(PLAN_GOAL, snapshot_id="s")}
+    goals_before = {row["goal"]: row["verdict_before"] for row in lake.read_local(PLAN_GOAL, snapshot_id="s").to_pylist()}
     assert goals_before["RackAwareGoal"] == goals_before["ReplicaDistributionGoal"] == "violated"
     # Every rule of the pipeline, as the plan said and as a night on what Kafka made of it says.
-    rules = {(row["suite"], row["rule"]): row for row in lake.rows(PLAN_RULE, snapshot_id="s")}
-    then = judged(Night(Lake(str(tmp_path / "then"), lambda: spark), "t"), source)
+    rules = {(row["suite"], row["rule"]): row for row in lake.read_local(PLAN_RULE, snapshot_id="s").to_pylist()}
+    then = judged(Night(open_lake(str(tmp_path / "then"), lambda: spark), "t"), source)
     assert {key: (row["success_before"], row["broken_rows_before"]) for key, row in rules.items()} == before
     assert {key: (row["success"], row["broken_rows"]) for key, row in rules.items()} == then
     assert len([key for key in then if then[key] != before[key]]) > 5

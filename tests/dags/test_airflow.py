@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from jobs.cli import BUNDLED
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.schema import FAILOVER
 from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser
@@ -89,7 +89,7 @@ def submits_step(process: psutil.Process, step: str) -> bool:
 
 def published_clusters(airflow: Airflow) -> list[str]:
     rows = (
-        DuckdbViews(Lake(str(airflow.lake), pytest.fail))
+        DuckdbViews(open_lake(str(airflow.lake), pytest.fail))
         .execute("SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [NIGHT])
         .fetchall()
     )
@@ -108,7 +108,7 @@ def test_a_night_succeeds_after_its_killed_step_is_cleared(airflow: Airflow, nig
     assert airflow.task("nightly", night.run_id, "ingest")["try_number"] == 1
     key = ", ".join(FAILOVER.key)
     duplicate_keys = f"SELECT count(*) FROM (SELECT {key} FROM failover GROUP BY {key} HAVING count(*) > 1)"
-    assert DuckdbViews(Lake(str(airflow.lake), pytest.fail)).execute(duplicate_keys).fetchone() == (0,)
+    assert DuckdbViews(open_lake(str(airflow.lake), pytest.fail)).execute(duplicate_keys).fetchone() == (0,)
 
 
 def test_a_dag_scheduled_on_published_tables_runs_after_they_are_published(airflow: Airflow, night: InterruptedNight) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.airflow import environment
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.schema import BY_NAME, TABLES
 from jobs.spark.session import properties_file
 from jobs.views import VIEWS
@@ -36,7 +36,7 @@ class Runs:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("nightly")
-    lake = Lake(str(folder / "lake"), pytest.fail)
+    lake = open_lake(str(folder / "lake"), pytest.fail)
     for table in TABLES:
         lake.create(table)
     night(lake, FIRST, "east", "west")

@@ -20,7 +20,7 @@ import yaml
 
 from jobs.airflow import environment
 from jobs.cli import BUNDLED
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.schema import SNAPSHOT, VALIDATION, Table
 from jobs.spark.session import properties_file
 
@@ -102,7 +102,7 @@ def rows(lake: Path, table: Table) -> duckdb.DuckDBPyRelation:
     def no_spark() -> Any:
         raise AssertionError("reading needs no Spark")
 
-    relation = duckdb.from_arrow(Lake(lake.as_uri(), no_spark).dataset(table))
+    relation = duckdb.from_arrow(open_lake(lake.as_uri(), no_spark).dataset(table))
     if "scenario_set" in table.schema.names:
         relation = relation.filter("scenario_set = 'nightly'")
     # The time of publication and the choice of the example differ between runs.

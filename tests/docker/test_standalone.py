@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from jobs.cli import BUNDLED
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.night import JOBS, NIGHT
 from jobs.schema import SCENARIO, TABLES, Table
 from tests.docker.standalone import ROOT, Cluster, health_check, rows, standalone, wiring
@@ -54,7 +54,7 @@ def lakes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
 
 def test_the_what_if_stores_its_scenario(lakes: tuple[Path, Path]) -> None:
-    scenario = Lake(str(lakes[0]), pytest.fail).rows(SCENARIO)
+    scenario = open_lake(str(lakes[0]), pytest.fail).read_local(SCENARIO).to_pylist()
     (what_if,) = [row for row in scenario if row["kind"] == "what-if"]
     assert (what_if["cluster_id"], what_if["brokers"]) == ("orders-eu", [1, 3])
 

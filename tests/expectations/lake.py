@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from expectations.change import READS_PREVIOUS
 from jobs.check import PREVIOUS
-from jobs.lake.lake import frame
 from jobs.schema import BY_NAME, Table
+from jobs.spark.session import dataframe_from_arrow
 from kafka_model.cruise_control.limits import DEFAULT_GOALS, GOALS, Thresholds, balancedness_cost_by_goal
 
 Row = dict[str, Any]
@@ -221,7 +221,7 @@ def arrow(clusters: Mapping[str, Tables]) -> dict[str, pa.Table]:
 
 def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, DataFrame]:
     """The same for Spark."""
-    return {name: frame(spark, BY_NAME[name.removeprefix(PREVIOUS)], rows) for name, rows in arrow(clusters).items()}
+    return {name: dataframe_from_arrow(spark, rows, BY_NAME[name.removeprefix(PREVIOUS)].columns) for name, rows in arrow(clusters).items()}
 
 
 def _row(table: str, values: tuple[Any, ...]) -> Row:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.lake.lake import frame
 from jobs.schema import Table
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.stage import Materializer, Result, Stages, run_stages, transform
 
 
@@ -28,7 +28,7 @@ def rows(of: Table, *given: dict[str, Any]) -> pa.Table:
 
 def table(spark: SparkSession, of: Table, *given: dict[str, Any]) -> DataFrame:
     """The same for Spark."""
-    return frame(spark, of, rows(of, *given))
+    return dataframe_from_arrow(spark, rows(of, *given), of.columns)
 
 
 def told(df: DataFrame, *names: str) -> list[tuple[Any, ...]]:

@@ -21,7 +21,8 @@ from expectations.rule import soft_as_told
 from jobs import docs_view
 from jobs.check import InDuckdb, InSpark, check, judge, judges, rules_of
 from jobs.errors import AuditError
-from jobs.lake.lake import Lake
+from jobs.lake.folder_lake import FolderLake
+from jobs.lake.lake import Lake, open_lake
 from jobs.schema import BY_NAME, TOPIC, VALIDATION
 from tests.expectations.lake import Edit, add, arrow, drop, edit, frames, sound
 from tests.web_pages import external_references
@@ -39,11 +40,11 @@ def night(*edits: Edit) -> dict:
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two clusters: all is well with one; the other lost its topic, on the way or for want of a line."""
-    lake = Lake(str(tmp_path_factory.mktemp("lake")), pytest.fail)
+    lake = open_lake(str(tmp_path_factory.mktemp("lake")), pytest.fail)
     for name, rows in arrow({"sick": night(drop("topic")), "well": night()}).items():
         if name in ("cluster", "topic", "partition"):
             lake.create(BY_NAME[name])
-            lake.replace(BY_NAME[name], rows, few=True, snapshot_id="s")
+            lake.replace(BY_NAME[name], rows, snapshot_id="s")
     return lake
 
 
@@ -70,11 +71,11 @@ def test_each_cluster_suite_and_rule_has_one_verdict_that_the_table_takes(verdic
     expected = {(cluster, *rule) for cluster in ("sick", "well") for rule in rules}
     assert {(row["cluster_id"], row["suite"], row["rule"]) for row in verdicts} == expected
     assert len(verdicts) == 2 * len(rules)
-    lake = Lake(str(tmp_path), pytest.fail)
+    lake = open_lake(str(tmp_path), pytest.fail)
     lake.create(VALIDATION)
     for _ in range(2):
-        lake.replace(VALIDATION, pa.Table.from_pylist(verdicts), few=True, snapshot_id="s", gate="g")
-    found = lake.rows(VALIDATION)
+        lake.replace(VALIDATION, pa.Table.from_pylist(verdicts), snapshot_id="s", gate="g")
+    found = lake.read_local(VALIDATION).to_pylist()
     assert {row.pop("gate") for row in found} == {"g"}
     assert sorted(map(str, found)) == sorted(map(str, verdicts))
 
@@ -132,10 +133,10 @@ def test_a_check_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, 
 def test_spark_judges_the_suites_that_read_a_large_table_and_no_others(
     spark: SparkSession, lake: Lake, verdicts: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scan, given = Lake.scan, []
-    monkeypatch.setattr(Lake, "scan", lambda lake, table, *most, **slice: None if table is TOPIC else scan(lake, table, *most, **slice))
+    query, given = FolderLake.duckdb_query, []
+    monkeypatch.setattr(FolderLake, "duckdb_query", lambda lake, table, **rows: None if table is TOPIC else query(lake, table, **rows))
     monkeypatch.setattr(InSpark, "share", lambda tables, queries: given.append((sorted(tables.tables), list(queries))))
-    judged = check(Lake(lake.uri, lambda: spark), "s", SUITES, earlier={}, limits=limits(), docs=None).to_pylist()
+    judged = check(open_lake(lake.uri, lambda: spark), "s", SUITES, earlier={}, limits=limits(), docs=None).to_pylist()
     assert sorted(judged, key=str) == sorted(verdicts, key=str)
     ((tables, queries),) = given
     assert tables == ["cluster", "partition", "topic"]

@@ -13,7 +13,7 @@ import pytest
 
 from jobs import cli, ingest
 from jobs.errors import AuditError, IncompleteNight
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.night import Night
 from jobs.schema import CLUSTER, INPUT_FILE
 from jobs.spark.session import properties
@@ -218,7 +218,7 @@ def test_a_night_killed_half_way_is_hidden_and_runs_again(
 @pytest.fixture
 def two_nights(tmp_path: Path) -> str:
     """A lake with two nights of a cluster without any check, so that it is withheld from both."""
-    lake = Lake(str(tmp_path / "lake"), pytest.fail)
+    lake = open_lake(str(tmp_path / "lake"), pytest.fail)
     for night in ("2026-01-01", "2026-01-02"):
         tables = {CLUSTER: rows(CLUSTER, {"snapshot_id": night}), INPUT_FILE: rows(INPUT_FILE, {"snapshot_id": night})}
         Night(lake, night).begin([tables.get(table, table.schema.empty_table()) for table in ingest.WRITES], {})
@@ -263,7 +263,7 @@ def test_the_queries_of_the_readme_and_the_examples_of_the_views_have_rows(
 ) -> None:
     queries = re.findall(r'query (?:--engine spark )?"(SELECT [^"]+)"', (Path(__file__).parents[2] / "README.md").read_text())
     assert len(queries) > 3
-    connection = DuckdbViews(Lake(str(first_night[0] / "lake"), pytest.fail))
+    connection = DuckdbViews(open_lake(str(first_night[0] / "lake"), pytest.fail))
     queries += [view.example for view in VIEWS.values()]
     without_rows = {sql for sql in queries if not connection.execute(sql).fetchall()}
     # The first night has no previous one.

@@ -11,7 +11,7 @@ from expectations.limits import limits
 from jobs import ingest
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.night import Night
 from jobs.schema import BROKER, CONSUMER_GROUP, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, REPLICA, TOPIC
 
@@ -20,7 +20,7 @@ FLEET = Fleet(clusters=3, brokers=7, racks=3, topics=12, groups=4, partitions=9,
 
 @pytest.fixture(scope="module")
 def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
-    night = Night(Lake(str(tmp_path_factory.mktemp("fleet")), lambda: spark), "2026-01-01")
+    night = Night(open_lake(str(tmp_path_factory.mktemp("fleet")), lambda: spark), "2026-01-01")
     night.begin([*tables(spark, FLEET, night.snapshot_id).values()], {})
     return night
 

@@ -1,13 +1,11 @@
 """Two nights of real clusters, end to end: from dumps to published answers, killed and run again, withheld and asked."""
 
 import json
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Collection
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -18,7 +16,8 @@ from jobs import ingest, views
 from jobs.check import PREVIOUS, judged_by, rules_of
 from jobs.cli import BUNDLED
 from jobs.errors import AuditError
-from jobs.lake.lake import Lake
+from jobs.lake.folder_lake import FolderLake
+from jobs.lake.lake import Lake, open_lake
 from jobs.lake.publication import Outcome
 from jobs.night import GATES, JOBS, NIGHT, Night
 from jobs.plan import plan
@@ -51,7 +50,7 @@ def run(night: Night, source: Path, docs: str | None = None) -> list[dict[str, A
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two published nights of the same clusters; one of them loses a broker in the second."""
-    lake = Lake(str(tmp_path_factory.mktemp("lake")), lambda: spark)
+    lake = open_lake(str(tmp_path_factory.mktemp("lake")), lambda: spark)
     assert run(Night(lake, FIRST), SNAPSHOTS / "night-before") == []
     assert run(Night(lake, SECOND), BUNDLED, docs=f"{lake.uri}/docs") == []
     return lake
@@ -151,11 +150,15 @@ def test_a_rerun_changes_no_row_not_even_as_a_large_night(night: Night, monkeypa
 
 def test_a_plan_of_nothing_changes_no_rule(lake: Lake) -> None:
     plan.answer(lake, SECOND, plan.Question("nothing", "orders-eu", balance=False, topics=["prices"]), limits())
-    (found,) = lake.rows(PLAN, snapshot_id=SECOND, plan_id="nothing")
+    (found,) = lake.read_local(PLAN, snapshot_id=SECOND, plan_id="nothing").to_pylist()
     assert found["changed_partitions"] == 0
     names = ("suite", "rule", "severity", "success", "broken_rows", "example", "sentence")
-    judged = {tuple(row[name] for name in names) for row in lake.rows(VALIDATION, snapshot_id=SECOND) if row["cluster_id"] == "orders-eu"}
-    rules = lake.rows(PLAN_RULE, snapshot_id=SECOND, plan_id="nothing")
+    judged = {
+        tuple(row[name] for name in names)
+        for row in lake.read_local(VALIDATION, snapshot_id=SECOND).to_pylist()
+        if row["cluster_id"] == "orders-eu"
+    }
+    rules = lake.read_local(PLAN_RULE, snapshot_id=SECOND, plan_id="nothing").to_pylist()
     assert {tuple(row[name] for name in names) for row in rules} == judged
     assert [row for row in rules if (row["success"], row["broken_rows"]) != (row["success_before"], row["broken_rows_before"])] == []
     assert not list(Path(lake.uri).glob(".planned*"))
@@ -209,8 +212,8 @@ def test_spark_and_duckdb_answer_a_view_alike(lake: Lake, view: str) -> None:
 
 
 def test_a_query_opens_the_tables_that_it_reads_and_one_for_names_opens_all(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    scan, opened = Lake.scan, []
-    monkeypatch.setattr(Lake, "scan", lambda lake, table: opened.append(table) or scan(lake, table))
+    query, opened = FolderLake.duckdb_query, []
+    monkeypatch.setattr(FolderLake, "duckdb_query", lambda lake, table: opened.append(table) or query(lake, table))
     opening = views.DuckdbViews(lake)
     for _ in range(2):
         opening.execute("SELECT topic, partition, remedy, added_replicas FROM remedy WHERE latest")  # topic and partition are views, too
@@ -351,36 +354,15 @@ def test_rows_of_another_night_cannot_be_written(lake: Lake, night: Night) -> No
     assert Night(lake, FIRST).read(PARTITION).count() == before
 
 
-@pytest.mark.parametrize("place", [str, Path.as_uri])
-def test_a_lake_of_an_older_version_gets_the_columns_that_it_lacks(
-    spark: SparkSession, tmp_path: Path, place: Callable[[Path], str]
-) -> None:
-    lake, old = Lake(place(tmp_path), lambda: spark), BROKER.columns.strip().splitlines()
-    older = replace(BROKER, columns="\n".join(line.replace("in the broker list", "listed") for line in old[:-1]).rstrip(","))
-    row = {"cluster_id": "c", "broker_id": 1, "live": True}
-    lake.create(older)
-    lake.replace(older, pa.Table.from_pylist([{"snapshot_id": FIRST, **row}], older.schema), few=True, snapshot_id=FIRST)
-    lake.create(BROKER)
-    newer = {"snapshot_id": SECOND, **row, "cpu_capacity_percent": 50.0}
-    lake.replace(BROKER, pa.Table.from_pylist([newer], BROKER.schema), few=True, snapshot_id=SECOND)
-    assert sorted((row["snapshot_id"], row["cpu_capacity_percent"]) for row in lake.rows(BROKER)) == [(FIRST, None), (SECOND, 50.0)]
-
-
 def test_a_cluster_of_which_only_topics_are_told_has_its_verdict(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "source" / "bare").mkdir(parents=True)
     line = "\tTopic: t\tPartition: {}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
     dump = "Topic: t\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: \n" + line.format(0) + line.format(1)
     (tmp_path / "source" / "bare" / "topics.txt").write_text(dump)
-    lake = Lake(str(tmp_path / "lake"), lambda: spark)
+    lake = open_lake(str(tmp_path / "lake"), lambda: spark)
     assert Night(lake, FIRST).run(str(tmp_path / "source"), {}, limits(), None) == Outcome(["bare"], [])
     said = "SELECT cluster_id, any_broker_reads, any_broker_writes, any_rack_reads, producer_skew, consumer_spread, byte_skew FROM verdict"
     assert ask(lake, said) == [("bare", True, True, None, None, None, None)]
-
-
-def test_two_at_once_on_a_lake_are_one_too_many(tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path), pytest.fail)
-    with lake.sole_writer(), pytest.raises(AuditError, match="another run is writing to the lake"), lake.sole_writer():
-        pass
 
 
 def test_the_step_that_most_others_wait_for_begins_first() -> None:
@@ -400,7 +382,7 @@ def test_the_step_that_most_others_wait_for_begins_first() -> None:
             begun.append(("publish", ""))
             return Outcome([], [{"retired": retired}])
 
-    outcome = Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None, retired={"west"})
+    outcome = Told(open_lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None, retired={"west"})
     assert outcome.absent == [{"retired": {"west"}}]
     assert begun[:2] == [("check", "ingest"), ("step", "producer_load")]  # failover waits for it, and three steps for failover
     assert begun[-1] == ("publish", "")
@@ -424,7 +406,7 @@ def test_a_gate_waits_for_its_own_tables_alone() -> None:
         def publish(self, limits: object, retired: Collection[str]) -> Outcome:
             return Outcome([], [])
 
-    assert Told(Lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None) == Outcome([], [])
+    assert Told(open_lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None) == Outcome([], [])
 
 
 def test_steps_come_after_the_steps_whose_tables_they_read() -> None:

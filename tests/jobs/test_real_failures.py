@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from jobs import ingest
 from jobs.failure.scenarios import Scenario
-from jobs.lake.lake import frame
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps import broker_restart, failover
 from tests.jobs.rows import run_step
 from tests.jobs.simulation import simulated
@@ -63,7 +63,8 @@ def predicted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         racks = json.loads((KILLED / story / "scenario.json").read_text())["racks"]
         (source / story / "brokers.csv").write_text("broker_id,rack\n" + "".join(f"{id},{rack}\n" for id, rack in racks.items()))
     tables = {
-        table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
+        table: dataframe_from_arrow(spark, rows, table.columns)
+        for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
     }
     scenarios = [Scenario("s", story, "test", dump, "what-if", gone, controlled_shutdown=stopped) for story, dump, gone, stopped in CASES]
     of = {table: tables[table] if table in tables else spark.createDataFrame([], table.columns) for table in failover.READS}
@@ -124,7 +125,8 @@ def returned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
         if "Elr: \t" in (KILLED / story / file).read_text():
             (folder / "features.txt").write_text("".join(f"Feature: {name}\tSupportedMinVersion: 0\tSupportedMaxVersion: 9\tFinalizedVersionLevel: 1\tEpoch: 1\n" for name in ("metadata.version", "eligible.leader.replicas.version")))  # fmt: skip
     tables = {
-        table: frame(spark, table, rows) for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
+        table: dataframe_from_arrow(spark, rows, table.columns)
+        for table, rows in zip(ingest.WRITES, ingest.read(lambda: spark, str(source), "s"), strict=True)
     }
     of = [tables[table] if table in tables else spark.createDataFrame([], table.columns) for table in broker_restart.READS]
     (restart,) = run_step(broker_restart, *of, parameters={})

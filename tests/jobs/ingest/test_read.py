@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest
 from jobs.cli import BUNDLED, _spark
-from jobs.lake.lake import Lake, frame
+from jobs.lake.lake import open_lake
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -24,7 +24,7 @@ from jobs.schema import (
     REPLICA,
     TOPIC,
 )
-from jobs.spark.session import set_for
+from jobs.spark.session import dataframe_from_arrow, set_for
 
 PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
 
@@ -39,7 +39,9 @@ def small_again(spark: SparkSession) -> Iterator[None]:
 def read(spark: SparkSession, source: Path, **options: int) -> dict[str, DataFrame]:
     tables = ingest.read(lambda: spark, str(source), "2026-11-21", **options)
     declared = zip(ingest.WRITES, tables, strict=True)
-    return {table.name: frame(spark, table, rows) if isinstance(rows, pa.Table) else rows for table, rows in declared}
+    return {
+        table.name: dataframe_from_arrow(spark, rows, table.columns) if isinstance(rows, pa.Table) else rows for table, rows in declared
+    }
 
 
 def test_getting_the_session_does_not_change_its_settings(spark: SparkSession) -> None:
@@ -174,12 +176,12 @@ def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Pa
 
 def test_writing_the_frames_twice_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
     """Delta rejects a null in a NOT NULL column, a column of another type, and a row of another snapshot."""
-    lake = Lake(tmp_path.as_uri(), lambda: spark)
+    lake = open_lake(tmp_path.as_uri(), lambda: spark)
     for driver_bytes in (0, 1 << 20):
         frames = read(spark, BUNDLED, driver_bytes=driver_bytes)
         for table in (CLUSTER, REPLICA, KEY_SAMPLE):
             lake.create(table)
-            lake.replace(table, frames[table.name], few=False, snapshot_id="2026-11-21")
+            lake.replace(table, frames[table.name], snapshot_id="2026-11-21")
     for table in (CLUSTER, REPLICA, KEY_SAMPLE):
         assert lake.read(table).count() == frames[table.name].count()
 
@@ -187,20 +189,20 @@ def test_writing_the_frames_twice_gives_the_same_tables(spark: SparkSession, tmp
 def test_workers_write_the_same_rows_as_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     """The workers write Parquet files, which delta-rs and Spark read and replace; rows of another night remain."""
     nights = ("2026-11-20", "2026-11-21T02:00")
-    folder_lake, spark_lake = Lake(str(tmp_path), lambda: spark), Lake(tmp_path.as_uri(), lambda: spark)
+    folder_lake, spark_lake = open_lake(str(tmp_path), lambda: spark), open_lake(tmp_path.as_uri(), lambda: spark)
     driver_tables = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}
     for night in (*nights, nights[1]):
         files = ingest.read(lambda: spark, str(BUNDLED), night, file_writer=folder_lake.file_writer(snapshot_id=night), driver_bytes=0)
         for table, table_files in zip(ingest.WRITES, files, strict=True):
             folder_lake.create(table)
-            folder_lake.replace(table, table_files, few=False, snapshot_id=night)
+            folder_lake.replace(table, table_files, snapshot_id=night)
     for table in ingest.WRITES:
         expected = sorted([row for rows in driver_tables.values() for row in rows[table].to_pylist()], key=str)
-        assert sorted(folder_lake.rows(table), key=str) == expected, table.name
+        assert sorted(folder_lake.read_local(table).to_pylist(), key=str) == expected, table.name
         if table in (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE):  # which have all types of columns among them
             assert sorted(spark.read.format("delta").load(spark_lake.path(table)).toArrow().to_pylist(), key=str) == expected, table.name
-    spark_lake.replace(PARTITION, driver_tables[nights[1]][PARTITION].slice(0, 5), few=False, snapshot_id=nights[1])
-    folder_lake.replace(REPLICA, [], few=False, snapshot_id=nights[1])
-    assert len(folder_lake.rows(PARTITION, snapshot_id=nights[1])) == 5
-    assert len(folder_lake.rows(PARTITION)) == 5 + len(driver_tables[nights[0]][PARTITION])
-    assert {row["snapshot_id"] for row in folder_lake.rows(REPLICA)} == {nights[0]}
+    spark_lake.replace(PARTITION, driver_tables[nights[1]][PARTITION].slice(0, 5), snapshot_id=nights[1])
+    folder_lake.replace(REPLICA, [], snapshot_id=nights[1])
+    assert len(folder_lake.read_local(PARTITION, snapshot_id=nights[1]).to_pylist()) == 5
+    assert len(folder_lake.read_local(PARTITION).to_pylist()) == 5 + len(driver_tables[nights[0]][PARTITION])
+    assert {row["snapshot_id"] for row in folder_lake.read_local(REPLICA).to_pylist()} == {nights[0]}

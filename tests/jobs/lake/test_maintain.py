@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs.lake.lake import Lake
+from jobs.lake.lake import Lake, open_lake
 from jobs.lake.maintenance import delete_expired_reports, expired, maintain
 from jobs.report.folder import name_snapshot
 from jobs.schema import ABSENT_CLUSTER, BROKER, INPUT_FILE, SNAPSHOT, TABLES
@@ -52,17 +52,17 @@ def nights(lake: Lake, folder: Path) -> None:
                 row = {"snapshot_id": night, "cluster_id": id, **more}
                 write_deltalake(folder / table.name, pa.Table.from_pylist([row], table.schema), mode="append")
         rows = [{"snapshot_id": night, "cluster_id": id, "published_at": datetime(2026, 1, 1, tzinfo=UTC)} for id in clusters]
-        lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), few=True, snapshot_id=night)
+        lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), snapshot_id=night)
         absent = [{"cluster_id": "b", "reason": "no folder", "detail": "gone"}] if night != NIGHTS[0] else []
         schema = pa.schema([field for field in ABSENT_CLUSTER.schema if field.name != "snapshot_id"])
-        lake.replace(ABSENT_CLUSTER, pa.Table.from_pylist(absent, schema), few=True, snapshot_id=night)
+        lake.replace(ABSENT_CLUSTER, pa.Table.from_pylist(absent, schema), snapshot_id=night)
 
 
 def left(lake: Lake, folder: Path) -> None:
     """What must be there once the second and third night have left: one file a night, or of all nights."""
     pairs = [("2026-01-01", "a"), ("2026-01-01", "b"), ("2026-01-04", "a"), ("2026-01-05", "a")]
     for table in (SNAPSHOT, INPUT_FILE, BROKER):
-        assert sorted((row["snapshot_id"], row["cluster_id"]) for row in lake.rows(table)) == pairs
+        assert sorted((row["snapshot_id"], row["cluster_id"]) for row in lake.read_local(table).to_pylist()) == pairs
         files = sorted(path.parent.name for path in (folder / table.name).rglob("part-*.parquet"))
         assert files == (
             [SNAPSHOT.name] if table is SNAPSHOT else ["snapshot_id=2026-01-01", "snapshot_id=2026-01-04", "snapshot_id=2026-01-05"]
@@ -70,14 +70,14 @@ def left(lake: Lake, folder: Path) -> None:
 
 
 def test_an_absence_leaves_with_its_night(tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path), pytest.fail)
+    lake = open_lake(str(tmp_path), pytest.fail)
     nights(lake, tmp_path)
     maintain(lake, keep_nights=2, vacuum_hours=0)
-    assert sorted(row["snapshot_id"] for row in lake.rows(ABSENT_CLUSTER)) == ["2026-01-04", "2026-01-05"]
+    assert sorted(row["snapshot_id"] for row in lake.read_local(ABSENT_CLUSTER).to_pylist()) == ["2026-01-04", "2026-01-05"]
 
 
 def test_a_night_of_which_no_dump_could_be_read_leaves_with_those_before_it(tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path), pytest.fail)
+    lake = open_lake(str(tmp_path), pytest.fail)
     nights(lake, tmp_path)
     file = {"snapshot_id": "2026-01-03b", "cluster_id": "a", "file": "x", "entries": 1, "accepted": 0, "rejected": 1, "size_bytes": 1}
     write_deltalake(tmp_path / INPUT_FILE.name, pa.Table.from_pylist([file], INPUT_FILE.schema), mode="append")
@@ -85,7 +85,7 @@ def test_a_night_of_which_no_dump_could_be_read_leaves_with_those_before_it(tmp_
 
 
 def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path), pytest.fail)
+    lake = open_lake(str(tmp_path), pytest.fail)
     nights(lake, tmp_path)
     assert maintain(lake, keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
     left(lake, tmp_path)
@@ -94,7 +94,7 @@ def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path) -> None:
 
 
 def test_reports_of_deleted_nights_are_deleted_beside_the_lake_and_in_airflows_folder(tmp_path: Path) -> None:
-    lake, airflow = Lake(str(tmp_path / "lake"), pytest.fail), tmp_path / "airflow"
+    lake, airflow = open_lake(str(tmp_path / "lake"), pytest.fail), tmp_path / "airflow"
     nights(lake, tmp_path / "lake")
     folders = {night: (tmp_path / "lake" / "reports" / night, airflow / "nightly" / f"scheduled__{night}") for night in NIGHTS}
     for night, of_night in folders.items():
@@ -113,10 +113,10 @@ def test_reports_of_deleted_nights_are_deleted_beside_the_lake_and_in_airflows_f
 
 
 def test_spark_does_the_same_to_a_lake_on_other_storage(tmp_path: Path, spark: SparkSession) -> None:
-    folder = Lake(str(tmp_path), pytest.fail)
+    folder = open_lake(str(tmp_path), pytest.fail)
     nights(folder, tmp_path)
     for table in TABLES:
         if table not in (SNAPSHOT, INPUT_FILE, BROKER):
             shutil.rmtree(tmp_path / table.name)  # a lake of an older version has not all tables; and Spark takes seconds for each
-    assert maintain(Lake(tmp_path.as_uri(), lambda: spark), keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
+    assert maintain(open_lake(tmp_path.as_uri(), lambda: spark), keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
     left(folder, tmp_path)

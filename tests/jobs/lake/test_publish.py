@@ -14,7 +14,7 @@ import pytest
 from expectations.limits import limits
 from jobs import cli
 from jobs.errors import IncompleteNight, NothingReadable
-from jobs.lake.lake import Lake
+from jobs.lake.lake import Lake, open_lake
 from jobs.night import GATES, Night
 from jobs.report.absent import absent_cluster_report, unread_files
 from jobs.report.tables import print_parts
@@ -28,7 +28,7 @@ BAD_INPUT, BAD_TABLE = ("ingest", "partition", "not_empty"), ("computed", "failo
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """An empty lake; nothing in this file needs Spark."""
-    lake = Lake(str(tmp_path / "lake"), pytest.fail)
+    lake = open_lake(str(tmp_path / "lake"), pytest.fail)
     for table in TABLES:
         lake.create(table)
     return lake
@@ -36,7 +36,7 @@ def lake(tmp_path: Path) -> Lake:
 
 def write(night: Night, table: Table, rows: list[dict[str, Any]]) -> None:
     rows = [{"snapshot_id": night.snapshot_id, **row} for row in rows]
-    night.lake.replace(table, pa.Table.from_pylist(rows, table.schema), few=True, snapshot_id=night.snapshot_id)
+    night.lake.replace(table, pa.Table.from_pylist(rows, table.schema), snapshot_id=night.snapshot_id)
 
 
 def judged(cluster_id: str, *broken: tuple[str, str, str]) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from jobs.errors import NoSuchPlan
-from jobs.lake.lake import frame
 from jobs.plan.plan import READS, WRITES, Planned, Question, planned
 from jobs.schema import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN_BROKER, PLAN_GOAL, REPLICA, Table
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps import goal
 from tests.jobs.plan.clusters import generated_cluster, with_replica_sizes, with_uneven_sizes
 from tests.jobs.rows import rows, run_step
@@ -26,7 +26,7 @@ def verdicts_of_night(spark: SparkSession, clusters: dict[str, dict[Table, pa.Ta
         )
         for table in goal.READS
     ]
-    frames = [frame(spark, table, given) for table, given in zip(goal.READS, tables, strict=True)]
+    frames = [dataframe_from_arrow(spark, given, table.columns) for table, given in zip(goal.READS, tables, strict=True)]
     verdicts, *_ = run_step(goal, *frames, thresholds=limits(None).cruise_control)
     return {(row["cluster_id"], row["goal"]): (row["verdict"], row["breaches"]) for row in verdicts.toArrow().to_pylist()}
 

@@ -15,7 +15,7 @@ import pytest
 
 from expectations.limits import limits
 from jobs.errors import AuditError, NoSuchPlan
-from jobs.lake.lake import Lake
+from jobs.lake.lake import Lake, open_lake
 from jobs.plan import plan as job
 from jobs.plan.plan import READS, WRITES, Question, files, planned
 from jobs.schema import (
@@ -419,12 +419,12 @@ def test_brokers_to_come_and_to_go(tmp_path: Path) -> None:
 
 def published(told: dict[Table, pa.Table], folder: Path) -> Lake:
     """A lake with one published night of these rows."""
-    lake = Lake(str(folder), lambda: pytest.fail("a plan of a few rows needs no Spark"))
+    lake = open_lake(str(folder), lambda: pytest.fail("a plan of a few rows needs no Spark"))
     for table in TABLES:
         lake.create(table)
     for table, found in with_replica_sizes(told).items():
-        lake.replace(table, found, few=True, snapshot_id="s")
-    lake.replace(SNAPSHOT, rows(SNAPSHOT, {"published_at": 0}), few=True, snapshot_id="s")
+        lake.replace(table, found, snapshot_id="s")
+    lake.replace(SNAPSHOT, rows(SNAPSHOT, {"published_at": 0}), snapshot_id="s")
     return lake
 
 
@@ -456,7 +456,7 @@ def test_what_cannot_be_done_is_the_first_line_and_the_exit_code(tmp_path: Path)
     ).startswith(first)
     (error,) = done.stderr.strip().splitlines()
     assert "plan p does not do all that was asked: broker 3 cannot be drained: 3 replicas stay on it" in error
-    assert len(lake.rows(PLAN_BLOCKED, snapshot_id="s")) == 3
+    assert len(lake.read_local(PLAN_BLOCKED, snapshot_id="s").to_pylist()) == 3
 
 
 def test_a_part_of_what_was_asked_that_makes_something_worse_gets_no_files(tmp_path: Path) -> None:
@@ -469,7 +469,7 @@ def test_a_part_of_what_was_asked_that_makes_something_worse_gets_no_files(tmp_p
     (folder / "reassignment-7.json").write_text("of an earlier plan")
     done = asked_for(tmp_path, "--drain", "3", "--id", "p")
     assert done.returncode == 4
-    (plan,) = lake.rows(PLAN, snapshot_id="s")
+    (plan,) = lake.read_local(PLAN, snapshot_id="s").to_pylist()
     assert (plan["moved_replicas"], plan["unfulfilled"] is None, plan["worse"] is None) == (10, False, False)
     assert "balancedness score falls" in plan["worse"]
     assert sorted(path.name for path in folder.iterdir()) == ["index.html", "snapshot.txt"]
@@ -484,7 +484,7 @@ def test_a_plan_that_is_refused_is_one_line_and_leaves_nothing(tmp_path: Path) -
     assert error.startswith(
         "topology-audit: cluster c has no plan that makes nothing worse: the balancedness score falls from 84.4 to 82.2"
     )
-    assert lake.rows(PLAN) == []
+    assert lake.read_local(PLAN).to_pylist() == []
     assert not (tmp_path / "reports").exists()
 
 
@@ -509,14 +509,14 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
         "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file reassignment-1.json --verify",
         "kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type preferred --path-to-json-file preferred-election.json",
     ]
-    (move,) = lake.rows(PLAN_MOVE, snapshot_id="s")
+    (move,) = lake.read_local(PLAN_MOVE, snapshot_id="s").to_pylist()
     assert written["reassignment-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": move["replicas"]}]}
     assert written["rollback-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
     assert written["preferred-election.json"] == {"partitions": [{"topic": "t", "partition": 0}]}
     # Asked again, it takes its own place; under another id it stands beside it.
     job.answer(lake, "s", question, limits(None), rules=False)
     job.answer(lake, "s", Question("q", "c"), limits(None), rules=False)
-    assert sorted(row["plan_id"] for row in lake.rows(PLAN)) == ["p", "q"]
+    assert sorted(row["plan_id"] for row in lake.read_local(PLAN).to_pylist()) == ["p", "q"]
     assert [table.name for table in WRITES] == [
         "plan",
         "plan_move",
@@ -530,18 +530,20 @@ def test_kafkas_tools_are_given_each_wave_what_undoes_it_and_the_election(tmp_pa
 
 
 def test_plans_of_two_clusters_may_share_an_id(tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a few rows needs no Spark"))
+    lake = open_lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a few rows needs no Spark"))
     for table in TABLES:
         lake.create(table)
     for table, found in cluster([([1, 2], 2, [1, 2])]).items():
         of_both = [row | {"cluster_id": id} for id in ("a", "b's") for row in found.to_pylist()]
-        lake.replace(table, pa.Table.from_pylist(of_both, table.schema), few=True, snapshot_id="s")
+        lake.replace(table, pa.Table.from_pylist(of_both, table.schema), snapshot_id="s")
     published = rows(SNAPSHOT, {"cluster_id": "a", "published_at": 0}, {"cluster_id": "b's", "published_at": 0})
-    lake.replace(SNAPSHOT, published, few=True, snapshot_id="s")
+    lake.replace(SNAPSHOT, published, snapshot_id="s")
 
     def stored() -> dict[str, list[tuple[str, int]]]:
         return {
-            table.name: sorted((row["cluster_id"], number) for number, row in enumerate(sorted(lake.rows(table), key=str)))
+            table.name: sorted(
+                (row["cluster_id"], number) for number, row in enumerate(sorted(lake.read_local(table).to_pylist(), key=str))
+            )
             for table in WRITES
         }
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from expectations.limits import limits
 from jobs.cli import BUNDLED
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.night import JOBS, Night
 from jobs.schema import LOG_STORAGE
 from jobs.spark.session import set_for
@@ -25,7 +25,7 @@ FIRST, SECOND = "2026-01-01", "2026-01-02"
 @pytest.fixture(scope="module")
 def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
     """A published night with the night before it."""
-    lake = Lake(str(tmp_path_factory.mktemp("lake")), lambda: spark)
+    lake = open_lake(str(tmp_path_factory.mktemp("lake")), lambda: spark)
     for snapshot_id, source in ((FIRST, SNAPSHOTS / "night-before"), (SECOND, BUNDLED)):
         Night(lake, snapshot_id).run(str(source), {}, limits(), None)
     return Night(lake, SECOND)

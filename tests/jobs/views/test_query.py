@@ -23,7 +23,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.errors import AuditError
-from jobs.lake.lake import Lake
+from jobs.lake.lake import open_lake
 from jobs.report import query_output
 from jobs.report.query_output import Format
 from jobs.schema import BROKER, CLUSTER, HOT_KEY, SNAPSHOT, TABLES, Table
@@ -38,12 +38,12 @@ CAPACITY = 5.0 * 2**30
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with a published cluster of two brokers and an unpublished cluster; next to it is a file outside the lake."""
     folder = tmp_path_factory.mktemp("query") / "lake"
-    lake = Lake(str(folder), pytest.fail)
+    lake = open_lake(str(folder), pytest.fail)
     for table in TABLES:
         lake.create(table)
 
     def write(table: Table, *given: dict[str, object]) -> None:
-        lake.replace(table, rows(table, *given), few=True, snapshot_id="s")
+        lake.replace(table, rows(table, *given), snapshot_id="s")
 
     write(CLUSTER, {"cluster_id": "c"}, {"cluster_id": "unpublished"})
     capacity = {"disk_capacity_bytes": CAPACITY}
@@ -57,15 +57,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=["duckdb", "spark on a folder", "spark on a URI"])
 def query(folder: Path, request: pytest.FixtureRequest) -> Query:
     if request.param == "duckdb":
-        return lambda sql, rows=100: query_duckdb(Lake(str(folder), pytest.fail), sql, rows)
+        return lambda sql, rows=100: query_duckdb(open_lake(str(folder), pytest.fail), sql, rows)
     spark: SparkSession = request.getfixturevalue("spark")
     uri = str(folder) if request.param == "spark on a folder" else f"file://{folder}"
-    return lambda sql, rows=100: query_spark(Lake(uri, lambda: spark), sql, rows)
+    return lambda sql, rows=100: query_spark(open_lake(uri, lambda: spark), sql, rows)
 
 
 @pytest.fixture
 def query_in_spark(folder: Path, spark: SparkSession) -> Query:
-    return lambda sql, rows=100: query_spark(Lake(str(folder), lambda: spark), sql, rows)
+    return lambda sql, rows=100: query_spark(open_lake(str(folder), lambda: spark), sql, rows)
 
 
 def contents(folder: Path) -> dict[Path, int]:
@@ -143,7 +143,7 @@ BOTH_REFUSE = [
 def test_duckdb_refuses_anything_but_one_query_on_the_views(folder: Path, sql: str) -> None:
     before = contents(folder)
     with pytest.raises(AuditError) as refused:
-        query_duckdb(Lake(str(folder), pytest.fail), sql.format(lake=folder, outside=folder.parent / "outside.parquet"), 100)
+        query_duckdb(open_lake(str(folder), pytest.fail), sql.format(lake=folder, outside=folder.parent / "outside.parquet"), 100)
     assert len(str(refused.value).splitlines()) == 1
     assert contents(folder) == before
 
@@ -164,7 +164,7 @@ def test_duckdb_refuses_anything_but_one_query_on_the_views(folder: Path, sql: s
 def test_the_duckdb_connection_reads_no_file_outside_the_lake(folder: Path, sql: str) -> None:
     sys = duckdb.sql("SELECT 1")  # DuckDB could resolve the name of this variable
     with pytest.raises(duckdb.Error):
-        DuckdbViews(Lake(str(folder), pytest.fail)).execute(sql.format(lake=folder, outside=folder.parent / "outside.parquet"))
+        DuckdbViews(open_lake(str(folder), pytest.fail)).execute(sql.format(lake=folder, outside=folder.parent / "outside.parquet"))
     assert sys.fetchall() == [(1,)]
 
 
@@ -210,7 +210,7 @@ def test_a_session_reads_paths_again_after_a_query(query_in_spark: Query, folder
 
 
 def test_the_printed_views_are_valid_for_a_lake_path_with_quotes() -> None:
-    lake = Lake("/a/lake's `own`", pytest.fail)
+    lake = open_lake("/a/lake's `own`", pytest.fail)
     printed = duckdb.extract_statements(script(lake, "duckdb"))
     assert len(printed) == len(script(lake, "spark").split(";\n")) - 1 > len(TABLES)
     assert {statement.type for statement in printed} == {duckdb.StatementType.CREATE}

@@ -17,10 +17,10 @@ from jobs import ingest
 from jobs.cli import BUNDLED
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
-from jobs.lake.lake import frame
 from jobs.report.night import night_report
 from jobs.report.night_charts import night_charts
 from jobs.schema import BROKER, BROKER_BALANCE, BROKER_PAIR, CLUSTER, PARTITION, SCENARIO, SNAPSHOT, TOPIC, VALIDATION, Table
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps import failover, joint_failover
 from kafka_model.election.partition import Partition
 from kafka_model.failover.broker_failure import fail_brokers
@@ -75,10 +75,10 @@ def computed(spark: SparkSession) -> duckdb.DuckDBPyConnection:
     parts += [degraded(night, cluster_id, dead) for cluster_id, dead in DEGRADED]
     parts += [with_voters(cluster_id, voters) for cluster_id, voters in VOTERS.items()]
     inputs = {table: pa.Table.from_pylist([row for part in parts for row in part[table]], table.schema) for table in READ}
-    frames = [frame(spark, table, inputs[table]) for table in READ]
-    none = [frame(spark, table, table.schema.empty_table()) for table in failover.READS[4:]]
+    frames = [dataframe_from_arrow(spark, inputs[table], table.columns) for table in READ]
+    none = [dataframe_from_arrow(spark, table.schema.empty_table(), table.columns) for table in failover.READS[4:]]
     scenario = run_step(failover, *frames, *none, parameters={})[0].toArrow()
-    pair = run_step(joint_failover, *frames, frame(spark, SCENARIO, scenario), parameters={})[0].toArrow()
+    pair = run_step(joint_failover, *frames, dataframe_from_arrow(spark, scenario, SCENARIO.columns), parameters={})[0].toArrow()
     clusters = [{"cluster_id": row["cluster_id"]} for row in inputs[CLUSTER].to_pylist()]
     return published({**inputs, SCENARIO: scenario, BROKER_PAIR: pair, SNAPSHOT: rows(SNAPSHOT, *(PUBLISHED | row for row in clusters))})
 

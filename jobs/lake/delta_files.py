@@ -1,0 +1,102 @@
+"""Delta tables read from their log and Parquet files by delta-rs, Arrow and DuckDB, without Spark."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+from pyarrow import fs
+from pyarrow.dataset import Dataset
+
+from jobs.errors import AuditError
+from jobs.lake.selection import Selection, Values
+from jobs.lake.sql_literal import standard_literal
+from jobs.schema import Table
+
+_DUCKDB_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BLOB",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMPTZ",
+}
+
+
+def open_table(path: str, lake_uri: str) -> DeltaTable:
+    """Open a table; raises an AuditError that names the lake if the table does not exist."""
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        name = path.rpartition("/")[2]
+        raise AuditError(
+            f"there is no audit in {lake_uri} (table {name} is missing): run `topology-audit nightly --lake {lake_uri}` first"
+        ) from None
+
+
+def files(delta: DeltaTable, selection: Selection) -> pa.Table:
+    """Return the table's files with rows of the selected partitions, as in Delta's log: a row per file."""
+    rows = pa.table(delta.get_add_actions(flatten=True))
+    for column in selection.where.keys() & set(delta.metadata().partition_columns):
+        rows = rows.filter(pc.is_in(rows[f"partition.{column}"], pa.array(selection.where[column], pa.string())))
+    return rows
+
+
+def size_bytes(files: pa.Table) -> int:
+    """Return the total size of files."""
+    return pc.sum(files["size_bytes"]).as_py() or 0
+
+
+def dataset(delta: DeltaTable, folder: Path | None, partitions: list[tuple[str, str, list[str]]] | None = None) -> Dataset:
+    """Return a table as an Arrow dataset; `folder` is its folder on this machine, if any."""
+    # Arrow's own file system: Arrow's threads call that of delta-rs back, after which every second process aborted at its exit.
+    local = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()) if folder else None
+    return delta.to_pyarrow_dataset(partitions=partitions, filesystem=local)
+
+
+def duckdb_query(delta: DeltaTable, folder: Path, selection: Selection, max_bytes: int | None) -> str | None:
+    """Return a query on the files of a table in a folder; None if they exceed `max_bytes`."""
+    if glob.escape(str(folder)) != str(folder):  # DuckDB would expand the path as a pattern
+        return None
+    selected = files(delta, selection)
+    if max_bytes is not None and size_bytes(selected) > max_bytes:
+        return None
+    schema = pa.schema(delta.schema().to_arrow())
+    if not len(selected):
+        nulls = ", ".join(f'CAST(NULL AS {_duckdb_type(field.type)}) AS "{field.name}"' for field in schema)
+        return f"SELECT {nulls} WHERE false"
+    paths = ", ".join(standard_literal(f"{folder}/{unquote(path)}") for path in selected["path"].to_pylist())
+    columns = ", ".join(f'"{name}"' for name in schema.names)
+    return (
+        f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, hive_types_autocast = false) "
+        f"WHERE {selection.sql(standard_literal)}"
+    )
+
+
+def complete(table: Table, rows: pa.Table, where: Mapping[str, Values]) -> pa.Table:
+    """Return rows with all declared columns in order and type; a column with a single selected value gets that value.
+
+    Raises a ValueError for an unknown column, and Arrow's error for a null in a NOT NULL column.
+    """
+    for column, value in where.items():
+        if isinstance(value, str):
+            values = pa.repeat(pa.scalar(value), len(rows))
+            rows = rows.drop_columns([column] if column in rows.column_names else []).append_column(column, values)
+    if unknown := set(rows.column_names) - set(table.schema.names):
+        raise ValueError(f"table {table.name} has no column {', '.join(sorted(unknown))}")
+    return rows.select(table.schema.names).cast(table.schema)
+
+
+def _duckdb_type(type: pa.DataType) -> str:
+    if pa.types.is_list(type):
+        return f"{_duckdb_type(type.value_type)}[]"
+    if pa.types.is_map(type):
+        return f"MAP({_duckdb_type(type.key_type)}, {_duckdb_type(type.item_type)})"
+    return _DUCKDB_TYPES[type]
