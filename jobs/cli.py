@@ -478,13 +478,22 @@ def maintain(
     ] = None,
 ) -> None:
     """Delete expired nights and their reports, and compact the files of the others."""
-    from jobs.lake.maintenance import delete_expired_reports
-    from jobs.lake.maintenance import maintain as tidy
+    from jobs.lake.maintenance import expired, maintain_tables
+    from jobs.report.folder import delete_reports
+    from jobs.schema import SNAPSHOT
 
-    with (place := _lake(lake)).sole_writer(), _timed("maintain"):
-        gone = tidy(place, keep_nights=keep_nights, vacuum_hours=vacuum_hours)
-        deleted = delete_expired_reports(place, reports, keep_nights=keep_nights, unchanged_hours=vacuum_hours)
-    _print(f"deleted {len(gone)} nights" + (f", {gone[0]} to {gone[-1]}," if gone else "") + f" and {len(deleted)} reports")
+    with (opened := _lake(lake)).sole_writer(), _timed("maintain"):
+        nights = maintain_tables(opened, keep_nights=keep_nights, vacuum_hours=vacuum_hours)
+        published = opened.read_local(SNAPSHOT).to_pylist()
+        deleted = [
+            folder
+            for root in (opened.folder and opened.folder / "reports", reports)
+            if root
+            for folder in delete_reports(
+                root, lambda ids: expired(published, ids, keep_nights), unchanged_since=time.time() - vacuum_hours * 3600
+            )
+        ]
+    _print(f"deleted {len(nights)} nights" + (f", {nights[0]} to {nights[-1]}," if nights else "") + f" and {len(deleted)} reports")
 
 
 @app.command()

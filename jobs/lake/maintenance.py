@@ -24,7 +24,7 @@ def expired(published: Iterable[Mapping[str, Any]], known: Collection[str], keep
     return sorted(id for id in known if remaining and id < remaining[0] and id not in newest_of_cluster.values())
 
 
-def maintain(lake: Lake, *, keep_nights: int, vacuum_hours: int) -> list[str]:
+def maintain_tables(lake: Lake, *, keep_nights: int, vacuum_hours: int) -> list[str]:
     """Delete expired snapshots, then compact and vacuum every table; return the ids of the deleted snapshots."""
     expired_ids = expired(lake.read_local(SNAPSHOT).to_pylist(), lake.snapshots(), keep_nights)
     for table in (SNAPSHOT, *(table for table in TABLES if table is not SNAPSHOT)):

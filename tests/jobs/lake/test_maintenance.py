@@ -1,9 +1,8 @@
-"""Old nights leave the lake whole; what stays is the same rows in fewer files."""
+"""Maintenance deletes expired nights as a whole, and compacts the rows of the others into fewer files."""
 
 from __future__ import annotations
 
 import os
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +11,9 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from jobs import cli
 from jobs.lake.lake import Lake, open_lake
-from jobs.lake.maintenance import delete_expired_reports, expired, maintain
+from jobs.lake.maintenance import expired, maintain_tables
 from jobs.report.folder import name_snapshot
 from jobs.schema import ABSENT_CLUSTER, BROKER, INPUT_FILE, SNAPSHOT, TABLES
 
@@ -25,31 +25,31 @@ def published(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("keep_nights", "gone"),
+    ("keep_nights", "deleted"),
     [(1, ["2026-01-02", "2026-01-03", "2026-01-04"]), (2, ["2026-01-02", "2026-01-03"]), (4, []), (400, [])],
 )
-def test_the_newest_nights_stay_and_the_newest_of_each_cluster(keep_nights: int, gone: list[str]) -> None:
+def test_the_newest_nights_and_the_newest_night_of_each_cluster_remain(keep_nights: int, deleted: list[str]) -> None:
     rows = published(*((night, "a") for night in NIGHTS), ("2026-01-01", "b"))
-    assert expired(rows, NIGHTS, keep_nights) == gone
+    assert expired(rows, NIGHTS, keep_nights) == deleted
 
 
-def test_a_night_that_was_not_published_goes_with_those_before_it() -> None:
+def test_an_unpublished_night_expires_with_the_published_nights_before_it() -> None:
     rows = published(("2026-01-02", "a"), ("2026-01-04", "a"))
     assert expired(rows, NIGHTS, 1) == ["2026-01-01", "2026-01-02", "2026-01-03"]
     assert expired(rows, NIGHTS, 2) == ["2026-01-01"]
     assert expired([], NIGHTS, 1) == []
 
 
-def nights(lake: Lake, folder: Path) -> None:
-    """Five nights of cluster a, the first of b too, a file for each row."""
+def write_nights(lake: Lake, folder: Path) -> None:
+    """Write five nights of cluster a, and the first of cluster b, with one file per row."""
     for table in TABLES:
         lake.create(table)
     for night in NIGHTS:
         clusters = ["a", "b"] if night == NIGHTS[0] else ["a"]
         for id in clusters:
             file = {"file": "topics.txt", "entries": 1, "accepted": 1, "rejected": 0, "size_bytes": 9}
-            for table, more in ((INPUT_FILE, file), (BROKER, {"broker_id": 1, "live": True})):
-                row = {"snapshot_id": night, "cluster_id": id, **more}
+            for table, columns in ((INPUT_FILE, file), (BROKER, {"broker_id": 1, "live": True})):
+                row = {"snapshot_id": night, "cluster_id": id, **columns}
                 write_deltalake(folder / table.name, pa.Table.from_pylist([row], table.schema), mode="append")
         rows = [{"snapshot_id": night, "cluster_id": id, "published_at": datetime(2026, 1, 1, tzinfo=UTC)} for id in clusters]
         lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), snapshot_id=night)
@@ -58,8 +58,8 @@ def nights(lake: Lake, folder: Path) -> None:
         lake.replace(ABSENT_CLUSTER, pa.Table.from_pylist(absent, schema), snapshot_id=night)
 
 
-def left(lake: Lake, folder: Path) -> None:
-    """What must be there once the second and third night have left: one file a night, or of all nights."""
+def assert_two_nights_deleted(lake: Lake, folder: Path) -> None:
+    """Assert that the second and third night are deleted, and the others have one file per night, or one of all nights."""
     pairs = [("2026-01-01", "a"), ("2026-01-01", "b"), ("2026-01-04", "a"), ("2026-01-05", "a")]
     for table in (SNAPSHOT, INPUT_FILE, BROKER):
         assert sorted((row["snapshot_id"], row["cluster_id"]) for row in lake.read_local(table).to_pylist()) == pairs
@@ -69,54 +69,50 @@ def left(lake: Lake, folder: Path) -> None:
         )
 
 
-def test_an_absence_leaves_with_its_night(tmp_path: Path) -> None:
+def test_absent_clusters_are_deleted_with_their_night(tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path), pytest.fail)
-    nights(lake, tmp_path)
-    maintain(lake, keep_nights=2, vacuum_hours=0)
+    write_nights(lake, tmp_path)
+    maintain_tables(lake, keep_nights=2, vacuum_hours=0)
     assert sorted(row["snapshot_id"] for row in lake.read_local(ABSENT_CLUSTER).to_pylist()) == ["2026-01-04", "2026-01-05"]
 
 
-def test_a_night_of_which_no_dump_could_be_read_leaves_with_those_before_it(tmp_path: Path) -> None:
+def test_a_night_without_a_readable_dump_is_deleted_with_those_before_it(tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path), pytest.fail)
-    nights(lake, tmp_path)
+    write_nights(lake, tmp_path)
     file = {"snapshot_id": "2026-01-03b", "cluster_id": "a", "file": "x", "entries": 1, "accepted": 0, "rejected": 1, "size_bytes": 1}
     write_deltalake(tmp_path / INPUT_FILE.name, pa.Table.from_pylist([file], INPUT_FILE.schema), mode="append")
-    assert maintain(lake, keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03", "2026-01-03b"]
+    assert maintain_tables(lake, keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03", "2026-01-03b"]
 
 
-def test_what_leaves_is_gone_and_what_stays_is_whole(tmp_path: Path) -> None:
+def test_expired_nights_are_deleted_and_the_others_keep_all_rows(tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path), pytest.fail)
-    nights(lake, tmp_path)
-    assert maintain(lake, keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
-    left(lake, tmp_path)
-    assert maintain(lake, keep_nights=2, vacuum_hours=0) == []
-    left(lake, tmp_path)
+    write_nights(lake, tmp_path)
+    assert maintain_tables(lake, keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
+    assert_two_nights_deleted(lake, tmp_path)
+    assert maintain_tables(lake, keep_nights=2, vacuum_hours=0) == []
+    assert_two_nights_deleted(lake, tmp_path)
 
 
-def test_reports_of_deleted_nights_are_deleted_beside_the_lake_and_in_airflows_folder(tmp_path: Path) -> None:
-    lake, airflow = open_lake(str(tmp_path / "lake"), pytest.fail), tmp_path / "airflow"
-    nights(lake, tmp_path / "lake")
-    folders = {night: (tmp_path / "lake" / "reports" / night, airflow / "nightly" / f"scheduled__{night}") for night in NIGHTS}
-    for night, of_night in folders.items():
-        for folder in of_night:
+def test_reports_of_deleted_nights_are_deleted_in_the_lake_and_in_airflows_folder(tmp_path: Path) -> None:
+    lake, airflow = tmp_path / "lake", tmp_path / "airflow"
+    write_nights(open_lake(str(lake), pytest.fail), lake)
+    folders = {night: (lake / "reports" / night, airflow / "nightly" / f"scheduled__{night}") for night in NIGHTS}
+    for night, folders_of_night in folders.items():
+        for folder in folders_of_night:
             name_snapshot(folder, night)
             for path in (folder / "snapshot.txt", folder):
                 os.utime(path, (0, 0))
-    deleted = delete_expired_reports(lake, airflow, keep_nights=2, unchanged_hours=24)
+    cli.maintain(str(lake), keep_nights=2, vacuum_hours=24, reports=airflow)
     # The first night is the newest of cluster b.
-    assert deleted == [folders[night][place] for place in (0, 1) for night in ("2026-01-02", "2026-01-03")]
-    assert {night for night, of_night in folders.items() if all(folder.exists() for folder in of_night)} == {*NIGHTS} - {
-        "2026-01-02",
-        "2026-01-03",
-    }
-    assert not any(folder.exists() for folder in deleted)
+    deleted = {night for night, folders_of_night in folders.items() if not any(folder.exists() for folder in folders_of_night)}
+    assert deleted == {"2026-01-02", "2026-01-03"}
+    assert all(folder.exists() for night in {*NIGHTS} - deleted for folder in folders[night])
 
 
-def test_spark_does_the_same_to_a_lake_on_other_storage(tmp_path: Path, spark: SparkSession) -> None:
+def test_spark_maintains_a_lake_on_other_storage(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = open_lake(str(tmp_path), pytest.fail)
-    nights(folder, tmp_path)
-    for table in TABLES:
-        if table not in (SNAPSHOT, INPUT_FILE, BROKER):
-            shutil.rmtree(tmp_path / table.name)  # a lake of an older version has not all tables; and Spark takes seconds for each
-    assert maintain(open_lake(tmp_path.as_uri(), lambda: spark), keep_nights=2, vacuum_hours=0) == ["2026-01-02", "2026-01-03"]
-    left(folder, tmp_path)
+    write_nights(folder, tmp_path)
+    monkeypatch.setattr("jobs.lake.maintenance.TABLES", (SNAPSHOT, INPUT_FILE, BROKER))  # Spark takes seconds for each table
+    deleted = maintain_tables(open_lake(tmp_path.as_uri(), lambda: spark), keep_nights=2, vacuum_hours=0)
+    assert deleted == ["2026-01-02", "2026-01-03"]
+    assert_two_nights_deleted(folder, tmp_path)
