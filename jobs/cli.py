@@ -34,6 +34,7 @@ from jobs.report.plan import plan_charts, plan_report
 from jobs.report.query_output import Format
 from jobs.report.tables import HARMED_PARTITIONS, print_parts
 from jobs.report.what_if import what_if_report
+from jobs.spark.scale import Scale
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,19 +96,23 @@ def nightly(
     ] = False,
 ) -> None:
     """Run a night: ingest, every step and check, publish, and the report."""
-    from jobs.ingest import source_bytes
+    from jobs import ingest
     from jobs.lake.lake import open_lake
-    from jobs.night import LONG_BYTES, Night
+    from jobs.night import Night
     from jobs.spark.jars import java
 
     started = time.monotonic()
     values, thresholds, snapshot_id = _name_value_pairs(parameters), _limits(limits), _snapshot_id(snapshot)
     java()
     with ThreadPoolExecutor(1) as starting, (place := _lake(lake)).sole_writer():
-        # What was ingested into other storage, Spark alone could tell, which is to be set before it starts.
-        size = source_bytes(source) if not ingested else Night(place, snapshot_id).dumped if place.folder else 0
+        if not ingested:
+            scale = ingest.source_scale(source)
+        elif place.folder:
+            scale = Night(place, snapshot_id).scale
+        else:  # Spark reads the scale from other storage, but its JVM cannot change compilers after its start.
+            scale = Scale.LARGE
         # Spark starts while the dumps are read.
-        night = Night(open_lake(lake, starting.submit(_spark, long=size > LONG_BYTES).result), snapshot_id)
+        night = Night(open_lake(lake, starting.submit(_spark, scale).result), snapshot_id)
         folder = _report_folder(place, snapshot_id, report)
         night.run(None if ingested else source, values, thresholds, _data_docs_folder(folder, snapshot_id), _timed, _cluster_ids(retired))
     missing = _show_report(place, snapshot_id, folder)
@@ -445,7 +450,7 @@ def generate(
 ) -> None:
     """Generate a fleet to try the audit on, as dumps or as tables."""
     from jobs.generate import Fleet, dumps, tables
-    from jobs.spark.session import set_for
+    from jobs.spark.session import configure_for_scale
 
     fleet = Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed)
     if (folder is None) == (lake is None):
@@ -456,8 +461,8 @@ def generate(
         return
     night = _night(lake, snapshot)
     with night.lake.sole_writer(), _timed("generate"):
-        set_for(spark := night.lake.spark(), small=False)
-        night.begin([*tables.tables(spark, fleet, night.snapshot_id).values()], {})
+        configure_for_scale(spark := night.lake.spark(), Scale.LARGE)
+        night.begin([*tables.tables(spark, fleet, night.snapshot_id).values()], {}, Scale.LARGE)
     _print(f"Next: [bold]topology-audit nightly --ingested --lake {lake} --snapshot {night.snapshot_id}[/]")
 
 
@@ -576,10 +581,10 @@ def _lake(uri: str) -> Lake:
 
 
 @cache  # a second call would reset what was configured for the size of the night
-def _spark(*, long: bool = False) -> SparkSession:
+def _spark(scale: Scale = Scale.SMALL) -> SparkSession:
     from jobs.spark.session import session
 
-    return session(long=long)
+    return session(scale)
 
 
 def _snapshot_id(text: str | None) -> str:

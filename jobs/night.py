@@ -31,7 +31,8 @@ from jobs.lake.table_file import TableFile
 from jobs.names import snapshot_name
 from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 from jobs.schema.failure import NIGHTLY
-from jobs.spark.session import set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale
 from jobs.steps import (
     broker_balance,
     broker_restart,
@@ -66,10 +67,9 @@ NIGHT: tuple[tuple[str, str], ...] = (
     *(task for steps, gate in _ORDER for task in (*(("step", _name(step)) for step in steps), ("check", gate))),
     ("publish", ""),
 )
-_SMALL_BYTES = 1 << 20  # of dumps: at twice that, the code that Spark makes for a step is worth its time
-LONG_BYTES = 8 << 20  # from some such on (27,000 partitions), what the JVM's second compiler costs a night, it gives back
 _SIDE_BY_SIDE = 3  # steps and gates: a core each for two, and one that waits
-# What a run may be asked, each a whole number.
+SCALE = "scale"  # the parameter that ingest writes
+# The parameters that a user may set, each a whole number.
 PARAMETERS = {
     "start_index": "the broker index that AdminUtils starts at, in place of the one recovered for each topic",
     "shift": "the shift of AdminUtils' followers; with a start_index alone, the same number, as Kafka has it",
@@ -91,7 +91,7 @@ class Night:
         return self.lake.read(table, snapshot_id=self.snapshot_id)
 
     def replace(self, table: Table, rows: pa.Table | DataFrame, **where: Values) -> None:
-        if self.small and isinstance(rows, DataFrame):
+        if self.scale is Scale.SMALL and isinstance(rows, DataFrame):
             rows = rows.toArrow()
         self.lake.replace(table, rows, snapshot_id=self.snapshot_id, **where)
 
@@ -128,7 +128,7 @@ class Night:
             if source is not None:
                 with telling("step ingest"):
                     self.ingest(source, parameters)
-            at_once = _SIDE_BY_SIDE if self.small else 1
+            at_once = _SIDE_BY_SIDE if self.scale is Scale.SMALL else 1
             waiting = {each: _needs(each) for each in NIGHT[1:-1]}
             running: dict[Future[None], tuple[str, str]] = {}
             with ThreadPoolExecutor(at_once) as pool:
@@ -148,8 +148,8 @@ class Night:
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster; fail if not one of them can be read, after the reasons are written."""
         _known(parameters)
-        file_writer = self.lake.file_writer(snapshot_id=self.snapshot_id)
-        self.begin(ingest.read(self.lake.spark, source, self.snapshot_id, file_writer=file_writer), parameters)
+        scale, file_writer = ingest.source_scale(source), self.lake.file_writer(snapshot_id=self.snapshot_id)
+        self.begin(ingest.read(self.lake.spark, source, self.snapshot_id, scale, file_writer=file_writer), parameters, scale)
         if not self.rows(CLUSTER):
             cluster, why = next(iter(self._unreadable().items()))
             raise NothingReadable(
@@ -157,14 +157,16 @@ class Night:
                 f"all_rejected_input of snapshot {self.snapshot_id} has every reason: mend the dumps, then run again"
             )
 
-    def begin(self, tables: Sequence[pa.Table] | Sequence[list[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str]) -> None:
+    def begin(
+        self, tables: Sequence[pa.Table] | Sequence[list[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str], scale: Scale
+    ) -> None:
         """Make these, in the order of ingest.WRITES, the night's own; what was published or judged of it before is withdrawn first."""
-        asked = list(_known(parameters).items())
+        values = [*_known(parameters).items(), (SCALE, scale)]
         _together(self.lake.create, TABLES)
         for table in (SNAPSHOT, ABSENT_CLUSTER, VALIDATION):
             self.lake.replace(table, table.schema.empty_table(), snapshot_id=self.snapshot_id)
         parameter = pa.table(
-            list(zip(*asked, strict=True)) or [[], []], schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
+            list(zip(*values, strict=True)), schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
         )
         written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
         _together(lambda pair: self.lake.replace(*pair, snapshot_id=self.snapshot_id), written)
@@ -173,8 +175,7 @@ class Night:
         """Run a step (jobs/steps/stage.py): read its tables, transform them, and write the tables that it computes."""
         job = JOBS[name]
         self.session()
-        parameters = {row["name"]: row["value"] for row in self.rows(PARAMETER)}
-        result = transform(job, self.inputs(job), parameters=parameters, thresholds=limits.cruise_control)
+        result = transform(job, self.inputs(job), parameters=self.parameters(), thresholds=limits.cruise_control)
         self.write(job.WRITES, result, scenario_set=NIGHTLY)  # the scenarios of what-ifs stay
 
     def inputs(self, job: ModuleType) -> list[DataFrame | pa.Table]:
@@ -200,7 +201,7 @@ class Night:
             self.replace(table, rows, **slice_of(table))
             return self.lake.read(table, snapshot_id=self.snapshot_id, **slice_of(table))
 
-        with Materializer(self.small, write_and_reread) as materialize:
+        with Materializer(self.scale is Scale.SMALL, write_and_reread) as materialize:
             computed = zip(tables, run_stages(result, materialize), strict=True)
             _together(
                 lambda pair: self.replace(*pair, **slice_of(pair[0])),
@@ -245,24 +246,23 @@ class Night:
         return {id: publish.why_unreadable(self.of_cluster(REJECTED_INPUT, id).to_pylist()) for id in sorted(ids)}
 
     @cached_property
-    def small(self) -> bool:
-        """Whether its dumps are a few."""
-        return self.dumped <= _SMALL_BYTES
-
-    @property
-    def dumped(self) -> int:
-        """The bytes of its dumps, told by what ingest read."""
-        files = self.rows(INPUT_FILE) if self.lake.exists(INPUT_FILE) else []
-        if not files:
+    def scale(self) -> Scale:
+        """The scale that ingest decided; an AuditError if ingest has not run."""
+        parameters = self.parameters() if self.lake.exists(PARAMETER) else {}
+        if SCALE not in parameters:
             raise AuditError(
-                f"lake {self.lake.uri} holds nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first"
+                f"lake {self.lake.uri} has nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first"
             )
-        return sum(file["size_bytes"] for file in files)
+        return Scale(parameters[SCALE])
+
+    def parameters(self) -> dict[str, str]:
+        """Return the values of the snapshot's parameters by name, its scale among them."""
+        return {row["name"]: row["value"] for row in self.rows(PARAMETER)}
 
     def session(self) -> SparkSession:
-        """Spark, set for the size of what was ingested."""
+        """Return the Spark session, configured for the snapshot's scale."""
         spark = self.lake.spark()
-        set_for(spark, small=self.small)
+        configure_for_scale(spark, self.scale)
         return spark
 
     def _earlier(self) -> dict[str, str]:

@@ -26,37 +26,36 @@ from jobs.ingest.source import filesystem, list_clusters
 from jobs.ingest.spark_workers import CHUNK_BYTES
 from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import Table
+from jobs.spark.scale import Scale
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["WRITES", "read", "source_bytes"]
-
-DRIVER_BYTES = 8 << 20  # the driver reads this many bytes of dumps faster than Spark starts a worker
+__all__ = ["WRITES", "read", "source_scale"]
 
 
 def read(
     spark: Callable[[], SparkSession],
     source: str,
     snapshot_id: str,
+    scale: Scale = Scale.SMALL,
     *,
     file_writer: Callable[[Table], TableFileWriter] | None = None,
-    driver_bytes: int = DRIVER_BYTES,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> tuple[pa.Table, ...] | tuple[list[TableFile], ...] | tuple[DataFrame, ...]:
     """Return the tables of WRITES with the rows of all clusters of a source.
 
-    Spark's workers read a source of more than `driver_bytes`. Several workers share a kafka-topics text of more than `chunk_bytes`. With a
-    `file_writer` the workers write the rows into files, which are returned instead of data frames.
+    Spark's workers read a LARGE source. Several workers share a kafka-topics text of more than `chunk_bytes`. With a `file_writer` the workers
+    write the rows into files, which are returned instead of data frames.
     """
     clusters = list_clusters(source)
-    if sum(cluster.size_bytes for cluster in clusters) > driver_bytes:
+    if scale is Scale.LARGE:
         return spark_workers.read(spark(), source, clusters, snapshot_id, file_writer, chunk_bytes)
     system, _ = filesystem(source)
     tables = [cluster_tables(system, cluster, snapshot_id) for cluster in clusters]
     return tuple(pa.concat_tables(tables_of_clusters) for tables_of_clusters in zip(*tables, strict=True))
 
 
-def source_bytes(source: str) -> int:
-    """Return the size of all dumps of a source."""
-    return sum(cluster.size_bytes for cluster in list_clusters(source))
+def source_scale(source: str) -> Scale:
+    """Return the scale of a night, from the size of all dumps of a source."""
+    return Scale.of_dumps(sum(cluster.size_bytes for cluster in list_clusters(source)))

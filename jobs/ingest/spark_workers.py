@@ -24,7 +24,8 @@ from jobs.ingest.reading import is_partition_text
 from jobs.ingest.source import ClusterFolder, filesystem, read_head, read_lines
 from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import Table
-from jobs.spark.session import set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +117,7 @@ def read(
     """Return the tables of WRITES: the files that the workers wrote, or data frames if there is no `file_writer`."""
     from pyspark import StorageLevel
 
-    set_for(spark, small=False)
+    configure_for_scale(spark, Scale.LARGE)
     total_bytes = sum(cluster.size_bytes for cluster in clusters)
     task_count = min(len(clusters), max(_TASKS_PER_CORE * spark.sparkContext.defaultParallelism, total_bytes // _TASK_BYTES))
     clusters = _balanced(clusters, task_count)

@@ -19,8 +19,8 @@ from expectations.limits import Limits
 from jobs import ingest
 from jobs.failure.counts import PartitionState
 from jobs.lake.lake import Lake, open_lake
-from jobs.night import JOBS, Night
-from jobs.schema import BROKER, LOG_DIR, PARAMETER, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table
+from jobs.night import JOBS, PARAMETERS, Night
+from jobs.schema import BROKER, LOG_DIR, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table
 
 # Of the night before; rules read no others of it (tests/jobs/plan/test_planned_night.py).
 READS_PREVIOUS = tuple(dict.fromkeys(table for job in JOBS.values() for table in getattr(job, "READS_PREVIOUS", ())))
@@ -36,7 +36,11 @@ def rules(night: Night, cluster_id: str, limits: Limits, brokers: Rows, settled:
     earlier = published["previous_snapshot_id"]
     with _beside(night.lake) as lake:
         then = Night(lake, night.snapshot_id)
-        then.begin([*done(told, brokers, settled).values()], {row["name"]: row["value"] for row in night.rows(PARAMETER)})
+        then.begin(
+            [*done(told, brokers, settled).values()],
+            {name: value for name, value in night.parameters().items() if name in PARAMETERS},
+            night.scale,
+        )
         if earlier is not None:
             published |= {"snapshot_id": earlier, "previous_snapshot_id": None}
             lake.replace(SNAPSHOT, pa.Table.from_pylist([published], SNAPSHOT.schema), snapshot_id=earlier)

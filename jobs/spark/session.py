@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.spark.jars import CACHE, SPARK_JARS, fetch, java
+from jobs.spark.scale import Scale
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 # delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
-_FOR_MANY = "spark.sql.adaptive.enabled"  # set for large nights alone: on a few rows, to adapt costs more than it saves
-_OF_ONE_PARTITION = 10_000  # rows
 # What expressions are made by, as PySpark says it.
 _ASKED_OFTEN = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.classic.SparkSession")
 # Five times the JVM's own thresholds for its second compiler, half of whose work is else for what plans queries, not for what runs them.
@@ -38,8 +37,8 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def properties(*, long: bool = False, **extra: str) -> dict[str, str]:
-    """The Spark settings of every run; `extra` ones win. `long`: of a run so long that the second compiler tier is worth its time."""
+def properties(scale: Scale = Scale.SMALL, **extra: str) -> dict[str, str]:
+    """Return the Spark settings of every run of this scale; `extra` ones override them."""
     java()
     jars = ":".join(str(jar) for coordinate in DELTA for jar in fetch(coordinate))
     logging = CACHE / "log4j2.properties"
@@ -47,7 +46,7 @@ def properties(*, long: bool = False, **extra: str) -> dict[str, str]:
         logging.write_text(_LOGGING)
     # The first compiler tier alone and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
     # With one tier the JVM reserves 48 MB for compiled code, which a night fills: it would go on uncompiled.
-    options = _COMPILED_LATE if long else "-XX:TieredStopAtLevel=1"
+    options = _COMPILED_LATE if scale is Scale.LARGE else "-XX:TieredStopAtLevel=1"
     options += f" -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
     archive = _archive()
     options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
@@ -65,10 +64,12 @@ def properties(*, long: bool = False, **extra: str) -> dict[str, str]:
         "spark.python.daemon.module": "jobs.spark.python_daemon",
         # Else each column tells the JVM the line that made it, and half of what the two say to each other is that.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
+        # These five are for few rows; configure_for_scale sets others for a large night.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.shuffle.partitions": "2",  # these four are for a few rows: jobs.night sets others for a large snapshot
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.leafNodeDefaultParallelism": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
         # A reader of one cluster skips the row groups of others: of seven million rows in one it would read all.
         "spark.hadoop.parquet.block.row.count.limit": "500000",
@@ -80,21 +81,21 @@ def properties(*, long: bool = False, **extra: str) -> dict[str, str]:
     }
 
 
-def properties_file() -> Path:
-    """The settings as a file for spark-submit's --properties-file."""
-    path = CACHE / "spark.properties"
-    text = "".join(f"{name} {value}\n" for name, value in properties().items())
+def properties_file(scale: Scale = Scale.SMALL) -> Path:
+    """Write the settings of a scale to a file for spark-submit's --properties-file, and return its path."""
+    path = CACHE / f"spark-{scale}.properties"
+    text = "".join(f"{name} {value}\n" for name, value in properties(scale).items())
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
     return path
 
 
-def session(*, long: bool = False, **extra: str) -> SparkSession:
-    """The session: of this process, set for a `long` run or not, or the one that spark-submit started."""
+def session(scale: Scale = Scale.SMALL, **extra: str) -> SparkSession:
+    """Return the session that spark-submit started, otherwise one of this process, in a JVM for this scale."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take the system's Python
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    settings = extra if submitted else {"spark.master": "local[*]", **properties(long=long, **extra)}
+    settings = extra if submitted else {"spark.master": "local[*]", **properties(scale, **extra)}
     if not submitted and not _archive().exists():
         part = _archive().with_suffix(f".{os.getpid()}")
         settings["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={part}"
@@ -116,33 +117,39 @@ def session(*, long: bool = False, **extra: str) -> SparkSession:
     return spark
 
 
-def set_for(spark: SparkSession, *, small: bool) -> None:
-    """Set a session for the size of what it works on: on a few rows, to plan and compile costs more than all the work."""
-    spark.conf.set(_FOR_MANY, not small)
+def configure_for_scale(spark: SparkSession, scale: Scale) -> None:
+    """Configure a session for the scale of the night that it works on."""
+    small, cores = scale is Scale.SMALL, spark.sparkContext.defaultParallelism
+    # For few rows, adapting a plan and compiling it cost more than they save.
+    spark.conf.set("spark.sql.adaptive.enabled", not small)
     spark.conf.set("spark.sql.codegen.wholeStage", not small)
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
-    spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * spark.sparkContext.defaultParallelism)
+    spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * cores)
+    # The partitions of rows that come from this process: one needs no shuffle. On a large night a few rows can become millions, for example
+    # groups that become assignments, so all cores take part.
+    spark.conf.set("spark.sql.leafNodeDefaultParallelism", 1 if small else cores)
 
 
 def cluster_files_by_id(df: DataFrame) -> DataFrame:
-    """Rows to write that a shuffle mixed: each cluster's in as few files as they fill, for readers who ask for one cluster."""
-    return df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.hint("rebalance", "cluster_id")
+    """Return rows that a shuffle mixed, to be written with each cluster in as few files as possible, for readers of one cluster.
 
-
-def range_partitioned_by(df: DataFrame, by: str) -> DataFrame:
-    """Rows to write that a shuffle mixed: in files one after the other by this column, which stands for what readers ask by; without it.
-    Spark reads all rows twice for that, so that they had better be the rows of a stage (jobs/steps/stage.py).
+    Spark ignores the hint on a small night, since adaptive execution is off.
     """
-    return (df if df.sparkSession.conf.get(_FOR_MANY) == "false" else df.repartitionByRange(by)).drop(by)
+    return df.hint("rebalance", "cluster_id")
+
+
+def range_partitioned_by(df: DataFrame, column: str) -> DataFrame:
+    """Return rows without `column`, to be written in files that each contain a range of it, for readers that filter by what it stands for.
+
+    Spark computes the rows twice, so they should be the rows of a stage (jobs/steps/stage.py).
+    """
+    return df.repartitionByRange(column).drop(column)
 
 
 def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
-    """Rows in this process as a DataFrame: of a small night in one partition, which needs no shuffle; of a large one a few rows may become
-    millions, such as groups that become assignments, and are for all cores.
-    """
-    # In one chunk each: Spark 4.1 takes an empty batch between others for the end, and would lose what follows it; and wants one at least.
-    df = spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
-    return df.coalesce(1) if len(rows) <= _OF_ONE_PARTITION and spark.conf.get(_FOR_MANY) == "false" else df
+    """Return rows of this process as a DataFrame."""
+    # One chunk: Spark 4.1 takes an empty batch between others as the end of the rows. It needs at least one batch.
+    return spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
 
 
 def _resolve_once(spark: SparkSession) -> None:

@@ -19,7 +19,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
-from jobs.spark.session import dataframe_from_arrow, session, set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale, dataframe_from_arrow, session
 from jobs.steps import failover, joint_failover
 from jobs.steps.stage import Materializer, run_stages, transform
 
@@ -31,8 +32,8 @@ OUTCOMES_PER_PARTITION = (
 
 
 def main(partitions: int = 200_000) -> None:
-    spark = session(long=True)
-    set_for(spark, small=False)
+    spark = session(Scale.LARGE)
+    configure_for_scale(spark, Scale.LARGE)
     print(f"{'partitions':>12}{'brokers':>9}{'floor s':>9}{'singles s':>11}{'pairs s':>9}")
     seconds = {}
     for count, brokers in ((partitions, 40), (partitions, 80), (2 * partitions, 40)):

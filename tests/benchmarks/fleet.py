@@ -38,7 +38,8 @@ from jobs.generate.tables import tables
 from jobs.lake.lake import Lake, open_lake
 from jobs.night import GATES, JOBS, NIGHT, Night
 from jobs.schema import TABLES, Table
-from jobs.spark.session import session, set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale, session
 
 SNAPSHOT = "2026-01-01"
 PROCESSES = ("python", "jvm", "workers")
@@ -90,12 +91,12 @@ def measure_night(fleet: Fleet, folder: Path, fleet_lake: Path | None, only: lis
     """Run a night. Return a row for each step and gate, and for each table the files that a query of one cluster opens."""
     memory = Memory()
     memory.start()
-    spark = session(long=True, **json.loads(os.environ.get("SPARK_SETTINGS", "{}")))  # as `nightly` does for so many dumps
+    spark = session(Scale.LARGE, **json.loads(os.environ.get("SPARK_SETTINGS", "{}")))  # as `nightly` does for so many dumps
     lake = open_lake(str(fleet_lake or folder / "lake"), lambda: spark)
     night, thresholds = Night(lake, SNAPSHOT), limits(None)
-    set_for(spark, small=False)
+    configure_for_scale(spark, Scale.LARGE)
     if fleet_lake is None:
-        seconds = seconds_of(lambda: night.begin([*tables(spark, fleet, SNAPSHOT).values()], {}))
+        seconds = seconds_of(lambda: night.begin([*tables(spark, fleet, SNAPSHOT).values()], {}, Scale.LARGE))
         print(f"generated in {seconds:.1f} s", flush=True)
     memory.take_peak()
     runs: dict[str, Callable[[str], object]] = {

@@ -29,7 +29,8 @@ from jobs.lake.lake import open_lake
 from jobs.lake.table_file import TableFile
 from jobs.night import Night
 from jobs.schema import PARTITION, TABLES
-from jobs.spark.session import session, set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale, session
 
 TOPICS, PARTITIONS, BROKERS = 1_000, 70, 60
 NIGHT = "2026-01-01"
@@ -51,7 +52,7 @@ def main(cluster_count: int) -> None:
 
         count_seconds = best(lambda: subprocess.run(f"cat {folder}/*/* | wc -l", shell=True, check=True, stdout=subprocess.DEVNULL))
         print(f"{'wc -l':36}{count_seconds:8.2f} s")
-        set_for(spark, small=False)
+        configure_for_scale(spark, Scale.LARGE)
         text_seconds = best(lambda: discard(spark.read.text(f"{folder}/*/*")))
         print(f"{'spark.read.text':36}{text_seconds:8.2f} s")
         benchmarks: dict[str, tuple[Callable[[], object], int]] = {

@@ -26,7 +26,8 @@ from jobs.generate.tables import tables
 from jobs.lake.lake import open_lake
 from jobs.night import Night
 from jobs.schema import BROKER, FAILOVER, GROUP_MEMBER, KEY_SAMPLE, PARTITION, TOPIC
-from jobs.spark.session import session, set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale, session
 from tests.oracle import java
 
 SNAPSHOT = "2026-01-01"
@@ -44,10 +45,12 @@ def main(
     seed: int = 0,
 ) -> None:
     spark = session()
-    set_for(spark, small=False)
+    configure_for_scale(spark, Scale.LARGE)
     with tempfile.TemporaryDirectory() as folder:
         night = Night(open_lake(f"{folder}/lake", lambda: spark), SNAPSHOT)
-        night.begin([*tables(spark, Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed), SNAPSHOT).values()], {})
+        night.begin(
+            [*tables(spark, Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed), SNAPSHOT).values()], {}, Scale.LARGE
+        )
         ours = {
             name: seconds_of(partial(night.step, name, limits()))
             for name in ("change", "replica_assignment", "producer_load", "consumer_assignment", "failover")

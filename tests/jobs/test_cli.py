@@ -16,7 +16,7 @@ from jobs.errors import AuditError, IncompleteNight
 from jobs.lake.lake import open_lake
 from jobs.night import Night
 from jobs.schema import CLUSTER, INPUT_FILE
-from jobs.spark.session import properties
+from jobs.spark.scale import Scale
 from jobs.views import VIEWS, DuckdbViews
 from tests.jobs.rows import rows
 from tests.web_pages import external_references
@@ -221,7 +221,7 @@ def two_nights(tmp_path: Path) -> str:
     lake = open_lake(str(tmp_path / "lake"), pytest.fail)
     for night in ("2026-01-01", "2026-01-02"):
         tables = {CLUSTER: rows(CLUSTER, {"snapshot_id": night}), INPUT_FILE: rows(INPUT_FILE, {"snapshot_id": night})}
-        Night(lake, night).begin([tables.get(table, table.schema.empty_table()) for table in ingest.WRITES], {})
+        Night(lake, night).begin([tables.get(table, table.schema.empty_table()) for table in ingest.WRITES], {}, Scale.SMALL)
     return str(tmp_path / "lake")
 
 
@@ -270,23 +270,22 @@ def test_the_queries_of_the_readme_and_the_examples_of_the_views_have_rows(
     assert without_rows == {VIEWS[name].example for name in ("change_summary", "harmed_partition_cause", "survival_change")}
 
 
-@pytest.mark.parametrize(("lines", "long"), [(1, False), (100_000, True)])
-def test_a_night_of_many_dumps_has_the_second_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, long: bool) -> None:
-    starts = []
+@pytest.mark.parametrize(("lines", "scale"), [(1, Scale.SMALL), (100_000, Scale.LARGE)])
+def test_spark_starts_for_the_scale_of_the_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, scale: Scale) -> None:
+    started = []
 
-    def start(*, long: bool) -> None:
-        starts.append(long)
-        raise AuditError("enough")
+    def start(scale: Scale) -> None:
+        started.append(scale)
+        raise AuditError("Spark starts no further in this test")
 
     monkeypatch.setattr(cli, "_spark", start)
     (tmp_path / "dumps" / "c").mkdir(parents=True)
-    lines_of_partitions = "".join(
+    partitions = "".join(
         f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: N/A\tLastKnownElr: N/A\n" for number in range(lines)
     )
     (tmp_path / "dumps" / "c" / "topics.txt").write_text(
-        f"Topic: t\tPartitionCount: {lines}\tReplicationFactor: 2\tConfigs: \n{lines_of_partitions}"
+        f"Topic: t\tPartitionCount: {lines}\tReplicationFactor: 2\tConfigs: \n{partitions}"
     )
-    with pytest.raises(AuditError, match="enough"):
+    with pytest.raises(AuditError, match="Spark starts no further"):
         cli.nightly(str(tmp_path / "dumps"), str(tmp_path / "lake"))
-    assert starts == [long]
-    assert ("TieredStopAtLevel" in properties(long=long)["spark.driver.extraJavaOptions"]) is not long
+    assert started == [scale]

@@ -14,6 +14,7 @@ from jobs.generate.tables import tables
 from jobs.lake.lake import open_lake
 from jobs.night import Night
 from jobs.schema import BROKER, CONSUMER_GROUP, KEY_SAMPLE, OBSERVED_ASSIGNMENT, PARTITION, REPLICA, TOPIC
+from jobs.spark.scale import Scale
 
 FLEET = Fleet(clusters=3, brokers=7, racks=3, topics=12, groups=4, partitions=9, keys=5, seed=11)
 
@@ -21,7 +22,7 @@ FLEET = Fleet(clusters=3, brokers=7, racks=3, topics=12, groups=4, partitions=9,
 @pytest.fixture(scope="module")
 def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
     night = Night(open_lake(str(tmp_path_factory.mktemp("fleet")), lambda: spark), "2026-01-01")
-    night.begin([*tables(spark, FLEET, night.snapshot_id).values()], {})
+    night.begin([*tables(spark, FLEET, night.snapshot_id).values()], {}, Scale.LARGE)
     return night
 
 

@@ -35,6 +35,7 @@ from jobs.schema import (
     TABLES,
     VALIDATION,
 )
+from jobs.spark.scale import Scale
 from jobs.what_if import WhatIf, simulate
 from tests.jobs.published import check_survival_and_verdict
 
@@ -139,12 +140,12 @@ def test_what_changed_is_laid_to_the_broker_that_was_lost(lake: Lake) -> None:
 
 
 def test_a_rerun_changes_no_row_not_even_as_a_large_night(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(night, but=("snapshot",))
-    monkeypatch.setattr("jobs.night._SMALL_BYTES", 0)
+    before = contents(night, but=("snapshot", "parameter"))
+    monkeypatch.setattr("jobs.spark.scale.MAX_SMALL_BYTES", 0)
     again = Night(night.lake, SECOND)
     assert run(again, BUNDLED, docs=f"{night.lake.uri}/docs") == []
-    assert not again.small
-    now = contents(night, but=("snapshot",))
+    assert again.scale is Scale.LARGE
+    now = contents(night, but=("snapshot", "parameter"))
     assert [name for name, rows in before.items() if rows != now[name]] == []
 
 
@@ -369,7 +370,7 @@ def test_the_step_that_most_others_wait_for_begins_first() -> None:
     begun: list[tuple[str, str]] = []
 
     class Told(Night):
-        small = False  # one after the other
+        scale = Scale.LARGE  # one after the other
 
         def step(self, name: str, limits: object) -> None:
             begun.append(("step", name))
@@ -393,7 +394,7 @@ def test_a_gate_waits_for_its_own_tables_alone() -> None:
     judged = Event()
 
     class Told(Night):
-        small = True  # side by side
+        scale = Scale.SMALL  # side by side
 
         def step(self, name: str, limits: object) -> None:
             assert name != "remedy" or judged.wait(10)

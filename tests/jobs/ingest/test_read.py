@@ -24,7 +24,8 @@ from jobs.schema import (
     REPLICA,
     TOPIC,
 )
-from jobs.spark.session import dataframe_from_arrow, set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale, dataframe_from_arrow
 
 PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
 
@@ -33,7 +34,7 @@ PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\t
 def small_again(spark: SparkSession) -> Iterator[None]:
     """Restore the settings for small tables, which a large source changes."""
     yield
-    set_for(spark, small=True)
+    configure_for_scale(spark, Scale.SMALL)
 
 
 def read(spark: SparkSession, source: Path, **options: int) -> dict[str, DataFrame]:
@@ -46,7 +47,7 @@ def read(spark: SparkSession, source: Path, **options: int) -> dict[str, DataFra
 
 def test_getting_the_session_does_not_change_its_settings(spark: SparkSession) -> None:
     _spark()
-    set_for(spark, small=False)
+    configure_for_scale(spark, Scale.LARGE)
     _spark()
     assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
 
@@ -60,7 +61,7 @@ def test_frames_have_the_columns_of_their_tables(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("chunk_bytes", [1 << 30, 999])
 def test_workers_give_the_same_rows_as_the_driver(spark: SparkSession, chunk_bytes: int) -> None:
-    from_driver, from_workers = read(spark, BUNDLED), read(spark, BUNDLED, driver_bytes=0, chunk_bytes=chunk_bytes)
+    from_driver, from_workers = read(spark, BUNDLED), read(spark, BUNDLED, scale=Scale.LARGE, chunk_bytes=chunk_bytes)
     for table in ingest.WRITES:
         actual, expected = (frames[table.name].toArrow().sort_by("cluster_id") for frames in (from_workers, from_driver))
         assert actual.to_pylist() == expected.to_pylist(), table.name
@@ -73,7 +74,7 @@ def test_large_text_gives_the_same_tables_in_chunks(spark: SparkSession, tmp_pat
         (tmp_path / name).mkdir()
         lines = "".join(PARTITION_LINE.replace(": t", f": {name}-{topic}") for topic in range(15_000))
         (tmp_path / name / "topics").write_text(lines + PARTITION_LINE.replace(": t", f": {name}-0") + "garbage\n")
-    tables = read(spark, tmp_path, driver_bytes=0, chunk_bytes=chunk_bytes)
+    tables = read(spark, tmp_path, scale=Scale.LARGE, chunk_bytes=chunk_bytes)
     assert tables[PARTITION.name].count() == tables[REPLICA.name].count() // 2 == 45_000
     assert {
         tuple(tuple(value) if isinstance(value, list) else value for value in row)[1:]
@@ -136,8 +137,8 @@ def test_every_number_of_the_bundled_dumps_reaches_its_table(spark: SparkSession
         assert rows(OBSERVED_ASSIGNMENT.name).count() == assigned
 
 
-@pytest.mark.parametrize("driver_bytes", [0, 1 << 20])
-def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Path, driver_bytes: int) -> None:
+@pytest.mark.parametrize("scale", Scale)
+def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Path, scale: Scale) -> None:
     for name, data in {
         "good/topics.gz": gzip.compress(PARTITION_LINE.encode()),
         "good/.DS_Store": b"\0",
@@ -150,7 +151,7 @@ def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Pa
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    frames = read(spark, tmp_path, driver_bytes=driver_bytes)
+    frames = read(spark, tmp_path, scale=scale)
     assert {row.cluster_id: row.sources for row in frames[CLUSTER.name].collect()} == {"good": ["kafka-topics"]}
     files = frames[INPUT_FILE.name].select("cluster_id", "file", "format", "entries", "accepted", "rejected").orderBy("cluster_id", "file")
     assert [tuple(row) for row in files.collect()] == [
@@ -177,8 +178,8 @@ def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Pa
 def test_writing_the_frames_twice_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
     """Delta rejects a null in a NOT NULL column, a column of another type, and a row of another snapshot."""
     lake = open_lake(tmp_path.as_uri(), lambda: spark)
-    for driver_bytes in (0, 1 << 20):
-        frames = read(spark, BUNDLED, driver_bytes=driver_bytes)
+    for scale in (Scale.LARGE, Scale.SMALL):
+        frames = read(spark, BUNDLED, scale=scale)
         for table in (CLUSTER, REPLICA, KEY_SAMPLE):
             lake.create(table)
             lake.replace(table, frames[table.name], snapshot_id="2026-11-21")
@@ -192,7 +193,7 @@ def test_workers_write_the_same_rows_as_the_driver(spark: SparkSession, tmp_path
     folder_lake, spark_lake = open_lake(str(tmp_path), lambda: spark), open_lake(tmp_path.as_uri(), lambda: spark)
     driver_tables = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}
     for night in (*nights, nights[1]):
-        files = ingest.read(lambda: spark, str(BUNDLED), night, file_writer=folder_lake.file_writer(snapshot_id=night), driver_bytes=0)
+        files = ingest.read(lambda: spark, str(BUNDLED), night, file_writer=folder_lake.file_writer(snapshot_id=night), scale=Scale.LARGE)
         for table, table_files in zip(ingest.WRITES, files, strict=True):
             folder_lake.create(table)
             folder_lake.replace(table, table_files, snapshot_id=night)

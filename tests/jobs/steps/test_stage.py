@@ -15,7 +15,8 @@ from jobs.cli import BUNDLED
 from jobs.lake.lake import open_lake
 from jobs.night import JOBS, Night
 from jobs.schema import LOG_STORAGE
-from jobs.spark.session import set_for
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale
 from jobs.steps.stage import Materializer, Stage, run_stages, transform
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
@@ -33,9 +34,9 @@ def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Nigh
 
 @pytest.fixture
 def large(spark: SparkSession) -> Iterator[None]:
-    set_for(spark, small=False)
+    configure_for_scale(spark, Scale.LARGE)
     yield
-    set_for(spark, small=True)
+    configure_for_scale(spark, Scale.SMALL)
 
 
 @pytest.mark.parametrize("name", sorted(JOBS.keys() - {"failover", "joint_failover"}))
