@@ -1,0 +1,77 @@
+"""The order in which a night runs its steps and gates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from threading import Event
+
+import pytest
+
+from expectations.limits import limits
+from jobs import ingest
+from jobs.check import PREVIOUS, judged_by, rules_of
+from jobs.lake.lake import open_lake
+from jobs.lake.publication import Outcome
+from jobs.night import GATES, JOBS, NIGHT, Night
+from jobs.spark.scale import Scale
+from tests.jobs.two_nights import FIRST
+
+
+def test_the_step_that_most_others_wait_for_starts_first() -> None:
+    started: list[tuple[str, str]] = []
+
+    class RecordedNight(Night):
+        scale = Scale.LARGE  # one step at a time
+
+        def step(self, name: str, limits: object) -> None:
+            started.append(("step", name))
+
+        def check(self, gate: str, limits: object, docs: str | None, judges: object) -> list[str]:
+            started.append(("check", gate))
+            return []
+
+        def publish(self, limits: object, retired: Collection[str]) -> Outcome:
+            started.append(("publish", ""))
+            return Outcome([], [{"retired": retired}])
+
+    outcome = RecordedNight(open_lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None, retired={"west"})
+    assert outcome.absent == [{"retired": {"west"}}]
+    assert started[:2] == [("check", "ingest"), ("step", "producer_load")]  # failover waits for it, and three steps for failover
+    assert started[-1] == ("publish", "")
+    assert sorted(started) == sorted(NIGHT[1:])
+
+
+def test_a_gate_waits_only_for_its_own_tables() -> None:
+    validated = Event()
+
+    class RecordedNight(Night):
+        scale = Scale.SMALL  # steps in parallel
+
+        def step(self, name: str, limits: object) -> None:
+            assert name != "remedy" or validated.wait(10)
+
+        def check(self, gate: str, limits: object, docs: str | None, judges: object) -> list[str]:
+            if gate == "balance":
+                validated.set()
+            return []
+
+        def publish(self, limits: object, retired: Collection[str]) -> Outcome:
+            return Outcome([], [])
+
+    assert RecordedNight(open_lake("file:///nowhere", pytest.fail), FIRST).run(None, {}, limits(), None) == Outcome([], [])
+
+
+def test_steps_come_after_the_steps_whose_tables_they_read() -> None:
+    written = {table.name for table in ingest.WRITES}
+    for kind, name in NIGHT[1:]:
+        if kind == "step":
+            job = JOBS[name]
+            assert {table.name for table in job.READS} <= written, name
+            written |= {table.name for table in job.WRITES}
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_a_gate_reads_only_ingested_tables_and_its_own(gate: str) -> None:
+    own = {table.name for table in GATES[gate]}
+    read = {name.removeprefix(PREVIOUS) for suite in own for name in judged_by(suite, rules_of(suite, limits()))}
+    assert read <= own | {table.name for table in ingest.WRITES}

@@ -1,0 +1,83 @@
+"""What-ifs on a published night of real clusters."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.errors import AuditError
+from jobs.lake.lake import open_lake
+from jobs.night import Night
+from jobs.schema import FAILOVER
+from jobs.what_if import WhatIf, simulate
+from tests.jobs.two_nights import SECOND, query
+
+
+@pytest.fixture(scope="module")
+def night(spark: SparkSession, nights_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Night:
+    """The second night of a copy of the shared lake. Each test writes scenario sets of its own."""
+    folder = shutil.copytree(nights_folder, tmp_path_factory.mktemp("what-if") / "lake")
+    return Night(open_lake(str(folder), lambda: spark), SECOND)
+
+
+def test_a_what_if_of_a_broker_has_the_rows_of_the_nightly_failure(night: Night) -> None:
+    assert simulate(night.lake, None, WhatIf("requested", "payments-us", brokers=[12])) == SECOND
+    columns = [name for name in night.read(FAILOVER).columns if name not in ("scenario_set", "scenario_id")]
+    rows = night.read(FAILOVER).where("cluster_id = 'payments-us'").select(*columns, "scenario_set", "scenario_id")
+    nightly = rows.where("scenario_id = 'broker 12' AND scenario_set = 'nightly'").select(columns).collect()
+    assert sorted(map(str, rows.where("scenario_set = 'requested'").select(columns).collect())) == sorted(map(str, nightly))
+    assert nightly
+
+
+def test_what_ifs_of_two_clusters_may_share_an_id(night: Night) -> None:
+    def stored() -> list[tuple]:
+        return query(night.lake, "SELECT cluster_id, brokers FROM scenario WHERE scenario_set = 'shared' ORDER BY ALL")
+
+    simulate(night.lake, None, WhatIf("shared", "payments-us", brokers=[12]))
+    simulate(night.lake, None, WhatIf("shared", "orders-eu", brokers=[1]))
+    assert stored() == [("orders-eu", [1]), ("payments-us", [12])]
+    simulate(night.lake, None, WhatIf("shared", "payments-us", brokers=[13]))
+    assert stored() == [("orders-eu", [1]), ("payments-us", [13])]
+    assert query(night.lake, "SELECT DISTINCT cluster_id, leader_before FROM failover_load JOIN failover USING (cluster_id, scenario_set) "
+               "WHERE scenario_set = 'shared' AND leader_before IN (1, 12, 13) AND leader IS DISTINCT FROM leader_before ORDER BY ALL") == [("orders-eu", 1), ("payments-us", 13)]  # fmt: skip
+    nightly = "SELECT count(DISTINCT cluster_id), count(*) > 2 FROM scenario WHERE latest AND scenario_set = 'nightly'"
+    assert query(night.lake, nightly) == [(2, True)]
+
+
+def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
+    for id, question in (("halted", {"log_dirs": ["12:/var/lib/kafka/data1", "12:/var/lib/kafka/data2"]}), ("killed", {"brokers": [12]})):
+        simulate(night.lake, None, WhatIf(id, "payments-us", **question))
+    outcome = "SELECT topic, partition, leader, isr, elr FROM failover WHERE scenario_set = '{}' ORDER BY ALL"
+    halted, killed = (query(night.lake, outcome.format(id)) for id in ("halted", "killed"))
+    assert halted == killed
+    assert halted
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (WhatIf("x", "payments-us", brokers=[11]), "cluster payments-us has no live broker 11: it has 12, 13"),
+        (
+            WhatIf("x", "payments-us", racks=["rack-z"]),
+            "cluster payments-us has no live broker on rack rack-z: its racks are rack-b, rack-c",
+        ),
+        (
+            WhatIf("x", "payments-us", log_dirs=["12:/nowhere"]),
+            "cluster payments-us has no live log dir 12:/nowhere: it has 12:/var/lib/kafka/data1",
+        ),
+        (WhatIf("x", "payments-us", log_dirs=["11:/var/lib/kafka/data1"]), "no live log dir 11:/var/lib/kafka/data1"),
+        (
+            WhatIf("x", "payments-us", log_dirs=["12:/var/lib/kafka/data1"], controlled_shutdown=True),
+            "a log dir fails, it does not shut down in order",
+        ),
+        (WhatIf("x", "payments-us"), "at least one broker, rack or log dir"),
+        (WhatIf("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
+    ],
+)
+def test_the_error_of_an_unknown_target_names_the_known_ones(night: Night, question: WhatIf, message: str) -> None:
+    with pytest.raises(AuditError, match=message):
+        simulate(night.lake, None, question)
+    assert night.read(FAILOVER).where("scenario_set = 'x'").isEmpty()
