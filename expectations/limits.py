@@ -1,4 +1,4 @@
-"""The limits of the soft rules: limits.toml holds them, another file may override some."""
+"""The limits of the soft rules: the defaults are in limits.toml, and another file may override some of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any, get_type_hints
 from jobs.errors import AuditError
 from kafka_model.cruise_control.limits import Thresholds
 
-_GOALS = "cruise_control"
+_CRUISE_CONTROL = "cruise_control"  # the key of the table with Cruise Control's configs
+_ALLOWED_VALUES = {float: "a number, 0 or more", int: "a whole number, 0 or more", str: "a text"}
 DEFAULTS = Path(__file__).with_name("limits.toml")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the soft rules and publish allow; limits.toml explains each."""
+    """The limits of the soft rules, of plans and of publishing. limits.toml explains each."""
 
     leader_ratio_most: float
     leader_ratio_least: float
@@ -48,35 +49,35 @@ class Limits:
 
 
 def limits(override: Path | None = None) -> Limits:
-    """The limits of limits.toml, but for those that the file `override` gives."""
-    found = _read(DEFAULTS)
+    """Return the limits of limits.toml, overridden by those in the file `override`."""
+    values = _read(DEFAULTS)
     if override is not None:
-        given = _read(override)
-        goals = found[_GOALS] | given.pop(_GOALS, {})
-        found |= {**given, _GOALS: goals}
-    return Limits(**{**found, _GOALS: Thresholds(**found[_GOALS])})
+        overridden = _read(override)
+        thresholds = values[_CRUISE_CONTROL] | overridden.pop(_CRUISE_CONTROL, {})
+        values |= {**overridden, _CRUISE_CONTROL: thresholds}
+    return Limits(**{**values, _CRUISE_CONTROL: Thresholds(**values[_CRUISE_CONTROL])})
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise AuditError(f"cannot read the limits in {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AuditError(f"the limits in {path} are no TOML: {error}") from None
-    goals = found.pop(_GOALS, {})
-    if not isinstance(goals, dict):
-        raise AuditError(f"{_GOALS} in {path} is {goals!r}: it must be a table of Cruise Control's configs")
-    return _checked(found, Limits, path) | {_GOALS: _checked(goals, Thresholds, path)}
+        raise AuditError(f"the limits in {path} are not valid TOML: {error}") from None
+    thresholds = values.pop(_CRUISE_CONTROL, {})
+    if not isinstance(thresholds, dict):
+        raise AuditError(f"{_CRUISE_CONTROL} in {path} is {thresholds!r}: it must be a table of Cruise Control's configs")
+    return _checked(values, Limits, path) | {_CRUISE_CONTROL: _checked(thresholds, Thresholds, path)}
 
 
-def _checked(found: dict[str, Any], of: type, path: Path) -> dict[str, Any]:
-    types = {name: type for name, type in get_type_hints(of).items() if name != _GOALS}
-    kinds = {float: "a number, 0 or more", int: "a whole number, 0 or more", str: "a text"}
-    for name, value in found.items():
+def _checked(values: dict[str, Any], declaration: type, path: Path) -> dict[str, Any]:
+    """Return values with the types of a class of limits; raises an AuditError for an unknown name or a value that is not allowed."""
+    types = {name: type_ for name, type_ in get_type_hints(declaration).items() if name != _CRUISE_CONTROL}
+    for name, value in values.items():
         if name not in types:
-            raise AuditError(f"unknown limit {name} in {path}: there are {', '.join(types)}")
+            raise AuditError(f"unknown limit {name} in {path}: known limits are {', '.join(types)}")
         allowed = (int, float) if types[name] is float else (types[name],)
         if type(value) not in allowed or (types[name] is not str and not 0 <= value < float("inf")):
-            raise AuditError(f"limit {name} in {path} is {value!r}: it must be {kinds[types[name]]}")
-    return {name: types[name](value) for name, value in found.items()}
+            raise AuditError(f"limit {name} in {path} is {value!r}: it must be {_ALLOWED_VALUES[types[name]]}")
+    return {name: types[name](value) for name, value in values.items()}
