@@ -1,29 +1,25 @@
-"""cluster: each is another, whatever name its folder has."""
+"""Rules of cluster: every folder is another Kafka cluster."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import soft
-
-READS = ()
+from expectations.rule import Rule, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         soft(
-            "each_another_kafka_cluster",
-            "No other folder of the night is of the same Kafka cluster, by its cluster id: else it is told twice, or a copied id lies.",
+            "kafka_cluster_read_once",
+            "No two folders of the night have the same Kafka cluster id: otherwise one cluster is counted twice or an id was copied.",
             """
                 SELECT one.cluster_id, one.kafka_cluster_id, other.cluster_id AS same_as
-                FROM {batch} AS one
-                JOIN {batch} AS other ON one.kafka_cluster_id = other.kafka_cluster_id AND one.cluster_id <> other.cluster_id
+                FROM cluster AS one
+                JOIN cluster AS other ON one.kafka_cluster_id = other.kafka_cluster_id AND one.cluster_id <> other.cluster_id
             """,
-            told="SELECT cluster_id FROM cluster WHERE kafka_cluster_id IS NOT NULL",
+            requires="SELECT cluster_id FROM cluster WHERE kafka_cluster_id IS NOT NULL",
             measured="2",
             limit=1,
             formula="folders of a Kafka cluster = 1",
-            change="concat('take out one of the folders ', cluster_id, ' and ', same_as)",
+            change="'remove one of the folders ' || cluster_id || ' and ' || same_as",
         ),
     ]

@@ -1,28 +1,24 @@
-"""committed_offset: groups stand within the log that they read."""
+"""Rules of committed_offset: committed offsets are within the log."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import soft
-
-READS = ()
+from expectations.rule import Rule, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         soft(
             "committed_within_log",
-            "No group has committed an offset beyond the end of the log: it would be reset there, and skip or repeat records.",
+            "No group has committed an offset beyond the log end offset: its consumers would reset there, and skip or repeat records.",
             """
-                SELECT cluster_id, group_id, topic, partition, current_offset, log_end_offset FROM {batch}
+                SELECT cluster_id, group_id, topic, partition, current_offset, log_end_offset FROM committed_offset
                 WHERE current_offset > log_end_offset
             """,
-            told="SELECT cluster_id FROM committed_offset WHERE current_offset IS NOT NULL AND log_end_offset IS NOT NULL",
+            requires="SELECT cluster_id FROM committed_offset WHERE current_offset IS NOT NULL AND log_end_offset IS NOT NULL",
             measured="current_offset",
             limit="log_end_offset",
             formula="committed offset <= log end offset",
-            change="concat('reset group ', group_id, ' on ', topic, '-', partition, ' to ', log_end_offset)",
+            change="'reset group ' || group_id || ' on ' || topic || '-' || partition || ' to ' || log_end_offset",
         ),
     ]

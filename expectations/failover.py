@@ -1,121 +1,116 @@
-"""failover: leaders are live and in sync, those that need not change stay, and no partition that a failure touches is left out."""
+"""Rules of failover: every affected partition has a row, leaders are live and in sync, and unaffected leaders stay."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import equal, hard
-from jobs.schema import BROKER, PARTITION, SCENARIO
+from expectations.rule import Rule, hard, mismatches, rows_hash
 
-READS = (BROKER, PARTITION, SCENARIO)
-
-# One text for all rules that need the scenario and the leader: they share its scan (expectations/shared_scan.py).
-_PLAYED = """
-    {batch}
-    JOIN (SELECT cluster_id, scenario_set, scenario_id, brokers, coalesce(quorum_lost, false) AS stuck FROM scenario)
+_WITH_SCENARIO_AND_LEADER = """
+    failover
+    JOIN (SELECT cluster_id, scenario_set, scenario_id, brokers, coalesce(quorum_lost, false) AS without_quorum FROM scenario)
     USING (cluster_id, scenario_set, scenario_id)
     LEFT JOIN (SELECT cluster_id, broker_id AS leader, live FROM broker) USING (cluster_id, leader)
 """
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
-            "every_touched_partition",
-            "A nightly scenario has a row for each partition with a replica on a broker that fails, and for no other.",
-            equal(
+            "every_affected_partition",
+            "A nightly scenario has a row for every partition with a replica on a broker that fails, and for no other partition.",
+            mismatches(
                 "cluster_id, scenario_set, scenario_id",
-                said="""
+                stated=f"""
                     SELECT cluster_id, scenario_set, scenario_id,
-                        struct(count(*) AS partitions, bit_xor(xxhash64(topic, partition)) AS hash) AS said
-                    FROM {batch} WHERE scenario_set = 'nightly'
+                        struct_pack(partitions := count(*), hash := {rows_hash("topic", "partition")}) AS stated
+                    FROM failover WHERE scenario_set = 'nightly'
                     GROUP BY ALL
                 """,
                 # A partition with several replicas that fail counts once, at the first of them.
-                found="""
+                computed=f"""
                     SELECT cluster_id, scenario_set, scenario_id,
-                        struct(count(*) AS partitions, bit_xor(xxhash64(topic, partition)) AS hash) AS found
-                    FROM (SELECT cluster_id, topic, partition, replicas, explode(replicas) AS broker_id FROM partition)
-                    JOIN (SELECT cluster_id, scenario_set, scenario_id, brokers, explode(brokers) AS broker_id FROM scenario WHERE scenario_set = 'nightly')
+                        struct_pack(partitions := count(*), hash := {rows_hash("topic", "partition")}) AS computed
+                    FROM (SELECT cluster_id, topic, partition, replicas, unnest(replicas) AS broker_id FROM partition)
+                    JOIN (SELECT cluster_id, scenario_set, scenario_id, brokers, unnest(brokers) AS broker_id
+                          FROM scenario WHERE scenario_set = 'nightly')
                     USING (cluster_id, broker_id)
-                    WHERE get(filter(replicas, id -> array_contains(brokers, id)), 0) = broker_id
+                    WHERE list_filter(replicas, lambda id: list_contains(brokers, id))[1] = broker_id
                     GROUP BY ALL
                 """,
             ),
         ),
         hard(
             "leader_is_live",
-            "Whoever leads is a live broker, and not one that fails.",
+            "A leader is a live broker that does not fail.",
             f"""
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, brokers
-                FROM {_PLAYED}
-                WHERE leader IS NOT NULL AND (NOT coalesce(live, false) OR array_contains(brokers, leader))
+                FROM {_WITH_SCENARIO_AND_LEADER}
+                WHERE leader IS NOT NULL AND (NOT coalesce(live, false) OR list_contains(brokers, leader))
             """,
         ),
         hard(
             "leader_was_in_sync",
-            "Whoever is elected was in the ISR, or an eligible leader replica, but for unclean elections.",
+            "A newly elected leader was in the ISR or was an eligible leader replica, except in an unclean election.",
             """
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, failover.leader, isr_before, partition.elr
-                FROM {batch} AS failover
+                FROM failover
                 JOIN partition USING (cluster_id, topic, partition)
                 WHERE failover.leader IS DISTINCT FROM leader_before
                   AND NOT unclean
-                  AND NOT array_contains(isr_before, failover.leader)
-                  AND NOT coalesce(array_contains(partition.elr, failover.leader), false)
+                  AND NOT list_contains(isr_before, failover.leader)
+                  AND NOT coalesce(list_contains(partition.elr, failover.leader), false)
             """,
         ),
         hard(
             "leader_stays",
-            "A leader in the ISR that does not fail goes on leading.",
+            "A leader in the ISR that does not fail stays the leader.",
             f"""
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader_before, leader, brokers
-                FROM {_PLAYED}
-                WHERE array_contains(isr_before, leader_before)
-                  AND NOT array_contains(brokers, leader_before)
+                FROM {_WITH_SCENARIO_AND_LEADER}
+                WHERE list_contains(isr_before, leader_before)
+                  AND NOT list_contains(brokers, leader_before)
                   AND leader IS DISTINCT FROM leader_before
             """,
         ),
         hard(
             "leader_in_isr",
-            "Whoever leads is in the ISR.",
+            "A leader is in the ISR.",
             """
-                SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, isr FROM {batch}
-                WHERE NOT array_contains(isr, leader)
+                SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, isr FROM failover
+                WHERE NOT list_contains(isr, leader)
             """,
         ),
         hard(
-            "state_as_led",
-            "A partition is an OnlinePartition if it has a leader, and an OfflinePartition if not.",
+            "state_matches_leader",
+            "A partition with a leader is an OnlinePartition, and one without a leader is an OfflinePartition.",
             """
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, state, leader, state_before, leader_before
-                FROM {batch}
+                FROM failover
                 WHERE state <> if(leader IS NULL, 'OfflinePartition', 'OnlinePartition')
                    OR state_before <> if(leader_before IS NULL, 'OfflinePartition', 'OnlinePartition')
             """,
         ),
         hard(
-            "min_isr_as_counted",
-            "A partition is under min.insync.replicas without a leader or with fewer in sync, and at it with just as many; without a quorum of "
-            "controllers it may refuse acks=all for a dead one in sync.",
+            "min_isr_matches_isr",
+            "A partition is under min.insync.replicas if it has no leader or a smaller ISR, and at min.insync.replicas if its ISR has that size. "
+            "Without a controller quorum, dead brokers stay in the ISR, so a partition with a larger ISR may be under it too.",
             f"""
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, isr, min_insync_replicas, under_min_isr, at_min_isr
-                FROM {_PLAYED}
-                WHERE under_min_isr <> (leader IS NULL OR size(isr) < min_insync_replicas) AND NOT (under_min_isr AND stuck)
-                   OR at_min_isr <> (NOT under_min_isr AND size(isr) = min_insync_replicas)
+                FROM {_WITH_SCENARIO_AND_LEADER}
+                WHERE under_min_isr <> (leader IS NULL OR len(isr) < min_insync_replicas) AND NOT (under_min_isr AND without_quorum)
+                   OR at_min_isr <> (NOT under_min_isr AND len(isr) = min_insync_replicas)
             """,
         ),
         hard(
-            "survivors_as_counted",
-            "A partition has as many replicas alive after a failure as it has survivors, no more than before it, and its leader is one of them.",
+            "survivors_counted",
+            "The live replicas after a failure are the survivors, are no more than before it, and include the leader.",
             """
                 SELECT cluster_id, scenario_set, scenario_id, topic, partition, leader, survivors, live_replicas, live_replicas_before, assigned_replicas
-                FROM {batch}
-                WHERE live_replicas <> size(survivors)
+                FROM failover
+                WHERE live_replicas <> len(survivors)
                    OR live_replicas NOT BETWEEN 0 AND live_replicas_before
                    OR live_replicas_before > assigned_replicas
-                   OR coalesce(NOT array_contains(survivors, leader), false)
+                   OR coalesce(NOT list_contains(survivors, leader), false)
             """,
         ),
     ]

@@ -1,41 +1,39 @@
-"""goal_verdict: every goal of Cruise Control has its verdict, which its breaches bear out."""
+"""Rules of goal_verdict: every goal of Cruise Control has a verdict that matches its breaches."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.goal_breach import GOALS
 from expectations.limits import Limits
-from expectations.rule import equal, hard
-from jobs.schema import CLUSTER, GOAL_BREACH
-
-READS = (CLUSTER, GOAL_BREACH)
+from expectations.rule import Rule, hard, mismatches
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     goals = ", ".join(f"'{goal}'" for goal in sorted(GOALS))
     return [
         hard(
-            "every_goal_judged",
-            "Every cluster has a verdict of each goal.",
+            "every_goal_has_a_verdict",
+            "Every cluster has a verdict for each goal.",
             f"""
                 SELECT cluster_id, count(goal) AS goals FROM cluster
-                LEFT JOIN (SELECT cluster_id, goal FROM {{batch}} WHERE goal IN ({goals})) USING (cluster_id)
+                LEFT JOIN (SELECT cluster_id, goal FROM goal_verdict WHERE goal IN ({goals})) USING (cluster_id)
                 GROUP BY cluster_id HAVING count(goal) <> {len(GOALS)}
             """,
         ),
         hard(
-            "breaches_as_listed",
-            "A goal has as many breaches as are listed, and is satisfied if there is none.",
-            equal(
+            "breaches_counted",
+            "The number of breaches of a goal is its number of rows in goal_breach, and a goal without a breach is not violated.",
+            mismatches(
                 "cluster_id, goal",
-                said="SELECT cluster_id, goal, breaches AS said FROM {batch} WHERE breaches > 0 OR verdict IN ('violated', 'unfixable')",
-                found="SELECT cluster_id, goal, count(*) AS found FROM goal_breach GROUP BY cluster_id, goal",
+                stated="""
+                    SELECT cluster_id, goal, breaches AS stated FROM goal_verdict
+                    WHERE breaches > 0 OR verdict IN ('violated', 'unfixable')
+                """,
+                computed="SELECT cluster_id, goal, count(*) AS computed FROM goal_breach GROUP BY cluster_id, goal",
             ),
         ),
         hard(
-            "says_what_it_lacks",
-            "A goal that is unknown says what it lacks, and no other does.",
-            "SELECT cluster_id, goal, verdict, missing_input FROM {batch} WHERE (verdict IN ('unknown', 'refused')) = (missing_input IS NULL)",
+            "missing_input_stated",
+            "A goal that is unknown or refused states the missing input or the reason, and no other goal does.",
+            "SELECT cluster_id, goal, verdict, missing_input FROM goal_verdict WHERE (verdict IN ('unknown', 'refused')) = (missing_input IS NULL)",
         ),
     ]

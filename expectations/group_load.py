@@ -1,66 +1,61 @@
-"""group_load: members of a group, and hosts of all groups, have about as much to read, and near by."""
+"""Rules of group_load: members and hosts read similar amounts, from near brokers."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import soft
-
-READS = ()
+from expectations.rule import Rule, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         soft(
-            "members_read_alike",
-            f"No member of a group has more than {limits.consumer_ratio_most} times the records of the mean one to read.",
+            "members_share_records",
+            f"No member of a group reads more than {limits.consumer_ratio_most} times the mean records of its members.",
             f"""
-                SELECT cluster_id, group_id, busiest_member, members, records, record_ratio FROM {{batch}}
+                SELECT cluster_id, group_id, busiest_member, members, records, record_ratio FROM group_load
                 WHERE group_id IS NOT NULL AND record_ratio > {limits.consumer_ratio_most}
             """,
             measured="record_ratio",
             limit=limits.consumer_ratio_most,
             formula="records of the busiest member / mean <= limit",
-            change="concat('give partitions of ', busiest_member, ' to others: another assignor, or more partitions')",
-            told="SELECT cluster_id FROM group_load WHERE record_ratio IS NOT NULL",
+            change="'give partitions of ' || busiest_member || ' to others: another assignor, or more partitions'",
+            requires="SELECT cluster_id FROM group_load WHERE record_ratio IS NOT NULL",
         ),
         soft(
-            "hosts_read_alike",
-            f"No host has more than {limits.consumer_ratio_most} times the records of the mean one to read, all groups together.",
+            "hosts_share_records",
+            f"No host reads more than {limits.consumer_ratio_most} times the mean records of the hosts, over all groups.",
             f"""
-                SELECT cluster_id, busiest_member, members AS hosts, records, record_ratio FROM {{batch}}
+                SELECT cluster_id, busiest_member, members AS hosts, records, record_ratio FROM group_load
                 WHERE group_id IS NULL AND record_ratio > {limits.consumer_ratio_most}
             """,
             measured="record_ratio",
             limit=limits.consumer_ratio_most,
             formula="records of the busiest host / mean <= limit",
-            change="concat('move members off host ', busiest_member)",
-            told="SELECT cluster_id FROM group_load WHERE record_ratio IS NOT NULL",
+            change="'move members off host ' || busiest_member",
+            requires="SELECT cluster_id FROM group_load WHERE record_ratio IS NOT NULL",
         ),
         soft(
-            "reads_near_by",
-            f"At most {limits.avoidable_cross_rack_share_most} of what a group reads crosses racks though a replica in sync is near.",
+            "reads_stay_in_rack",
+            f"At most {limits.avoidable_cross_rack_share_most} of the bytes that a group reads cross racks although the reader's rack has an "
+            "in-sync replica.",
             f"""
-                SELECT cluster_id, group_id, cross_rack_size_bytes, local_replica_size_bytes, avoidable_share FROM {{batch}}
+                SELECT cluster_id, group_id, cross_rack_size_bytes, local_replica_size_bytes, avoidable_share FROM group_load
                 WHERE group_id IS NOT NULL AND avoidable_share > {limits.avoidable_cross_rack_share_most}
             """,
             measured="avoidable_share",
             limit=limits.avoidable_cross_rack_share_most,
-            formula="bytes from another rack with a replica in sync on the own / all bytes <= limit",
-            change="concat('set replica.selector.class to RackAwareReplicaSelector: ', local_replica_size_bytes, ' bytes stay')",
-            told="SELECT cluster_id FROM group_load WHERE avoidable_share IS NOT NULL",
+            formula="bytes read from another rack despite an in-sync replica in the own rack / all bytes <= limit",
+            change="'set replica.selector.class to RackAwareReplicaSelector: ' || local_replica_size_bytes || ' bytes stay in their rack'",
+            requires="SELECT cluster_id FROM group_load WHERE avoidable_share IS NOT NULL",
         ),
         soft(
-            "few_topics_a_group",
-            f"The members of a group hold partitions of at most {limits.group_topics_most} topics.",
-            f"""
-                SELECT cluster_id, group_id, topics FROM {{batch}} WHERE group_id IS NOT NULL AND topics > {limits.group_topics_most}
-            """,
+            "topics_per_group_limited",
+            f"The members of a group read at most {limits.group_topics_most} topics.",
+            f"SELECT cluster_id, group_id, topics FROM group_load WHERE group_id IS NOT NULL AND topics > {limits.group_topics_most}",
             measured="topics",
             limit=limits.group_topics_most,
             formula="topics of the group <= limit",
-            change="concat('read each topic with a group of its own, in the place of ', group_id)",
-            told="SELECT cluster_id FROM group_load WHERE partitions > 0",
+            change="'read each topic of group ' || group_id || ' with a separate group'",
+            requires="SELECT cluster_id FROM group_load WHERE partitions > 0",
         ),
     ]

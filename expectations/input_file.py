@@ -1,39 +1,34 @@
-"""input_file: every entry of a file is accounted for, and every file is understood."""
+"""Rules of input_file: every entry of a file is counted, and the format of every file is known."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import equal, hard, soft
-from jobs.schema import REJECTED_INPUT
-
-READS = (REJECTED_INPUT,)
+from expectations.rule import Rule, hard, mismatches, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
             "entries_add_up",
-            "What a file has to read was accepted or rejected.",
-            "SELECT cluster_id, file, entries, accepted, rejected FROM {batch} WHERE entries <> accepted + rejected",
+            "The accepted and rejected entries of a file add up to its entries.",
+            "SELECT cluster_id, file, entries, accepted, rejected FROM input_file WHERE entries <> accepted + rejected",
         ),
         hard(
-            "rejected_are_kept",
-            "A file has as many rows of rejected_input as it counts.",
-            equal(
+            "rejected_entries_have_rows",
+            "Every rejected entry of a file has a row of rejected_input.",
+            mismatches(
                 "cluster_id, file",
-                said="SELECT cluster_id, file, rejected AS said FROM {batch} WHERE rejected > 0",
-                found="SELECT cluster_id, file, count(*) AS found FROM rejected_input GROUP BY ALL",
+                stated="SELECT cluster_id, file, rejected AS stated FROM input_file WHERE rejected > 0",
+                computed="SELECT cluster_id, file, count(*) AS computed FROM rejected_input GROUP BY ALL",
             ),
         ),
         soft(
-            "recognised_files",
-            "Every file is of a format that is known by its content.",
-            "SELECT cluster_id, file FROM {batch} WHERE format IS NULL",
+            "formats_recognised",
+            "Every file has a format that its content identifies.",
+            "SELECT cluster_id, file FROM input_file WHERE format IS NULL",
             measured="0",
             limit="1",
-            formula="formats that the file is of = 1",
-            change="concat('save ', file, ' as its tool prints it, or take it out of the folder')",
+            formula="recognised formats of the file = 1",
+            change="'save ' || file || ' as its tool prints it, or remove it from the folder'",
         ),
     ]

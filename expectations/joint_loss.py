@@ -1,23 +1,19 @@
-"""joint_loss: fatal sets are among all sets, and more deaths are no safer."""
+"""Rules of joint_loss: the counts of fatal broker sets are possible."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import hard
-
-READS = ()
+from expectations.rule import Rule, hard
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
-            "fatal_among_all",
-            "No more sets are fatal than there are, and every copyset is among those that lose data.",
+            "fatal_sets_within_all",
+            "At most all broker sets of a size are fatal, and every copyset is a set that loses data.",
             """
                 SELECT cluster_id, deaths, broker_sets, copysets, data_loss_sets, write_outage_sets
-                FROM {batch}
+                FROM joint_loss
                 WHERE data_loss_sets > broker_sets OR write_outage_sets > broker_sets OR copysets > data_loss_sets
             """,
         )

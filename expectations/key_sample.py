@@ -1,31 +1,26 @@
-"""key_sample: producers were sampled on partitions that exist."""
+"""Rules of key_sample: sampled records belong to partitions that exist."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import soft
-from jobs.schema import TOPIC
-
-READS = (TOPIC,)
+from expectations.rule import Rule, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         soft(
             "sampled_partitions_exist",
-            "Every sampled record goes to a topic, and a partition if it names one, that the cluster has: others get no load.",
+            "Every sampled record belongs to a topic of the cluster, and to one of its partitions if the sample reports one: other records are ignored.",
             """
                 SELECT cluster_id, topic, partition, partitions, records
-                FROM {batch}
+                FROM key_sample
                 LEFT JOIN topic USING (cluster_id, topic)
                 WHERE partitions IS NULL OR partition NOT BETWEEN 0 AND partitions - 1
             """,
-            told="SELECT cluster_id FROM key_sample",
+            requires="SELECT cluster_id FROM key_sample",
             measured="records",
             limit=0,
-            formula="sampled records for a partition that the topic has not = 0",
-            change="concat('take a sample of what ', topic, ' is now')",
+            formula="sampled records for a partition that does not exist = 0",
+            change="'sample the present topic ' || topic || ' again'",
         ),
     ]

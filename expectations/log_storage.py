@@ -1,39 +1,34 @@
-"""log_storage: every replica whose size is told has its segments, which hold it."""
+"""Rules of log_storage: every replica of known size has a row, and its segments fit its size."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import equal, hard
-from jobs.schema import REPLICA
-
-READS = (REPLICA,)
+from expectations.rule import Rule, hard, mismatches
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
-            "sizes_of_replicas",
-            "The replicas whose size is told are there, with that size.",
-            equal(
+            "sizes_match_replicas",
+            "Every replica of known size has a row with that size.",
+            mismatches(
                 "cluster_id, topic",
-                said="""
-                    SELECT cluster_id, topic, struct(count(*) AS replicas, sum(size_bytes) AS size_bytes) AS said
-                    FROM {batch} GROUP BY ALL
+                stated="""
+                    SELECT cluster_id, topic, struct_pack(replicas := count(*), size_bytes := sum(size_bytes)) AS stated
+                    FROM log_storage GROUP BY ALL
                 """,
-                found="""
-                    SELECT cluster_id, topic, struct(count(*) AS replicas, sum(size_bytes) AS size_bytes) AS found
+                computed="""
+                    SELECT cluster_id, topic, struct_pack(replicas := count(*), size_bytes := sum(size_bytes)) AS computed
                     FROM replica WHERE size_bytes IS NOT NULL GROUP BY ALL
                 """,
             ),
         ),
         hard(
-            "segments_hold_the_size",
-            "A replica has as many segments as hold its size and no more, of which the active one is never deleted.",
+            "segments_fit_size",
+            "A replica has exactly as many segments as its size needs, and its active segment is not deletable.",
             """
                 SELECT cluster_id, topic, partition, broker_id, size_bytes, segment_bytes, segments, deletable_bytes
-                FROM {batch} WHERE segments < 1
+                FROM log_storage WHERE segments < 1
                 OR CAST(segments AS DOUBLE) * segment_bytes < size_bytes OR (segments - 1) * segment_bytes > size_bytes
                 OR deletable_bytes NOT BETWEEN 0 AND (segments - 1) * segment_bytes
             """,

@@ -1,84 +1,81 @@
-"""partition_health: what is amiss with the partitions of a cluster now, each sign a finding."""
+"""Rules of partition_health: every unhealthy partition has a row, and each problem is a finding."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import hard, soft
-from jobs.schema import BROKER, BROKER_BALANCE, PARTITION
+from expectations.rule import Rule, hard, soft
 
-READS = (BROKER, BROKER_BALANCE, PARTITION)
-
-_IN_SYNC, _LEAST, _SETTLED, _ASSIGNED = "in_sync_replicas", "min_insync_replicas", "settled_replicas", "assigned_replicas"
-_REVIVE = "'bring back a broker of its ISR or ELR'"
-_CATCH_UP = "concat('bring back in sync: ', array_join(lagging_replicas, ', '))"
-_ADD = f"concat('add ', 1 + {_LEAST} - {_ASSIGNED}, ' replicas')"
-_RACKED = "SELECT cluster_id FROM broker GROUP BY cluster_id HAVING bool_and(rack IS NOT NULL)"
+_IN_SYNC, _MIN_ISR, _SETTLED, _ASSIGNED = "in_sync_replicas", "min_insync_replicas", "settled_replicas", "assigned_replicas"
+_BRING_BACK = "'bring back a broker of its ISR or ELR'"
+_CATCH_UP = "'bring back in sync: ' || array_to_string(lagging_replicas, ', ')"
+_ADD = f"'add ' || (1 + {_MIN_ISR} - {_ASSIGNED}) || ' replicas'"
+_WITH_RACKS = "SELECT cluster_id FROM broker GROUP BY cluster_id HAVING bool_and(rack IS NOT NULL)"
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
-            "nothing_left_out",
-            "A partition without a leader, with a short ISR or one outside its replicas has its row.",
+            "every_unhealthy_partition",
+            "Every partition without a leader, with a replica outside the ISR or with an ISR outside its replicas has a row.",
             """
                 SELECT cluster_id, topic, partition, leader, replicas, isr
                 FROM partition
-                ANTI JOIN {batch} USING (cluster_id, topic, partition)
+                ANTI JOIN partition_health USING (cluster_id, topic, partition)
                 WHERE leader IS NULL
-                   OR size(array_except(isr, replicas)) > 0
-                   OR size(isr) < size(replicas) - size(coalesce(adding_replicas, array()))
+                   OR len(list_filter(isr, lambda id: NOT list_contains(replicas, id))) > 0
+                   OR len(isr) < len(replicas) - coalesce(len(adding_replicas), 0)
             """,
         ),
         hard(
-            "something_amiss",
-            "A partition that is listed has something amiss.",
+            "listed_partitions_are_unhealthy",
+            "Every listed partition has at least one problem.",
             """
                 SELECT cluster_id, topic, partition
-                FROM {batch}
+                FROM partition_health
                 WHERE NOT (leaderless OR under_replicated OR under_min_isr OR at_min_isr OR not_preferred OR non_replica_in_isr OR unknown_broker
                     OR coalesce(rack_unsafe, false) OR no_tolerance OR replication_factor_mismatch OR coalesce(unwritable, false))
             """,
         ),
-        _amiss("leaderless", "every_partition_led", "Every partition has a leader that is live.", "0", "1", "live leaders = 1", _REVIVE),
-        _amiss(
+        _problem(
+            "leaderless", "every_partition_has_a_leader", "Every partition has a live leader.", "0", "1", "live leaders = 1", _BRING_BACK
+        ),
+        _problem(
             "under_replicated",
             "fully_replicated",
             "Every replica of a partition is in its ISR.",
             _IN_SYNC,
             _SETTLED,
-            "replicas in sync = replicas, those being added not counted",
+            "replicas in sync = replicas, without those being added",
             _CATCH_UP,
         ),
-        _amiss(
+        _problem(
             "under_min_isr",
-            "accepts_all_acks",
-            "Every partition has min.insync.replicas in sync, so that it accepts acks=all.",
+            "accepts_acks_all",
+            "Every partition has min.insync.replicas in sync, so that it accepts acks=all writes.",
             _IN_SYNC,
-            _LEAST,
+            _MIN_ISR,
             "replicas in sync >= min.insync.replicas",
             _CATCH_UP,
         ),
-        _amiss(
+        _problem(
             "at_min_isr",
             "above_min_isr",
-            "Every partition would accept acks=all with one replica fewer in sync.",
+            "Every partition would still accept acks=all writes with one in-sync replica fewer.",
             _IN_SYNC,
-            f"{_LEAST} + 1",
+            f"{_MIN_ISR} + 1",
             "replicas in sync > min.insync.replicas",
             _CATCH_UP,
         ),
-        _amiss(
+        _problem(
             "non_replica_in_isr",
             "isr_within_replicas",
-            "The ISR of a partition is among its replicas.",
+            "The ISR of a partition contains only its replicas.",
             "1",
             "0",
-            "brokers in sync that are no replica = 0",
-            "'let the reassignment end, or restart the controller: its state contradicts itself'",
+            "brokers in the ISR that are not replicas = 0",
+            "'wait until the reassignment ends, or restart the controller: its state contradicts itself'",
         ),
-        _amiss(
+        _problem(
             "unknown_broker",
             "replicas_on_live_brokers",
             "Every replica is on a live broker.",
@@ -87,50 +84,50 @@ def expectations(limits: Limits) -> list[Expectation]:
             "replicas on dead brokers = 0",
             "'bring the broker back, or move the replica off it: see plan'",
         ),
-        _amiss(
+        _problem(
             "rack_unsafe",
             "spread_over_racks",
-            "The replicas of a partition are on as many racks as there are for them.",
+            "The replicas of a partition are in as many racks as possible.",
             "1",
             "0",
-            "replicas on a rack that they need not share = 0",
+            "replicas that share a rack although another is free = 0",
             "'move a replica to a rack without one: see goal_breach and plan'",
-            told=_RACKED,
+            requires=_WITH_RACKS,
         ),
-        _amiss(
+        _problem(
             "no_tolerance",
-            "replicas_to_spare",
-            "A partition has more replicas than min.insync.replicas, so that it accepts acks=all without one.",
+            "more_replicas_than_min_isr",
+            "A partition has more replicas than min.insync.replicas, so that it accepts acks=all writes without one of them.",
             _ASSIGNED,
-            f"{_LEAST} + 1",
+            f"{_MIN_ISR} + 1",
             "replicas > min.insync.replicas",
             _ADD,
         ),
-        _amiss(
+        _problem(
             "replication_factor_mismatch",
-            "replicas_as_told",
-            "A partition has as many replicas as its topic tells.",
+            "replication_factor_of_topic",
+            "A partition has as many replicas as its topic's replication factor.",
             _SETTLED,
             "replication_factor",
-            "replicas, those being added not counted = replication factor",
-            "'end the reassignment that left it so, or make another: see plan'",
+            "replicas, without those being added = replication factor",
+            "'finish the reassignment that caused it, or start another: see plan'",
         ),
-        _amiss(
+        _problem(
             "unwritable",
-            "replicas_for_all_acks",
-            "A partition has no fewer replicas than min.insync.replicas: else nothing in order can accept acks=all.",
+            "enough_replicas_for_min_isr",
+            "A partition has at least min.insync.replicas replicas: with fewer it never accepts acks=all writes.",
             _ASSIGNED,
-            _LEAST,
+            _MIN_ISR,
             "replicas >= min.insync.replicas",
             _ADD,
         ),
         soft(
             "preferred_leaders",
-            f"At most {limits.not_preferred_share_most} of the partitions that prefer a broker are led by another, as Kafka allows.",
+            f"At most {limits.not_preferred_share_most} of the partitions that prefer a broker have another leader.",
             f"""
                 WITH led_by_others AS (
                     SELECT cluster_id, preferred_leader AS broker_id, count(*) AS not_preferred
-                    FROM {{batch}}
+                    FROM partition_health
                     WHERE not_preferred
                     GROUP BY ALL
                 )
@@ -141,15 +138,16 @@ def expectations(limits: Limits) -> list[Expectation]:
             """,
             measured="not_preferred / preferred_leaders",
             limit=limits.not_preferred_share_most,
-            formula="partitions that prefer the broker and others lead / all that prefer it <= limit",
-            change="concat('hold a preferred election for ', not_preferred, ' partitions')",
+            formula="partitions that prefer the broker and have another leader / all that prefer it <= limit",
+            change="'hold a preferred leader election for ' || not_preferred || ' partitions'",
         ),
     ]
 
 
-def _amiss(
-    sign: str, rule: str, sentence: str, measured: str, limit: str, formula: str, change: str, *, told: str | None = None
-) -> Expectation:
-    columns = f"{_ASSIGNED}, {_SETTLED}, {_IN_SYNC}, {_LEAST}, replication_factor, lagging_replicas"
-    query = f"SELECT cluster_id, topic, partition, {columns} FROM {{batch}} WHERE {sign}"
-    return soft(rule, sentence, query, measured=measured, limit=limit, formula=formula, change=change, told=told)
+def _problem(
+    column: str, name: str, sentence: str, measured: str, limit: str, formula: str, change: str, *, requires: str | None = None
+) -> Rule:
+    """Return the rule that no partition has the problem of a column."""
+    columns = f"{_ASSIGNED}, {_SETTLED}, {_IN_SYNC}, {_MIN_ISR}, replication_factor, lagging_replicas"
+    query = f"SELECT cluster_id, topic, partition, {columns} FROM partition_health WHERE {column}"
+    return soft(name, sentence, query, measured=measured, limit=limit, formula=formula, change=change, requires=requires)

@@ -1,17 +1,12 @@
-"""producer_load: what producers were sampled to send is all there, and goes to each partition once."""
+"""Rules of producer_load: all sampled records and bytes are assigned, each to one partition."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import equal, hard
-from jobs.schema import KEY_SAMPLE, PARTITION, TOPIC
+from expectations.rule import Rule, hard, mismatches
 
-READS = (KEY_SAMPLE, PARTITION, TOPIC)
-
-# The topics of which every partition is described: a record may belong to one that is not.
-_WHOLE = """
+# Topics with a row for each partition: a record may belong to a partition that has none.
+_COMPLETE_TOPICS = """
     SELECT cluster_id, topic, partitions
     FROM topic
     JOIN (SELECT cluster_id, topic, count(*) AS described FROM partition GROUP BY ALL) USING (cluster_id, topic)
@@ -19,44 +14,45 @@ _WHOLE = """
 """
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
-            "load_as_sampled",
-            "The partitions of a topic that is described in whole get all that was sampled of it, but for partitions that do not exist.",
-            equal(
+            "load_matches_sample",
+            "The partitions of a completely described topic receive all its sampled records, except those for partitions that do not exist.",
+            mismatches(
                 "cluster_id, topic",
-                said=f"""
-                    SELECT cluster_id, topic, struct(count(*) AS partitions, sum(records) AS records, sum(size_bytes) AS size_bytes) AS said
-                    FROM {{batch}}
-                    SEMI JOIN ({_WHOLE}) USING (cluster_id, topic)
+                stated=f"""
+                    SELECT cluster_id, topic,
+                        struct_pack(partitions := count(*), records := sum(records), size_bytes := sum(size_bytes)) AS stated
+                    FROM producer_load
+                    SEMI JOIN ({_COMPLETE_TOPICS}) USING (cluster_id, topic)
                     WHERE records IS NOT NULL
                     GROUP BY ALL
                 """,
-                found=f"""
-                    SELECT cluster_id, topic, struct(CAST(partitions AS BIGINT) AS partitions,
-                        sum(if(sampled < partitions, records, 0)) AS records,
-                        sum(if(sampled < partitions, size_bytes, 0)) AS size_bytes) AS found
-                    FROM (SELECT cluster_id, topic, coalesce(partition, 0) AS sampled, records, size_bytes FROM key_sample)
-                    JOIN ({_WHOLE}) USING (cluster_id, topic)
+                computed=f"""
+                    SELECT cluster_id, topic, struct_pack(partitions := CAST(partitions AS BIGINT),
+                        records := sum(if(sampled_partition < partitions, records, 0)),
+                        size_bytes := sum(if(sampled_partition < partitions, size_bytes, 0))) AS computed
+                    FROM (SELECT cluster_id, topic, coalesce(partition, 0) AS sampled_partition, records, size_bytes FROM key_sample)
+                    JOIN ({_COMPLETE_TOPICS}) USING (cluster_id, topic)
                     GROUP BY cluster_id, topic, partitions
                 """,
             ),
         ),
         hard(
             "kinds_add_up",
-            "The records of a partition are those with an explicit partition, with a key, and without.",
+            "The records with an explicit partition, with a key and without a key add up to all records of a partition.",
             """
                 SELECT cluster_id, topic, partition, records, explicit_records, keyed_records, unkeyed_records
-                FROM {batch} WHERE records <> explicit_records + keyed_records + unkeyed_records
+                FROM producer_load WHERE records <> explicit_records + keyed_records + unkeyed_records
             """,
         ),
         hard(
             "shares_sum_to_one",
-            "The shares of a topic's partitions sum to one, those of records and those of bytes.",
+            "The record shares of a topic's partitions sum to one, and so do the byte shares.",
             """
                 SELECT cluster_id, topic, sum(record_share) AS record_shares, sum(byte_share) AS byte_shares
-                FROM {batch}
+                FROM producer_load
                 GROUP BY ALL
                 HAVING (sum(records) > 0 AND abs(record_shares - 1) > 1e-6)
                     OR (sum(size_bytes) > 0 AND abs(byte_shares - 1) > 1e-6)

@@ -1,24 +1,20 @@
-"""rejected_input: what could not be read is a finding, since what it would have said is not known."""
+"""Rules of rejected_input: unreadable input is a finding, because its content is unknown."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import soft
-
-READS = ()
+from expectations.rule import Rule, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         soft(
             "nothing_rejected",
-            "Every entry of the dumps could be read.",
-            "SELECT cluster_id, file, line, text, reason FROM {batch}",
+            "Every entry of the dumps was read.",
+            "SELECT cluster_id, file, line, text, reason FROM rejected_input",
             measured="1",
             limit=0,
             formula="entries that cannot be read = 0",
-            change="concat('mend line ', line, ' of ', file, ': ', reason)",
+            change="'correct line ' || line || ' of ' || file || ': ' || reason",
         ),
     ]

@@ -1,38 +1,36 @@
-"""replica: every replica that a partition assigns is there, and none lies on a disk without being assigned."""
+"""Rules of replica: every assigned replica has a row, and no other replica is on a disk."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import equal, hard, soft
-from jobs.schema import PARTITION
-
-READS = (PARTITION,)
+from expectations.rule import Rule, hard, mismatches, rows_hash, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
+    columns = ("partition", "replica_index", "broker_id", "in_sync", "size_bytes")
     return [
         hard(
             "replicas_as_assigned",
-            "Every replica of a partition has its row, with its place in the assignment and its size, in sync if the ISR has it.",
-            equal(
+            "Every replica of a partition has a row with its index in the assignment and its size, in sync if it is in the ISR.",
+            mismatches(
                 "cluster_id, topic",
-                said="""
-                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(in_sync) AS in_sync,
-                        bit_xor(xxhash64(partition, replica_index, broker_id, in_sync, size_bytes)) AS hash) AS said
-                    FROM {batch}
+                stated=f"""
+                    SELECT cluster_id, topic,
+                        struct_pack(replicas := count(*), in_sync := count_if(in_sync), hash := {rows_hash(*columns)}) AS stated
+                    FROM replica
                     WHERE replica_index IS NOT NULL
                     GROUP BY ALL
                 """,
-                found="""
-                    WITH placed AS (
-                        SELECT *, explode(sequence(0, size(replicas) - 1)) AS replica_index FROM partition WHERE size(replicas) > 0
+                computed=f"""
+                    WITH indexed AS (
+                        SELECT *, unnest(range(len(replicas))) AS index FROM partition
                     ), assigned AS (
-                        SELECT *, get(replicas, replica_index) AS broker_id, get(replica_size_bytes, replica_index) AS size_bytes FROM placed
+                        SELECT cluster_id, topic, partition, CAST(index AS INT) AS replica_index, replicas[index + 1] AS broker_id,
+                            list_contains(isr, replicas[index + 1]) AS in_sync, replica_size_bytes[index + 1] AS size_bytes
+                        FROM indexed
                     )
-                    SELECT cluster_id, topic, struct(count(*) AS replicas, count_if(array_contains(isr, broker_id)) AS in_sync,
-                        bit_xor(xxhash64(partition, replica_index, broker_id, array_contains(isr, broker_id), size_bytes)) AS hash) AS found
+                    SELECT cluster_id, topic,
+                        struct_pack(replicas := count(*), in_sync := count_if(in_sync), hash := {rows_hash(*columns)}) AS computed
                     FROM assigned
                     GROUP BY ALL
                 """,
@@ -40,15 +38,15 @@ def expectations(limits: Limits) -> list[Expectation]:
         ),
         soft(
             "no_stray_replicas",
-            "No log dir holds a replica that is not assigned to its broker.",
+            "No log dir contains a replica that is not assigned to its broker.",
             """
-                SELECT cluster_id, topic, partition, broker_id, log_dir, size_bytes FROM {batch}
+                SELECT cluster_id, topic, partition, broker_id, log_dir, size_bytes FROM replica
                 WHERE replica_index IS NULL
             """,
-            told="SELECT cluster_id FROM replica WHERE log_dir IS NOT NULL",
+            requires="SELECT cluster_id FROM replica WHERE log_dir IS NOT NULL",
             measured="1",
             limit=0,
             formula="replicas on disk that are not assigned = 0",
-            change="concat('delete ', topic, '-', partition, ' on broker ', broker_id, ' once no reassignment is under way')",
+            change="'delete ' || topic || '-' || partition || ' on broker ' || broker_id || ' when no reassignment is in progress'",
         ),
     ]

@@ -1,30 +1,25 @@
-"""replica_assignment: each partition is placed once, on brokers that are known, each of which holds it once."""
+"""Rules of replica_assignment: each partition is placed once, on known and different brokers."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import equal, hard
-from jobs.schema import BROKER, PARTITION, TOPIC_PLACEMENT
-
-READS = (BROKER, PARTITION, TOPIC_PLACEMENT)
+from expectations.rule import Rule, hard, mismatches, rows_hash
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
             "every_partition_placed",
-            "Every partition of a topic that can be placed is placed, beside where it is.",
-            equal(
+            "Every partition of a topic that Kafka can place has a row with its observed replicas.",
+            mismatches(
                 "cluster_id, topic",
-                said="""
-                    SELECT cluster_id, topic, struct(count(*) AS partitions, bit_xor(xxhash64(partition, observed)) AS hash) AS said
-                    FROM {batch}
+                stated=f"""
+                    SELECT cluster_id, topic, struct_pack(partitions := count(*), hash := {rows_hash("partition", "observed")}) AS stated
+                    FROM replica_assignment
                     GROUP BY ALL
                 """,
-                found="""
-                    SELECT cluster_id, topic, struct(count(*) AS partitions, bit_xor(xxhash64(partition, replicas)) AS hash) AS found
+                computed=f"""
+                    SELECT cluster_id, topic, struct_pack(partitions := count(*), hash := {rows_hash("partition", "replicas")}) AS computed
                     FROM partition
                     SEMI JOIN (SELECT cluster_id, topic FROM topic_placement WHERE algorithm IS NOT NULL) USING (cluster_id, topic)
                     GROUP BY ALL
@@ -33,28 +28,29 @@ def expectations(limits: Limits) -> list[Expectation]:
         ),
         hard(
             "one_replica_per_broker",
-            "A broker holds at most one replica of a partition.",
+            "No partition is placed twice on one broker.",
             """
-                SELECT cluster_id, topic, partition, replicas FROM {batch}
-                WHERE size(array_distinct(replicas)) < size(replicas)
+                SELECT cluster_id, topic, partition, replicas FROM replica_assignment
+                WHERE len(list_distinct(replicas)) < len(replicas)
             """,
         ),
         hard(
             "placed_on_known_brokers",
-            "Replicas are placed on brokers that are known.",
+            "Every partition is placed on brokers that have a row.",
             """
                 SELECT DISTINCT cluster_id, broker_id
-                FROM (SELECT cluster_id, explode(replicas) AS broker_id FROM {batch})
+                FROM (SELECT cluster_id, unnest(replicas) AS broker_id FROM replica_assignment)
                 ANTI JOIN broker USING (cluster_id, broker_id)
             """,
         ),
         hard(
-            "drift_as_shown",
-            "A partition has drifted if it is not where it would be placed, by as many replicas as are on other brokers.",
+            "drift_matches_replicas",
+            "A partition has drifted if its observed replicas differ from its placement; misplaced replicas are those on other brokers.",
             """
                 SELECT cluster_id, topic, partition, replicas, observed, drifted, misplaced_replicas
-                FROM {batch}
-                WHERE drifted <> (replicas <> observed) OR misplaced_replicas <> size(array_except(observed, replicas))
+                FROM replica_assignment
+                WHERE drifted <> (replicas <> observed)
+                   OR misplaced_replicas <> len(list_filter(list_distinct(observed), lambda id: NOT list_contains(replicas, id)))
             """,
         ),
     ]

@@ -1,64 +1,57 @@
-"""topic_balance: topics as the rules of thumb of others have them."""
+"""Rules of topic_balance: topics follow published guidelines for partitions and records."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import soft
-
-READS = ()
+from expectations.rule import Rule, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         soft(
             "several_partitions",
-            f"A topic has {limits.partitions_least} partitions or more.",
-            f"""
-                SELECT cluster_id, topic, partitions FROM {{batch}} WHERE partitions < {limits.partitions_least}
-            """,
+            f"A topic has at least {limits.partitions_least} partitions.",
+            f"SELECT cluster_id, topic, partitions FROM topic_balance WHERE partitions < {limits.partitions_least}",
             measured="partitions",
             limit=limits.partitions_least,
             formula="partitions >= limit",
-            change=f"concat('add ', {limits.partitions_least} - partitions, ' partitions to ', topic)",
+            change=f"'add ' || ({limits.partitions_least} - partitions) || ' partitions to ' || topic",
         ),
         soft(
-            "partitions_of_bounded_size",
+            "partition_size_limited",
             f"No partition stores more than {limits.partition_size_bytes_most} bytes.",
             f"""
-                SELECT cluster_id, topic, fullest_partition, fullest_size_bytes FROM {{batch}}
+                SELECT cluster_id, topic, fullest_partition, fullest_size_bytes FROM topic_balance
                 WHERE fullest_size_bytes > {limits.partition_size_bytes_most}
             """,
             measured="fullest_size_bytes",
             limit=limits.partition_size_bytes_most,
             formula="bytes of the fullest partition <= limit",
-            change="concat('keep less, or add partitions to ', topic)",
-            told="SELECT cluster_id FROM topic_balance WHERE fullest_size_bytes IS NOT NULL",
+            change="'reduce the retention of ' || topic || ', or add partitions'",
+            requires="SELECT cluster_id FROM topic_balance WHERE fullest_size_bytes IS NOT NULL",
         ),
         soft(
-            "records_even",
-            "The fullest partition of a topic does not have many more records than the mean one, where that has some.",
+            "even_records",
+            f"The fullest partition of a topic exceeds the mean of its partitions by at most {limits.record_skew_most} times the mean, if the mean "
+            f"is at least {limits.record_skew_mean_least} records.",
             f"""
-                SELECT cluster_id, topic, records, partitions, record_skew FROM {{batch}}
+                SELECT cluster_id, topic, records, partitions, record_skew FROM topic_balance
                 WHERE record_skew > {limits.record_skew_most} AND records >= {limits.record_skew_mean_least} * partitions
             """,
             measured="record_skew",
             limit=limits.record_skew_most,
             formula="records of the fullest partition / mean - 1 <= limit",
-            change="concat('see topic_load and hot_key for the keys of ', topic)",
-            told="SELECT cluster_id FROM topic_balance WHERE records IS NOT NULL",
+            change="'see topic_load and hot_key for the keys of ' || topic",
+            requires="SELECT cluster_id FROM topic_balance WHERE records IS NOT NULL",
         ),
         soft(
-            "records_small",
-            f"The mean record of a topic has no more than {limits.record_bytes_most} bytes.",
-            f"""
-                SELECT cluster_id, topic, mean_record_bytes FROM {{batch}} WHERE mean_record_bytes > {limits.record_bytes_most}
-            """,
+            "record_size_limited",
+            f"The mean record of a topic has at most {limits.record_bytes_most} bytes.",
+            f"SELECT cluster_id, topic, mean_record_bytes FROM topic_balance WHERE mean_record_bytes > {limits.record_bytes_most}",
             measured="mean_record_bytes",
             limit=limits.record_bytes_most,
             formula="bytes of the leaders / records <= limit",
-            change="concat('store what is large elsewhere, and send where it lies to ', topic)",
-            told="SELECT cluster_id FROM topic_balance WHERE mean_record_bytes IS NOT NULL",
+            change="'store large values elsewhere, and send references to them to ' || topic",
+            requires="SELECT cluster_id FROM topic_balance WHERE mean_record_bytes IS NOT NULL",
         ),
     ]

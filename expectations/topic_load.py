@@ -1,54 +1,49 @@
-"""topic_load: a topic's load is that of its partitions, and no partition is too hot."""
+"""Rules of topic_load: a topic's load matches its partitions, and no partition is too hot."""
 
 from __future__ import annotations
 
-from great_expectations.expectations.expectation import Expectation
-
 from expectations.limits import Limits
-from expectations.rule import equal, hard, soft
-from jobs.schema import PRODUCER_LOAD
-
-READS = (PRODUCER_LOAD,)
+from expectations.rule import Rule, hard, mismatches, soft
 
 
-def expectations(limits: Limits) -> list[Expectation]:
+def rules(limits: Limits) -> list[Rule]:
     return [
         hard(
-            "load_of_partitions",
-            "The records and bytes of a topic are those of its partitions.",
-            equal(
+            "load_matches_partitions",
+            "The records, bytes and keys of a topic are the sums over its partitions.",
+            mismatches(
                 "cluster_id, topic",
-                said="""
-                    SELECT cluster_id, topic, struct(CAST(partitions AS BIGINT) AS partitions, records, size_bytes,
-                        keys) AS said
-                    FROM {batch}
+                stated="""
+                    SELECT cluster_id, topic, struct_pack(partitions := CAST(partitions AS BIGINT), records := records,
+                        size_bytes := size_bytes, keys := keys) AS stated
+                    FROM topic_load
                 """,
-                found="""
-                    SELECT cluster_id, topic, struct(count(*) AS partitions, sum(records) AS records,
-                        sum(size_bytes) AS size_bytes, sum(keys) AS keys) AS found
+                computed="""
+                    SELECT cluster_id, topic, struct_pack(partitions := count(*), records := sum(records),
+                        size_bytes := sum(size_bytes), keys := sum(keys)) AS computed
                     FROM producer_load GROUP BY ALL
                 """,
             ),
         ),
         hard(
-            "skew_over_floor",
-            "No topic is less skewed than its hottest key allows.",
-            "SELECT cluster_id, topic, skew, skew_floor FROM {batch} WHERE skew < skew_floor - 1e-6",
+            "skew_not_below_floor",
+            "No topic has less skew than its hottest key alone causes.",
+            "SELECT cluster_id, topic, skew, skew_floor FROM topic_load WHERE skew < skew_floor - 1e-6",
         ),
         soft(
             "even_producers",
-            f"The hottest partition of a topic gets at most {limits.producer_skew_most} times the records of the mean one.",
+            f"The hottest partition of a topic receives at most {limits.producer_skew_most} times the mean records of its partitions.",
             f"""
-                SELECT cluster_id, topic, hottest_partition, skew, skew_floor, hottest_key_share FROM {{batch}}
+                SELECT cluster_id, topic, hottest_partition, skew, skew_floor, hottest_key_share FROM topic_load
                 WHERE skew > {limits.producer_skew_most}
             """,
-            told="SELECT cluster_id FROM topic_load WHERE skew IS NOT NULL",
+            requires="SELECT cluster_id FROM topic_load WHERE skew IS NOT NULL",
             measured="skew",
             limit=limits.producer_skew_most,
             formula="records of the hottest partition / mean <= limit",
             change=f"""
-                if(skew_floor > {limits.producer_skew_most}, 'split the hottest keys: no partitioner does better than they allow',
-                    'another partitioner, or another number of partitions')
+                if(skew_floor > {limits.producer_skew_most}, 'split the hottest keys: no partitioner can share them more evenly',
+                    'use another partitioner, or another number of partitions')
             """,
         ),
     ]

@@ -21,8 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from expectations.limits import Limits
 from jobs import ingest
-from jobs.check import check, judges
 from jobs.errors import AuditError, NothingReadable
+from jobs.gates.gate import check
+from jobs.gates.judge_pool import judge_pool
 from jobs.lake import publication as publish
 from jobs.lake.lake import Lake
 from jobs.lake.publication import Outcome
@@ -120,11 +121,12 @@ class Night:
         def do(kind: str, name: str) -> None:
             with telling(f"{kind} {name}"):
                 if kind == "check":
-                    self.check(name, limits, docs, judging)
+                    self.check(name, limits, docs, judges)
                 else:
                     self.step(name, limits)
 
-        with judges() as judging:
+        # Processes of their own have no access to this session's credentials for other storage.
+        with judge_pool() if self.lake.folder is not None else nullcontext() as judges:
             if source is not None:
                 with telling("step ingest"):
                     self.ingest(source, parameters)
@@ -209,9 +211,8 @@ class Night:
             )
 
     def check(self, gate: str, limits: Limits, docs: str | None, judges: Executor | None = None) -> list[str]:
-        """Judge the tables of a gate, by one of the `judges` if there are any; returns a line for each hard rule that a cluster broke."""
-        suites = [table.name for table in GATES[gate]]
-        verdicts = check(self.lake, self.snapshot_id, suites, earlier=self._earlier(), limits=limits, docs=docs, judges=judges)
+        """Evaluate the rules of a gate's tables, in one of the `judges` if there are any; return a line for each broken hard rule."""
+        verdicts = check(self.lake, self.snapshot_id, GATES[gate], previous=self._earlier(), limits=limits, docs=docs, pool=judges)
         self.lake.replace(VALIDATION, verdicts, snapshot_id=self.snapshot_id, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]

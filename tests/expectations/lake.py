@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from expectations.change import READS_PREVIOUS
-from jobs.check import PREVIOUS
+from expectations.rule import PREVIOUS
 from jobs.schema import BY_NAME, Table
-from jobs.spark.session import dataframe_from_arrow
 from kafka_model.cruise_control.limits import DEFAULT_GOALS, GOALS, Thresholds, balancedness_cost_by_goal
 
 Row = dict[str, Any]
@@ -200,28 +197,18 @@ def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rac
 
 
 def arrow(clusters: Mapping[str, Tables]) -> dict[str, pa.Table]:
-    """The tables of a night with these clusters."""
+    """Return the tables of a night with these clusters, and those of the previous night with their prefix."""
 
-    def night(prefix: str, snapshot_id: str, wanted: Iterable[Table]) -> dict[str, pa.Table]:
-        return {
-            f"{prefix}{table.name}": pa.Table.from_pylist(
-                [
-                    {"snapshot_id": snapshot_id, "cluster_id": cluster, **row}
-                    for cluster, tables in clusters.items()
-                    for row in tables.get(f"{prefix}{table.name}", tables[table.name])
-                ],
-                table.schema,
-            )
-            for table in wanted
-        }
+    def rows(table: Table, prefix: str, snapshot_id: str) -> pa.Table:
+        rows = [
+            {"snapshot_id": snapshot_id, "cluster_id": cluster, **row}
+            for cluster, tables in clusters.items()
+            for row in tables.get(f"{prefix}{table.name}", tables[table.name])
+        ]
+        return pa.Table.from_pylist(rows, table.schema)
 
-    now = night("", "s", (table for table in BY_NAME.values() if "cluster_id" in table.schema.names))
-    return now | night(PREVIOUS, "r", READS_PREVIOUS)
-
-
-def frames(spark: SparkSession, clusters: Mapping[str, Tables]) -> dict[str, DataFrame]:
-    """The same for Spark."""
-    return {name: dataframe_from_arrow(spark, rows, BY_NAME[name.removeprefix(PREVIOUS)].columns) for name, rows in arrow(clusters).items()}
+    with_cluster = [table for table in BY_NAME.values() if "cluster_id" in table.schema.names]
+    return {f"{prefix}{table.name}": rows(table, prefix, id) for table in with_cluster for prefix, id in (("", "s"), (PREVIOUS, "r"))}
 
 
 def _row(table: str, values: tuple[Any, ...]) -> Row:

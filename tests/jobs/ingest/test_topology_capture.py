@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from expectations import rules_of
 from expectations.limits import limits
 from jobs import ingest
-from jobs.check import InDuckdb, judge, rules_of
+from jobs.gates.duckdb_tables import DuckdbTables
+from jobs.gates.gate import evaluate
 from jobs.ingest.facts import (
     ActiveController,
     CaptureTime,
@@ -206,8 +208,8 @@ def test_cluster_under_two_names_is_two_clusters_with_one_id(tmp_path: Path) -> 
     another = text(TOPIC, head={**HEAD, "kafka_cluster_id": "x"})
     tables = ingested(tmp_path, east={"a": text(TOPIC)}, west={"a": text(TOPIC)}, quorum={"q": quorum}, other={"a": another})
     assert tables["partition"].column("cluster_id").to_pylist() == ["east", "other", "west"]
-    rows = judge(InDuckdb(tables), {"cluster": rules_of("cluster", limits())}, "s", docs=None).to_pylist()
-    assert {row["cluster_id"]: (row["success"], row["broken_rows"]) for row in rows if row["rule"] == "each_another_kafka_cluster"} == {
+    rows = evaluate(DuckdbTables(tables), {"cluster": rules_of(CLUSTER, limits())}, "s", docs=None).to_pylist()
+    assert {row["cluster_id"]: (row["success"], row["broken_rows"]) for row in rows if row["rule"] == "kafka_cluster_read_once"} == {
         "east": (False, 2),
         "west": (False, 2),
         "quorum": (False, 2),

@@ -23,7 +23,7 @@ _ICONS = {"fa-check-circle": "passed", "fa-times": "failed", "fa-exclamation-tri
 class _OfflineView(DefaultJinjaView):
     def __init__(self) -> None:
         super().__init__()
-        self.env.loader = ChoiceLoader([FileSystemLoader(Path(__file__).with_name("docs_templates")), self.env.loader])
+        self.env.loader = ChoiceLoader([FileSystemLoader(Path(__file__).with_name("templates")), self.env.loader])
         folder = CACHE / "docs-templates"
         folder.mkdir(parents=True, exist_ok=True)
         self.env.bytecode_cache = FileSystemBytecodeCache(str(folder))

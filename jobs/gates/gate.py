@@ -1,0 +1,158 @@
+"""A gate: evaluate the rules of tables on a snapshot, cluster by cluster.
+
+DuckDB runs the query of every rule over the tables. Great Expectations (GX) validates the rows that the queries return, and
+builds the Data Docs from its results. The rows of `validation` are GX's results by cluster: a rule that fails in one cluster does not count
+against another. A query that cannot run, for example because of a misspelt column, is an error and not a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
+
+from expectations import rules_of
+from expectations.limits import Limits
+from expectations.rule import PREVIOUS, Rule
+from jobs.errors import AuditError
+from jobs.gates.data_docs import build_pages, gx_context
+from jobs.gates.duckdb_tables import DuckdbTables, FilteredDataset, tables_read
+from jobs.lake.lake import Lake
+from jobs.lake.selection import Selection
+from jobs.lake.sql_literal import standard_literal
+from jobs.schema import BY_NAME, CLUSTER, INPUT_FILE, REJECTED_INPUT, VALIDATION, Table
+
+if TYPE_CHECKING:  # importing GX takes 3 s, and most commands evaluate no gate
+    from great_expectations.core import ExpectationSuiteValidationResult
+    from great_expectations.data_context import EphemeralDataContext
+
+Suites = Mapping[str, Sequence[Rule]]  # the rules of each table, by its name
+# These tables also have rows of files beside the cluster folders, and of folders without a readable file.
+_WITH_ROWS_OF_NO_CLUSTER = (INPUT_FILE.name, REJECTED_INPUT.name)
+
+
+def check(
+    lake: Lake,
+    snapshot_id: str,
+    tables: Iterable[Table],
+    *,
+    previous: Mapping[str, str],
+    limits: Limits,
+    docs: str | None,
+    pool: Executor | None = None,
+) -> pa.Table:
+    """Return the rows of `validation` without their gate: one for each cluster of the snapshot and each rule of these tables.
+
+    `previous` maps each cluster to its previous snapshot. The pages go to the folder `docs`, if there is one. With a `pool` one of its
+    processes evaluates the rules.
+    """
+    if pool is None:
+        return _check(lake, snapshot_id, tables, previous, limits, docs)
+    return pool.submit(_check, replace(lake, spark=_no_spark), snapshot_id, tables, previous, limits, docs).result()
+
+
+def _no_spark() -> NoReturn:
+    raise RuntimeError("gates are evaluated without Spark")
+
+
+def _check(
+    lake: Lake, snapshot_id: str, tables: Iterable[Table], previous: Mapping[str, str], limits: Limits, docs: str | None
+) -> pa.Table:
+    suites = {table.name: rules_of(table, limits) for table in tables}
+    rows = {name: _rows(lake, name, snapshot_id, previous) for name in tables_of(suites)}
+    return evaluate(DuckdbTables(rows), suites, snapshot_id, docs=docs)
+
+
+def tables_of(suites: Suites) -> list[str]:
+    """Return the names of the tables that rules read, sorted; those of the previous snapshots with their prefix."""
+    rules = [rule for rules in suites.values() for rule in rules]
+    names = tables_read([query for rule in rules for query in (rule.query, rule.requires) if query])
+    return sorted(name for name in {CLUSTER.name, *names} if name.removeprefix(PREVIOUS) in BY_NAME)
+
+
+def _rows(lake: Lake, name: str, snapshot_id: str, previous: Mapping[str, str]) -> str | FilteredDataset:
+    """Return the rows of a table: a query over its files, or a dataset if DuckDB cannot open them itself."""
+    table = BY_NAME[name.removeprefix(PREVIOUS)]
+    if name.startswith(PREVIOUS):
+        query, selection = lake.duckdb_query(table, snapshots=previous), Selection({}, previous)
+    else:
+        query, selection = lake.duckdb_query(table, snapshot_id=snapshot_id), Selection({"snapshot_id": snapshot_id})
+    return query or FilteredDataset(lake.dataset(table), selection.sql(standard_literal))
+
+
+def evaluate(tables: DuckdbTables, suites: Suites, snapshot_id: str, *, docs: str | None) -> pa.Table:
+    """Return the rows of `validation` without their gate, for tables that are open already."""
+    clusters = [row["cluster_id"] for row in tables.query(f"SELECT DISTINCT cluster_id FROM {CLUSTER.name} ORDER BY cluster_id", "cluster")]
+    if not clusters:
+        raise AuditError(f"snapshot {snapshot_id} has no cluster: ingest it first")
+    known = _clusters_with_input(tables, suites)
+    context = gx_context(docs)
+    rows = []
+    for suite, rules in suites.items():
+        result = _validate(context, suite, rules, tables, snapshot_id)
+        outcomes = {outcome.expectation_config.kwargs["rule"]: outcome for outcome in result.results}
+        for rule in rules:
+            rows += _verdicts(suite, rule, outcomes[rule.name], clusters, known)
+    if docs is not None:
+        build_pages(context, docs, suites, snapshot_id)
+    schema = pa.schema([field for field in VALIDATION.schema if field.name != "gate"])
+    return pa.Table.from_pylist([{"snapshot_id": snapshot_id} | row for row in rows], schema)
+
+
+def _clusters_with_input(tables: DuckdbTables, suites: Suites) -> dict[str, set[str]]:
+    """Return the clusters that each `requires` query of the rules returns."""
+    queries = sorted({rule.requires for rules in suites.values() for rule in rules if rule.requires})
+    known: dict[str, set[str]] = {query: set() for query in queries}
+    if queries:
+        union = " UNION ALL ".join(f"SELECT DISTINCT {number} AS query, cluster_id FROM ({query})" for number, query in enumerate(queries))
+        for row in tables.query(union, "the input that rules require"):
+            known[queries[row["query"]]].add(row["cluster_id"])
+    return known
+
+
+def _validate(
+    context: EphemeralDataContext, suite: str, rules: Sequence[Rule], tables: DuckdbTables, snapshot_id: str
+) -> ExpectationSuiteValidationResult:
+    """Return GX's result for the rows that break the rules of a table."""
+    import great_expectations as gx
+    from great_expectations.core.run_identifier import RunIdentifier
+
+    from jobs.gates.expectation import batch, expectation
+
+    broken = {rule.name: tables.broken_rows(rule.query, f"rule {suite}.{rule.name}") for rule in rules}
+    definition = gx.ValidationDefinition(
+        name=suite,
+        data=context.data_sources.add_pandas(suite).add_dataframe_asset(suite).add_batch_definition_whole_dataframe(snapshot_id),
+        suite=context.suites.add_or_update(gx.ExpectationSuite(suite, expectations=[expectation(rule) for rule in rules])),
+    )
+    return context.validation_definitions.add(definition).run(
+        batch_parameters={"dataframe": batch(broken)},
+        result_format="BASIC",
+        run_id=RunIdentifier(run_name=snapshot_id, run_time=datetime.now(UTC)),
+    )
+
+
+def _verdicts(suite: str, rule: Rule, outcome: Any, clusters: Sequence[str], known: Mapping[str, set[str]]) -> Iterable[dict[str, Any]]:
+    """Yield the verdict of a rule for each cluster: passed, failed, or unknown because its input is missing."""
+    if "details" not in outcome.result:
+        raise AuditError(f"Great Expectations cannot validate rule {suite}.{rule.name}: {outcome.exception_info}")
+    broken = outcome.result["details"]["clusters"]
+    others = broken.keys() - set(clusters)
+    if others and suite not in _WITH_ROWS_OF_NO_CLUSTER:
+        raise AuditError(f"rule {suite}.{rule.name} returns clusters that the snapshot does not have: {sorted(others)}")
+    for cluster_id in clusters:
+        rows = broken.get(cluster_id, {"broken_rows": 0, "example": None})
+        passed = True if rule.requires is None or cluster_id in known[rule.requires] else None
+        yield {
+            "cluster_id": cluster_id,
+            "suite": suite,
+            "rule": rule.name,
+            "severity": rule.severity,
+            "success": False if rows["broken_rows"] else passed,
+            "sentence": rule.sentence,
+            **rows,
+        }
