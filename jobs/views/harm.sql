@@ -1,5 +1,5 @@
--- The number of partitions that each nightly failure, and the death of each two brokers that share a partition, newly takes offline, makes
--- refuse acks=all, or costs data. `brokers` names the brokers of a failure, `broker_id` and `other_broker_id` those of a pair.
+-- What each nightly failure does, and what the death of two brokers that share a partition does: the number of partitions that newly go
+-- offline, refuse acks=all or lose data. `brokers` names the brokers of a failure, `broker_id` and `other_broker_id` those of a pair.
 -- Example: SELECT scenario_id, newly_lost, newly_offline FROM harm WHERE latest ORDER BY newly_lost DESC, newly_offline DESC LIMIT 5
 SELECT snapshot_id, cluster_id, kind, scenario_id, brokers, CAST(NULL AS INT) AS broker_id, CAST(NULL AS INT) AS other_broker_id,
        newly_offline, newly_refusing_acks_all, newly_lost, latest
