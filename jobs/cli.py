@@ -394,9 +394,9 @@ def views(lake: LakeUri = DEFAULT_LAKE, engine: Annotated[Engine, typer.Option(h
 
 @app.command()
 def describe(
-    name: Annotated[str | None, typer.Argument(help="A table or view.", show_default="a list of all of them")] = None,
+    name: Annotated[str | None, typer.Argument(help="A table, view or rule.", show_default="a list of all of them")] = None,
 ) -> None:
-    """Describe a table or view: its columns with their units, an example query."""
+    """Describe a table, view or rule: its columns with their units, an example query, what the rule requires."""
     from jobs.report import data_dictionary
 
     _write_stdout(data_dictionary.describe(name, shutil.get_terminal_size().columns))

@@ -1,4 +1,4 @@
-"""The data dictionary: what every table and view is, from their declarations. `topology-audit describe` prints it."""
+"""The data dictionary: what every table, view and rule is, from their declarations. `topology-audit describe` prints it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from textwrap import fill
 
+from expectations import rules_of
+from expectations.limits import DEFAULTS, limits
+from expectations.rule import Rule
 from jobs.errors import AuditError
-from jobs.schema import BY_NAME, TABLES, Table
+from jobs.schema import ABSENT_CLUSTER, BY_NAME, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
 from jobs.schema.table import Column
 from jobs.views import ADDED_COLUMNS, EVERY_NIGHT, VIEWS, View, statements
 
 _MAX_WIDTH = 100  # longer lines are hard to read
 _NAME_WIDTH = 24  # longer than any name of a table or view
+# Tables that no gate evaluates; those of plans, too.
+_WITHOUT_RULES = (PARAMETER, VALIDATION, SNAPSHOT, ABSENT_CLUSTER)
+_SEVERITIES = {
+    "hard": "A cluster with a row that breaks it is not published.",
+    "soft": "A row that breaks it is a finding about the cluster.",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A table or view: what it is, further facts by their titles, and the columns of a table."""
+    """A table, view or rule: what it is, further facts by their titles, and the columns of a table."""
 
     kind: str
     name: str
@@ -29,34 +38,41 @@ class Description:
 
 
 def descriptions() -> list[Description]:
-    """Describe all tables and views."""
+    """Describe all tables, views and rules; the rules have the default limits."""
+    rules = {table.name: rules_of(table, limits()) if _has_rules(table) else [] for table in TABLES}
     columns = _columns_of_views()
     return [
-        *(_table(table, columns[table.name]) for table in TABLES),
+        *(_table(table, rules[table.name], columns[table.name]) for table in TABLES),
         *(_view(view, columns[view.name]) for view in VIEWS.values()),
         *(_every_night(table, columns[f"all_{table.name}"]) for table in EVERY_NIGHT),
+        *(_rule(table, rule) for table, rules_of_table in rules.items() for rule in rules_of_table),
     ]
 
 
 def describe(name: str | None, width: int) -> str:
-    """Return the description of a table or view as text, or a list of all of them.
+    """Return the description of a table, view or rule as text, or a list of all of them.
 
-    Raise an AuditError with similar names if nothing has the name.
+    A rule is found with or without the name of its table. Raise an AuditError with similar names if nothing has the name.
     """
-    known = {each.name: each for each in descriptions()}
+    known = descriptions()
     if name is None:
-        return _overview(known.values(), min(width, _MAX_WIDTH))
-    if name in known:
-        return _text(known[name], min(width, _MAX_WIDTH))
-    near = get_close_matches(name, known, n=5)
+        return _overview(known, min(width, _MAX_WIDTH))
+    if matches := [each for each in known if name in _names(each)]:
+        return "\n".join(_text(each, min(width, _MAX_WIDTH)) for each in matches)
+    near = get_close_matches(name, dict.fromkeys(known_name for each in known for known_name in _names(each)), n=5)
     hint = f"similar names are {', '.join(near)}" if near else "`topology-audit describe` lists all names"
-    raise AuditError(f"no table or view is named {name}: {hint}")
+    raise AuditError(f"no table, view or rule is named {name}: {hint}")
 
 
-def _table(table: Table, published: Collection[str]) -> Description:
+def _has_rules(table: Table) -> bool:
+    return table not in _WITHOUT_RULES and "plan_id" not in table.key
+
+
+def _table(table: Table, rules: Iterable[Rule], published: Collection[str]) -> Description:
     """Describe a table with the columns that its published view adds."""
+    facts = {"Key": ", ".join(table.key), "Rules": ", ".join(rule.name for rule in rules) or "none"}
     added = [column for column in ADDED_COLUMNS if column.name in published]
-    return Description("table", table.name, table.comment, {"Key": ", ".join(table.key)}, [*table.declared_columns, *added])
+    return Description("table", table.name, table.comment, facts, [*table.declared_columns, *added])
 
 
 def _view(view: View, columns: Iterable[str]) -> Description:
@@ -67,6 +83,15 @@ def _view(view: View, columns: Iterable[str]) -> Description:
 def _every_night(table: Table, columns: Iterable[str]) -> Description:
     comment = f"The rows of the table {table.name} of every night, published or not."
     return Description("view", f"all_{table.name}", comment, {"Columns": ", ".join(columns)})
+
+
+def _rule(table: str, rule: Rule) -> Description:
+    return Description(f"{rule.severity} rule", f"{table}.{rule.name}", rule.sentence, {"If broken": _SEVERITIES[rule.severity]})
+
+
+def _names(description: Description) -> tuple[str, ...]:
+    """Return the name, and that of a rule also without its table."""
+    return description.name, description.name.rpartition(".")[2]
 
 
 def _columns_of_views() -> dict[str, list[str]]:
@@ -99,6 +124,11 @@ def _overview(known: Iterable[Description], width: int) -> str:
         "",
         "Views",
         *(_entry(each.name, each.comment.partition(". ")[0].rstrip("."), width) for each in views),
+        "",
+        "Rules of each table",
+        *(_entry(each.name, each.facts["Rules"], width) for each in tables if each.facts["Rules"] != "none"),
+        "",
+        _wrapped(f"The limits of the rules are in {DEFAULTS}; the option --limits overrides them.", width),
     ]
     return "\n".join(lines) + "\n"
 

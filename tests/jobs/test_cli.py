@@ -90,7 +90,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (["what-if", "--cluster", "c"], "needs at least one --broker, --rack or --log-dir"),
         (["query", "SELECT 1"], "there is no audit in lake"),
         (["report"], "there is no audit in lake"),
-        (["describe", "verdct"], "no table or view is named verdct: similar names are verdict"),
+        (["describe", "verdct"], "no table, view or rule is named verdct: similar names are verdict"),
         (["nightly", "--snapshot", "../up"], "snapshot name '../up' is not valid"),
         (["what-if", "--cluster", "c", "--broker", "1", "--id", "x') OR true --"], """id "x') OR true --" is not valid"""),
         (["what-if", "--cluster", "c", "--broker", "1", "--id", "bob's"], 'id "bob\'s" is not valid'),

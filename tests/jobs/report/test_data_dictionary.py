@@ -1,10 +1,13 @@
-"""`topology-audit describe`: tables and views as text for terminals of 80 and 160 columns."""
+"""`topology-audit describe`: tables, views and rules as text for terminals of 80 and 160 columns."""
 
 from __future__ import annotations
 
 import pytest
 
+from expectations import rules_of
+from expectations.limits import limits
 from jobs.errors import AuditError
+from jobs.night import GATES
 from jobs.report.data_dictionary import describe
 from jobs.schema import FAILOVER_LOAD, TABLES
 from jobs.views import VIEWS
@@ -15,12 +18,13 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_a_table_is_described_with_its_key_and_columns() -> None:
+def test_a_table_is_described_with_its_key_rules_and_columns() -> None:
     lines = describe("failover_load", 80).splitlines()
-    assert lines[:3] == [
+    assert lines[:4] == [
         "Table failover_load: what a surviving broker takes over in a failure, for",
         "brokers that gain a leader",
         "Key: snapshot_id, cluster_id, scenario_set, scenario_id, broker_id",
+        "Rules: one_row_per_key, gains_match_moves, gained_shares_sum_to_one,",
     ]
     start = lines.index("network_out_share DOUBLE")
     assert lines[start + 1 : start + 5] == [
@@ -52,13 +56,34 @@ def test_a_view_of_every_night_is_described() -> None:
     assert text.endswith("Columns: snapshot_id, cluster_id, file, format, entries, accepted, rejected, size_bytes")
 
 
+@pytest.mark.parametrize("name", ["scenario.reads_survive_a_broker", "reads_survive_a_broker"])
+def test_a_rule_is_found_with_and_without_its_table(name: str) -> None:
+    assert describe(name, 80).splitlines() == [
+        "Soft rule scenario.reads_survive_a_broker: If any one broker dies, no partition",
+        "loses its leader.",
+        "If broken: A row that breaks it is a finding about the cluster.",
+    ]
+
+
+def test_a_name_of_several_rules_describes_all_of_them() -> None:
+    text = describe("one_row_per_key", 80)
+    assert text.count("Hard rule ") == text.count("If broken: A cluster with a row that breaks it is not published.")
+    checked = {table.name for tables in GATES.values() for table in tables}
+    assert {word.partition(".")[0] for word in text.split() if word.endswith(".one_row_per_key:")} == checked
+
+
+def test_a_table_that_no_gate_evaluates_has_no_rules() -> None:
+    assert "Rules: none\n" in describe("plan_move", 80)
+
+
 def test_without_a_name_everything_is_listed() -> None:
     listed = set(describe(None, 80).replace(",", "").split())
     assert {table.name for table in TABLES} | VIEWS.keys() | {"all_validation"} <= listed
+    assert {rule.name for tables in GATES.values() for table in tables for rule in rules_of(table, limits())} <= listed
 
 
 @pytest.mark.parametrize("width", [80, 160])
-@pytest.mark.parametrize("name", [None, "scenario", "verdict"])
+@pytest.mark.parametrize("name", [None, "scenario", "verdict", "every_affected_partition"])
 def test_lines_fit_the_terminal(name: str | None, width: int) -> None:
     lines = describe(name, width).splitlines()
     assert [line for line in lines if len(line) > width and len(line.split()) > 1] == []
@@ -68,8 +93,8 @@ def test_lines_fit_the_terminal(name: str | None, width: int) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("faliover", "no table or view is named faliover: similar names are failover, "),
-        ("xyzzy", "no table or view is named xyzzy: `topology-audit describe` lists all names"),
+        ("faliover", "no table, view or rule is named faliover: similar names are failover, "),
+        ("xyzzy", "no table, view or rule is named xyzzy: `topology-audit describe` lists all names"),
     ],
 )
 def test_an_unknown_name_is_an_error_with_similar_names(name: str, message: str) -> None:
