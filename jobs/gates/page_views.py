@@ -1,7 +1,6 @@
-"""The pages of the Data Docs: GX renders the content, and our templates make pages of it that load nothing from the network.
+"""The pages of the Data Docs: GX renders the content, and templates of our own make pages of it that load nothing from the network.
 
-GX's own pages load scripts and styles from CDNs, and draw the index and the results with them. The templates are compiled once on a
-machine: GX would compile them for every gate, which takes as long as its pages.
+GX's own pages load scripts and styles from CDNs, and need them to show the index and the results.
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ from typing import Any
 
 from great_expectations.render.view import DefaultJinjaIndexPageView, DefaultJinjaPageView
 from great_expectations.render.view.view import DefaultJinjaView
-from jinja2 import ChoiceLoader, FileSystemBytecodeCache, FileSystemLoader
+from jinja2 import ChoiceLoader, FileSystemLoader
 
-from jobs.spark.jars import CACHE
-
-# GX marks a result by an icon of a font that it loads.
+# GX shows a result as an icon, whose font it loads from a CDN.
 _ICONS = {"fa-check-circle": "passed", "fa-times": "failed", "fa-exclamation-triangle": "not evaluated"}
 
 
@@ -24,12 +21,9 @@ class _OfflineView(DefaultJinjaView):
     def __init__(self) -> None:
         super().__init__()
         self.env.loader = ChoiceLoader([FileSystemLoader(Path(__file__).with_name("templates")), self.env.loader])
-        folder = CACHE / "docs-templates"
-        folder.mkdir(parents=True, exist_ok=True)
-        self.env.bytecode_cache = FileSystemBytecodeCache(str(folder))
 
     def render_string_template(self, template: Any) -> Any:
-        """Write the word for an icon."""
+        """Render a text of GX, with words in place of icons."""
         styles = template.get("styling", {}).get("params", {}) if isinstance(template, Mapping) else {}
         for name, style in styles.items():
             for icon in _ICONS.keys() & set(style.get("classes", ())):
@@ -38,18 +32,18 @@ class _OfflineView(DefaultJinjaView):
 
 
 class PageView(_OfflineView, DefaultJinjaPageView):
-    """A suite, or the results of its rules."""
+    """The page of a suite, or of its results."""
 
 
 class IndexRenderer:
-    """Pass GX's links on: the template of the index makes a table of them."""
+    """Return GX's links as they are, from which the template of the index makes a table."""
 
     def render(self, links: dict[str, Any]) -> dict[str, Any]:
         return links
 
 
 class IndexView(_OfflineView, DefaultJinjaIndexPageView):
-    """The list of all suites with their results."""
+    """The page that lists all suites with their results."""
 
     def _validate_document(self, document: object) -> None:
         assert isinstance(document, dict)

@@ -1,4 +1,4 @@
-"""A night's tables in memory: a sound cluster by hand, and edits that break it."""
+"""Tables of a night in memory: a sound cluster that breaks no rule, and edits that break rules."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 Edit = Callable[[Tables], None]
 
-# Topic t, six partitions on three brokers, one a rack; each partition prefers the next broker.
+# Topic t has six partitions on three brokers, each broker in a rack of its own. Each partition prefers the next broker.
 REPLICAS = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2], [1, 2, 0], [2, 0, 1]]
 RACKS = ["a", "b", "c"]
-# Who holds partitions 0 to 5 with the members as they are, one more, and one fewer.
-HELD = {0: "m0 m0 m1 m1 m2 m2", 1: "m0 m0 m1 m1 m2 m3", -1: "m0 m0 m0 m1 m1 m1"}
+# The members that partitions 0 to 5 are assigned to: with the present members (0), one more and one fewer.
+ASSIGNED = {0: "m0 m0 m1 m1 m2 m2", 1: "m0 m0 m1 m1 m2 m3", -1: "m0 m0 m0 m1 m1 m1"}
 
 WEIGHTS = balancedness_cost_by_goal(Thresholds())
 
 
 def edit(table: str, where: Mapping[str, Any] | None = None, /, **values: Any) -> Edit:
-    """Change the rows of a table that have the values of `where`; all, if there is none."""
+    """Return an edit that changes the rows of a table with the values of `where`, or all rows."""
 
     def change(tables: Tables) -> None:
         rows = [row for row in tables[table] if _has(row, where or {})]
@@ -40,41 +40,44 @@ def edit(table: str, where: Mapping[str, Any] | None = None, /, **values: Any) -
 
 
 def drop(table: str, where: Mapping[str, Any] | None = None) -> Edit:
-    """Take away the rows of a table that have the values of `where`; all, if there is none."""
+    """Return an edit that removes the rows of a table with the values of `where`, or all rows."""
 
     def change(tables: Tables) -> None:
-        kept = [row for row in tables[table] if not _has(row, where or {})]
-        assert len(kept) < len(tables[table]), f"no row of {table} has {where}"
-        tables[table] = kept
+        remaining = [row for row in tables[table] if not _has(row, where or {})]
+        assert len(remaining) < len(tables[table]), f"no row of {table} has {where}"
+        tables[table] = remaining
 
     return change
 
 
 def add(table: str, *values: Any) -> Edit:
-    """Add a row to a table: its columns after snapshot and cluster; the last ones may be left out, and are null."""
+    """Return an edit that adds a row to a table: the values of its columns after snapshot and cluster, with null for missing last ones."""
     return lambda tables: tables[table].append(_row(table, values))
 
 
-def before(*edits: Edit) -> Edit:
-    """Make the edits to the night before, which else was as this one is."""
+def in_previous_night(*edits: Edit) -> Edit:
+    """Return an edit of the previous night, which otherwise equals this night."""
 
     def change(tables: Tables) -> None:
-        old = copy.deepcopy({name: tables.get(f"{PREVIOUS}{name}", rows) for name, rows in tables.items() if name in BY_NAME})
-        for one in edits:
-            one(old)
-        tables.update({f"{PREVIOUS}{name}": rows for name, rows in old.items()})
+        previous = copy.deepcopy({name: tables.get(f"{PREVIOUS}{name}", rows) for name, rows in tables.items() if name in BY_NAME})
+        for change_previous in edits:
+            change_previous(previous)
+        tables.update({f"{PREVIOUS}{name}": rows for name, rows in previous.items()})
 
     return change
 
 
-def differ(kind: str, **values: Any) -> Edit:
-    """Add a row of `change`."""
-    whole = dict.fromkeys(BY_NAME["change"].schema.names[2:]) | {"previous_snapshot_id": "r", "kind": kind} | values
-    return add("change", *whole.values())
+def add_change(kind: str, **values: Any) -> Edit:
+    """Return an edit that adds a row to the table `change`."""
+    row = dict.fromkeys(BY_NAME["change"].schema.names[2:]) | {"previous_snapshot_id": "r", "kind": kind} | values
+    return add("change", *row.values())
 
 
-def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) -> Edit:
-    """Let the group have so many members, who hold partitions 0 to 5 as told; spread and idle are those of the members as they are."""
+def consumers(members: int, assigned: Mapping[int, str], *, spread: int, idle: int) -> Edit:
+    """Return an edit that gives group g this number of members and an assignment like ASSIGNED.
+
+    `spread` and `idle` are the expected values for the present members.
+    """
 
     def change(tables: Tables) -> None:
         for table in ("group_member", "consumer_assignment", "group_assignment"):
@@ -82,22 +85,31 @@ def consumers(members: int, held: Mapping[int, str], *, spread: int, idle: int) 
         for number in range(members):
             add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None, None)(tables)
         for assignor in ("range", "roundrobin"):
-            for changed, holders in held.items():
-                for partition, member in enumerate(holders.split()):
-                    add("consumer_assignment", "g", assignor, changed, "t", partition, member)(tables)
-                counts = [holders.split().count(f"m{number}") for number in range(members + changed)]
-                moved = sum(was != now for was, now in zip(held[0].split(), holders.split(), strict=True))
-                differing = 0 if assignor == "range" and changed == 0 else None
-                spans = [min(counts), max(counts), max(counts) - min(counts)]
-                add("group_assignment", "g", assignor, changed, members + changed, 6, counts.count(0), *spans, moved, differing)(tables)
-        now = next(row for row in tables["group_assignment"] if row["members_change"] == 0)
-        assert (now["spread"], now["idle_members"]) == (spread, idle)
+            for members_change, owners in assigned.items():
+                for partition, member in enumerate(owners.split()):
+                    add("consumer_assignment", "g", assignor, members_change, "t", partition, member)(tables)
+                counts = [owners.split().count(f"m{number}") for number in range(members + members_change)]
+                moved = sum(before != after for before, after in zip(assigned[0].split(), owners.split(), strict=True))
+                differences = 0 if assignor == "range" and members_change == 0 else None
+                values = [
+                    members + members_change,
+                    6,
+                    counts.count(0),
+                    min(counts),
+                    max(counts),
+                    max(counts) - min(counts),
+                    moved,
+                    differences,
+                ]
+                add("group_assignment", "g", assignor, members_change, *values)(tables)
+        present = next(row for row in tables["group_assignment"] if row["members_change"] == 0)
+        assert (present["spread"], present["idle_members"]) == (spread, idle)
 
     return change
 
 
 def breached(goal: str) -> list[Edit]:
-    """The goal is violated by broker 0, which costs its weight."""
+    """Return edits with which broker 0 violates a goal, which lowers the score by the goal's weight."""
     score = 100.0 - WEIGHTS.get(goal, 0.0)
     return [
         edit("goal_verdict", {"goal": goal}, verdict="violated", breaches=1),
@@ -107,88 +119,74 @@ def breached(goal: str) -> list[Edit]:
 
 
 def sound() -> Tables:
-    """A cluster with nothing to find fault with."""
+    """Return the tables of a cluster that breaks no rule."""
     tables: Tables = {name: [] for name in BY_NAME}
 
-    def have(table: str, *values: Any) -> None:
+    def add_row(table: str, *values: Any) -> None:
         add(table, *values)(tables)
 
-    have("cluster", "zookeeper", False, ["kafka-topics"], None, "id")
-    have("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
-    have("topic", "t", "id", 6, 3, 2, {})
-    have("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)
-    have("consumer_group", "g", "classic", "range", "Stable", 0, 3)
-    have("topic_partitioner", "t", 6, 6, 60, "murmur2", 60, 0.0, None, 0, 0, 0)
-    have("topic_balance", "t", 6, 600, 0.0, 600, 0, 100, 1.0)
+    add_row("cluster", "zookeeper", False, ["kafka-topics"], None, "id")
+    add_row("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
+    add_row("topic", "t", "id", 6, 3, 2, {})
+    add_row("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)
+    add_row("consumer_group", "g", "classic", "range", "Stable", 0, 3)
+    add_row("topic_partitioner", "t", 6, 6, 60, "murmur2", 60, 0.0, None, 0, 0, 0)
+    add_row("topic_balance", "t", 6, 600, 0.0, 600, 0, 100, 1.0)
     for group, members, each in (("g", 3, 2), (None, 1, 6)):
-        have("group_load", group, members, 0, 1, 6, each, each, 0.0, "host", 60, 1.0, 600, 1.0, 2, 200, 0, 1 / 3, 0.0)
-    have("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None, 0, 0)
+        add_row("group_load", group, members, 0, 1, 6, each, each, 0.0, "host", 60, 1.0, 600, 1.0, 2, 200, 0, 1 / 3, 0.0)
+    add_row("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None, 0, 0)
     for broker, rack in enumerate(RACKS):
-        have("broker", broker, rack, True, 10_000.0, None, None, None, False)
-        have("log_dir", broker, "/d", None, 10_000.0, None, None)
-        have("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
-        have("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
-        have("broker_restart", broker, True, broker + 1, 0, 6, 0, 0, 2, 2)
-        _have_scenario(tables, f"broker {broker}", "broker", [broker], [])
-        _have_scenario(tables, f"stop {broker}", "stop", [broker], [])
-        _have_scenario(tables, f"rack {rack}", "rack", [broker], [rack])
-    for place, (goal, is_hard) in enumerate(GOALS.items(), 1):
-        default = goal in DEFAULT_GOALS
-        weight = WEIGHTS[goal] if default else None
-        have(
-            "goal_verdict",
-            goal,
-            place if default else None,
-            is_hard,
-            weight,
-            "satisfied",
-            0,
-            None,
-            None,
-            False,
-            None,
-            "RIGHT_SIZED",
-            None,
-            None,
-            None,
-        )
+        add_row("broker", broker, rack, True, 10_000.0, None, None, None, False)
+        add_row("log_dir", broker, "/d", None, 10_000.0, None, None)
+        add_row("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
+        add_row("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
+        add_row("broker_restart", broker, True, broker + 1, 0, 6, 0, 0, 2, 2)
+        _add_scenario(tables, f"broker {broker}", "broker", [broker], [])
+        _add_scenario(tables, f"stop {broker}", "stop", [broker], [])
+        _add_scenario(tables, f"rack {rack}", "rack", [broker], [rack])
+    for priority, (goal, is_hard) in enumerate(GOALS.items(), 1):
+        score = [priority, is_hard, WEIGHTS[goal]] if goal in DEFAULT_GOALS else [None, is_hard, None]
+        add_row("goal_verdict", goal, *score, "satisfied", 0, None, None, False, None, "RIGHT_SIZED")
     for level, items in (("replicas", 18), ("leaders", 6), ("topic replicas", 18), ("rack replicas", 18)):
-        have("net_imbalance", level, items, 0, 0.0)
-    have("cluster_balance", 100.0, 100.0, 100.0, 0, 0, "RIGHT_SIZED", None, None, None, None, None)
-    for one, other in ((0, 1), (0, 2), (1, 2)):
-        have("broker_pair", one, other, 6, 0, 6, 0)
-    have("joint_loss", 2, 3, 3, 0, 0, 3, 0.0, 1.0)
-    have("joint_loss", 3, 3, 1, 1, 1, 1, 1.0, 1.0)
+        add_row("net_imbalance", level, items, 0, 0.0)
+    add_row("cluster_balance", 100.0, 100.0, 100.0, 0, 0, "RIGHT_SIZED", None, None, None, None, None)
+    for broker, other in ((0, 1), (0, 2), (1, 2)):
+        add_row("broker_pair", broker, other, 6, 0, 6, 0)
+    add_row("joint_loss", 2, 3, 3, 0, 0, 3, 0.0, 1.0)
+    add_row("joint_loss", 3, 3, 1, 1, 1, 1, 1.0, 1.0)
     for partition, replicas in enumerate(REPLICAS):
-        have("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None, None, [100, 100, 100])
-        have("replica_assignment", "t", partition, replicas, replicas, False, 0)
-        have("observed_assignment", "t", partition, "g", HELD[0].split()[partition])
-        have("committed_offset", "t", partition, "g", 90, 100, 10)
+        add_row("partition", "t", partition, replicas[0], replicas, [0, 1, 2], [], [], None, None, 100, None, None, [100, 100, 100])
+        add_row("replica_assignment", "t", partition, replicas, replicas, False, 0)
+        add_row("observed_assignment", "t", partition, "g", ASSIGNED[0].split()[partition])
+        add_row("committed_offset", "t", partition, "g", 90, 100, 10)
         key = f"key{partition}".encode()
-        have("key_sample", "t", key, None, 10, 100, [partition], [10])
-        have("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, 1 / 6, 1 / 6, None, None, None)
-        have("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6, partition)
+        add_row("key_sample", "t", key, None, 10, 100, [partition], [10])
+        add_row("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, 1 / 6, 1 / 6, None, None, None)
+        add_row("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6, partition)
         for index, broker in enumerate(replicas):
-            have("replica", "t", partition, broker, index, True, "/d", 100, 0, None, None)
-            have("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)
-    consumers(3, HELD, spread=0, idle=0)(tables)
-    have("consumer_group", "shared", "share", None, "Stable", 0, 2)
-    for member in ("s0", "s1"):  # who read a partition together
-        have("group_member", "shared", member, None, "client", "host", ["t"], None, None)
-        have("observed_assignment", "t", 0, "shared", member)
+            add_row("replica", "t", partition, broker, index, True, "/d", 100, 0, None, None)
+            add_row("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)
+    consumers(3, ASSIGNED, spread=0, idle=0)(tables)
+    add_row("consumer_group", "shared", "share", None, "Stable", 0, 2)
+    for member in ("s0", "s1"):  # members of a share group read the same partition
+        add_row("group_member", "shared", member, None, "client", "host", ["t"], None, None)
+        add_row("observed_assignment", "t", 0, "shared", member)
     return tables
 
 
-def _have_scenario(tables: Tables, name: str, kind: str, brokers: list[int], racks: list[str]) -> None:
-    """One broker of three is lost: it led two partitions, whose next replica takes over, and all six are left with two in sync."""
+def _add_scenario(tables: Tables, name: str, kind: str, brokers: list[int], racks: list[str]) -> None:
+    """Add a scenario in which one of the three brokers fails.
+
+    It led two partitions, whose next replica takes over. All six partitions have two in-sync replicas left.
+    """
     (lost,) = brokers
-    heir, in_sync = (lost + 1) % 3, [id for id in range(3) if id != lost]
-    counts = {"partitions": 6, "moved": 2, "leaderless": 0, "newly": 0, "under": 0, "newly_under": 0, "at": 6, "unclean": 0, "none left": 0}
-    add("scenario", "nightly", name, kind, brokers, racks, None, kind == "stop", *counts.values(), 0, heir, 2, 0, 6, 0, 0, 0)(tables)
+    successor, in_sync = (lost + 1) % 3, [id for id in range(3) if id != lost]
+    counts = {"partitions": 6, "moved": 2, "leaderless": 0, "newly": 0, "under": 0, "newly_under": 0, "at": 6, "unclean": 0, "none_left": 0}
+    add("scenario", "nightly", name, kind, brokers, racks, None, kind == "stop", *counts.values(), 0, successor, 2, 0, 6, 0, 0, 0)(tables)
     tables["scenario"][-1] |= {"log_dirs": [], "transitions": 4, "at_risk_size_bytes": 0}
-    add("failover_load", "nightly", name, heir, 2, 2, 20, 200, 1.0, None, 5.0, 0.5)(tables)
+    add("failover_load", "nightly", name, successor, 2, 2, 20, 200, 1.0, None, 5.0, 0.5)(tables)
     for partition, replicas in enumerate(REPLICAS):
-        leader = heir if replicas[0] == lost else replicas[0]
+        leader = successor if replicas[0] == lost else replicas[0]
         moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if replicas[0] == lost else []
         states = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none"]
         after = [replicas[0], leader, [0, 1, 2], in_sync, [], [], 2, False, False, True, False, 2, 3, 2]

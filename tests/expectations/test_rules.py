@@ -1,4 +1,4 @@
-"""Every rule has rows that break it alone: each case is one cluster of a night that is evaluated once."""
+"""Every rule has rows that break this rule and no other. Each case is one cluster of a night, which is evaluated once."""
 
 from __future__ import annotations
 
@@ -15,20 +15,12 @@ from expectations.rule import PREVIOUS, Rule, one_row_per_key, rows_hash
 from jobs.gates.duckdb_tables import DuckdbTables
 from jobs.gates.gate import evaluate
 from jobs.schema import BY_NAME
-from tests.expectations.lake import HELD, Edit, add, arrow, before, breached, consumers, differ, drop, edit, sound
+from tests.expectations.lake import ASSIGNED, Edit, add, add_change, arrow, breached, consumers, drop, edit, in_previous_night, sound
 
-PLANS = {
-    "plan",
-    "plan_move",
-    "plan_wave",
-    "plan_goal",
-    "plan_broker",
-    "plan_scenario",
-    "plan_blocked",
-    "plan_rule",
-}  # written when asked for
-WITHOUT_RULES = {"parameter", "validation", "snapshot", "absent_cluster", *PLANS}  # of no cluster, and what comes after the gates
-ROWS_OF_EVERY_CLUSTER = {"cluster", "goal_verdict", "cluster_balance"}  # rows of every cluster, whatever is told of it
+PLANS = {"plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_blocked", "plan_rule"}
+# No gate evaluates tables without a cluster, and those that are written after the gates or by a plan.
+WITHOUT_RULES = {"parameter", "validation", "snapshot", "absent_cluster", *PLANS}
+ROWS_OF_EVERY_CLUSTER = {"cluster", "goal_verdict", "cluster_balance"}  # even of a cluster without partitions
 SUITES = sorted(BY_NAME.keys() - WITHOUT_RULES)
 
 KILLED_0 = {"scenario_id": "broker 0"}
@@ -54,24 +46,18 @@ def unhealthy(*problems: str) -> Edit:
 
 
 def leaderless(scenario: dict[str, str]) -> list[Edit]:
-    """Partition 0 loses its leader: it is offline, and is not also counted as refusing acks=all."""
-    ends = {
-        "leader": None,
-        "state": "OfflinePartition",
-        "isr": [],
-        "under_min_isr": True,
-        "at_min_isr": False,
-    }
+    """Return edits with which partition 0 goes offline in a scenario; it does not also count as refusing acks=all."""
+    outcome = {"leader": None, "state": "OfflinePartition", "isr": [], "under_min_isr": True, "at_min_isr": False}
     counts = {"moved_leaders": 1, "leaderless": 1, "newly_offline": 1, "under_min_isr": 1, "at_min_isr": 5, "busiest_gained_leaders": 1}
     return [
-        edit("failover", {**scenario, "partition": 0}, **ends),
+        edit("failover", {**scenario, "partition": 0}, **outcome),
         edit("scenario", scenario, **counts),
         edit("failover_load", scenario, gained_leaders=1),
     ]
 
 
 def refusing(scenario: dict[str, str]) -> list[Edit]:
-    """Partition 0 is left with one in sync."""
+    """Return edits with which partition 0 has one in-sync replica left in a scenario."""
     return [
         edit("failover", {**scenario, "partition": 0}, isr=[1], under_min_isr=True, at_min_isr=False),
         edit("scenario", scenario, under_min_isr=1, newly_refusing_acks_all=1, at_min_isr=5),
@@ -79,18 +65,18 @@ def refusing(scenario: dict[str, str]) -> list[Edit]:
 
 
 def losing(scenario: dict[str, str]) -> list[Edit]:
-    """Nobody with all acknowledged records of partition 0 is left."""
+    """Return edits with which no replica with all acknowledged records of partition 0 is left in a scenario."""
     return [edit("failover", {**scenario, "partition": 0}, safe_replicas=0), edit("scenario", scenario, newly_lost=1)]
 
 
 OFFLINE_AFTER_STOP = "offline after a stop"
-# A partition without a leader accepts no writes: what fails these rules fails the writes rules, too.
+# A partition without a leader accepts no writes, so a case of these rules breaks the rules on writes too.
 ALSO_BROKEN = {
     "scenario.reads_survive_a_broker": {"scenario.writes_survive_a_broker"},
     "scenario.reads_survive_a_rack": {"scenario.writes_survive_a_rack"},
 }
 NO_REMEDY = add("remedy", "t", 0, ["broker 0"], True, None, None, None)
-ASKED = edit("topic_placement", start_requested=True, matching_partitions=5, explained=False)
+START_REQUESTED = edit("topic_placement", start_requested=True, matching_partitions=5, explained=False)
 
 TWINS: list[Edit] = [edit("cluster", kafka_cluster_id="both")]
 # The rule, and the edits of the sound cluster that break it alone.
@@ -136,36 +122,41 @@ BROKEN: dict[str, list[Edit]] = {
     "observed_assignment.owners_are_members": [edit("observed_assignment", {"partition": 1}, member_id="gone")],
     "committed_offset.committed_within_log": [edit("committed_offset", {"partition": 0}, current_offset=101)],
     "key_sample.sampled_partitions_exist": [add("key_sample", "t", b"key0", 6, 5, 50, None, None)],
-    "change.broker_changes_recorded": [before(edit("broker", {"broker_id": 0}, live=False))],
-    "change.topic_changes_recorded": [before(edit("topic", topic_id="other"))],
-    "change.partition_changes_recorded": [before(edit("partition", {"partition": 0}, leader=1))],
-    "change.group_changes_recorded": [differ("group appeared", group_id="g")],
+    "change.broker_changes_recorded": [in_previous_night(edit("broker", {"broker_id": 0}, live=False))],
+    "change.topic_changes_recorded": [in_previous_night(edit("topic", topic_id="other"))],
+    "change.partition_changes_recorded": [in_previous_night(edit("partition", {"partition": 0}, leader=1))],
+    "change.group_changes_recorded": [add_change("group appeared", group_id="g")],
     "change.causes_recorded": [
-        before(edit("partition", {"partition": 0}, isr=[1, 2])),
-        differ("ISR grew", topic="t", partition=0, cause="brokers 3, 4 were lost"),
+        in_previous_night(edit("partition", {"partition": 0}, isr=[1, 2])),
+        add_change("ISR grew", topic="t", partition=0, cause="brokers 3, 4 were lost"),
     ],
     "change.no_broker_lost": [
-        before(add("broker", 3, "a", True, None, None, None, None)),
-        differ("broker lost", broker_id=3),
-        differ("broker removed", broker_id=3),
+        in_previous_night(add("broker", 3, "a", True, None, None, None, None)),
+        add_change("broker lost", broker_id=3),
+        add_change("broker removed", broker_id=3),
     ],
-    "change.racks_unchanged": [differ("rack changed", broker_id=0, value_before="b", value_after="a")],
-    "change.no_topic_deleted": [before(add("topic", "u", None, 1, 1, None, {})), differ("topic deleted", topic="u")],
-    "change.durability_not_lowered": [differ("config changed", topic="t", name="min.insync.replicas", value_before="2", value_after="1")],
+    "change.racks_unchanged": [add_change("rack changed", broker_id=0, value_before="b", value_after="a")],
+    "change.no_topic_deleted": [in_previous_night(add("topic", "u", None, 1, 1, None, {})), add_change("topic deleted", topic="u")],
+    "change.durability_not_lowered": [
+        add_change("config changed", topic="t", name="min.insync.replicas", value_before="2", value_after="1")
+    ],
     "change.isr_shrinks_explained": [
-        before(edit("partition", {"partition": 0}, isr=[0, 1, 2, 3])),
-        differ("ISR shrank", topic="t", partition=0, value_before="0,1,2,3", value_after="0,1,2"),
+        in_previous_night(edit("partition", {"partition": 0}, isr=[0, 1, 2, 3])),
+        add_change("ISR shrank", topic="t", partition=0, value_before="0,1,2,3", value_after="0,1,2"),
     ],
-    "change.no_group_missing": [before(add("consumer_group", "h", None, None, None, None, 0)), differ("group gone", group_id="h")],
-    "change.no_source_missing": [differ("source gone", name="kafka-log-dirs")],
+    "change.no_group_missing": [
+        in_previous_night(add("consumer_group", "h", None, None, None, None, 0)),
+        add_change("group gone", group_id="h"),
+    ],
+    "change.no_source_missing": [add_change("source gone", name="kafka-log-dirs")],
     "replica_assignment.every_partition_placed": [edit("replica_assignment", {"partition": 0}, replicas=[0, 2, 1], observed=[0, 2, 1])],
     "replica_assignment.one_replica_per_broker": [
         edit("replica_assignment", {"partition": 0}, replicas=[0, 0, 1], drifted=True, misplaced_replicas=1),
-        ASKED,
+        START_REQUESTED,
     ],
     "replica_assignment.placed_on_known_brokers": [
         edit("replica_assignment", {"partition": 0}, replicas=[0, 1, 9], drifted=True, misplaced_replicas=1),
-        ASKED,
+        START_REQUESTED,
     ],
     "replica_assignment.drift_matches_replicas": [edit("replica_assignment", {"partition": 0}, misplaced_replicas=1)],
     "topic_placement.every_topic_has_a_placement": [drop("topic_placement"), drop("replica_assignment")],
@@ -192,7 +183,7 @@ BROKEN: dict[str, list[Edit]] = {
     "consumer_assignment.assigned_to_subscribers": [edit("group_member", {"member_id": "m0"}, topics=[])],
     "group_assignment.counts_match_assignment": [edit("group_assignment", {"members_change": 1}, idle_members=1)],
     "group_assignment.moves_match_assignment": [edit("group_assignment", {"members_change": 1}, moved_partitions=2)],
-    "group_assignment.even_consumers": [consumers(3, {**HELD, 0: "m0 m0 m0 m1 m1 m2"}, spread=2, idle=0)],
+    "group_assignment.even_consumers": [consumers(3, {**ASSIGNED, 0: "m0 m0 m0 m1 m1 m2"}, spread=2, idle=0)],
     "group_assignment.no_idle_members": [
         consumers(7, {change: "m0 m1 m2 m3 m4 m5" for change in (0, 1, -1)}, spread=1, idle=1),
         edit("consumer_group", {"group_id": "g"}, members=7),
@@ -264,7 +255,7 @@ BROKEN: dict[str, list[Edit]] = {
         edit("broker_balance", {"broker_id": 1}, leaders=1, leader_ratio=0.5),
         edit("broker_balance", {"broker_id": 2}, leaders=1, leader_ratio=0.5),
     ],
-    "broker_balance.even_replicas": [  # a fourth broker leads, and holds nothing
+    "broker_balance.even_replicas": [  # a fourth broker leads a partition and has no replica
         add("broker", 3, "a", True, None, None, None, None),
         add("log_dir", 3, "/d", None, None, None, None),
         add("scenario", "nightly", "broker 3", "broker", [3], [], None, False, *[0] * 9, 0, None, 0, 0, 0, None, None, None),
@@ -304,8 +295,8 @@ BROKEN: dict[str, list[Edit]] = {
     "partition_health.enough_replicas_for_min_isr": [unhealthy("unwritable")],
     "partition_health.preferred_leaders": [unhealthy("not_preferred")],
 }
-# A cluster of KRaft's, of its first night, that tells of its brokers without racks, and of its topics, and nothing else.
-SILENT: list[Edit] = [
+# The first night of a KRaft-based cluster whose dumps contain topics and brokers without racks, and nothing else.
+MINIMAL_DUMPS: list[Edit] = [
     edit("cluster", controller="kraft", kafka_cluster_id=None),
     lambda tables: tables.update({f"{PREVIOUS}{name}": [] for name in BY_NAME}),
     edit("broker", rack=None, disk_capacity_bytes=None, capacity_by_default=None),
@@ -376,7 +367,6 @@ UNKNOWN = {
     "cluster_balance.enough_brokers",
     *(f"goal_breach.{rule}" for rule, _ in GOALS.values()),
 }
-KEY = "one_row_per_key"
 
 
 def night(edits: list[Edit]) -> dict:
@@ -388,8 +378,8 @@ def night(edits: list[Edit]) -> dict:
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[tuple[str, str], dict]:
-    """The verdicts of all cases, by cluster and rule."""
-    cases = {"sound": [], "silent": SILENT, "twin": TWINS, OFFLINE_AFTER_STOP: leaderless(STOPPED_0), **BROKEN}
+    """Return the verdicts of all cases, by cluster and rule."""
+    cases = {"sound": [], "minimal": MINIMAL_DUMPS, "twin": TWINS, OFFLINE_AFTER_STOP: leaderless(STOPPED_0), **BROKEN}
     clusters = {name: night([edit("cluster", kafka_cluster_id=name), *edits]) for name, edits in cases.items()}
     rows = evaluate(DuckdbTables(arrow(clusters)), all_rules(), "s", docs=None).to_pylist()
     found = {(row["cluster_id"], f"{row['suite']}.{row['rule']}"): row for row in rows}
@@ -407,7 +397,7 @@ def rules_with(verdicts: dict, cluster: str, success: bool | None) -> set[str]:
 
 def test_every_rule_has_rows_that_break_it() -> None:
     names = {f"{suite}.{rule.name}" for suite, rules in all_rules().items() for rule in rules}
-    assert {name for name in names if not name.endswith(KEY)} == BROKEN.keys()
+    assert {name for name in names if not name.endswith(".one_row_per_key")} == BROKEN.keys()
 
 
 def test_sound_cluster_passes_every_rule(verdicts: dict) -> None:
@@ -444,8 +434,8 @@ def test_offline_partitions_alone_break_the_rule_on_writes(verdicts: dict, clust
 
 
 def test_rule_with_missing_input_is_unknown(verdicts: dict) -> None:
-    assert rules_with(verdicts, "silent", False) == set()
-    assert rules_with(verdicts, "silent", None) == UNKNOWN
+    assert rules_with(verdicts, "minimal", False) == set()
+    assert rules_with(verdicts, "minimal", None) == UNKNOWN
 
 
 def test_only_soft_rules_can_be_unknown() -> None:
@@ -456,7 +446,7 @@ def test_only_soft_rules_can_be_unknown() -> None:
 def test_repeated_row_breaks_the_key_of_its_table_in_its_cluster_alone() -> None:
     once, twice = sound(), sound()
     for tables in (once, twice):
-        for change in (unhealthy("leaderless"), NO_REMEDY, differ("broker lost", broker_id=3), *breached("ReplicaDistributionGoal")):
+        for change in (unhealthy("leaderless"), NO_REMEDY, add_change("broker lost", broker_id=3), *breached("ReplicaDistributionGoal")):
             change(tables)
         add("partition_load", "t", 0, 1.0, 1.0, 1.0, 1.0)(tables)
         add("rejected_input", "topics.txt", 3, 0, "?", "why")(tables)
