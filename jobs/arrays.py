@@ -15,7 +15,8 @@ NO_BROKER = -(1 << 40)  # fills a matrix of broker ids after the end of each lis
 
 def to_ints(column: pa.Array, null: int) -> Ints:
     """Convert a column of integers or booleans; `null` replaces nulls."""
-    return column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
+    integers: Ints = column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
+    return integers
 
 
 def to_matrix(lists: pa.ListArray, null: int = NO_BROKER) -> Matrix:

@@ -1,4 +1,4 @@
-"""Names that become folder names and SQL values: of snapshots, what-ifs and plans. Used by the command, the DAGs and the Python API."""
+"""Names of snapshots, what-ifs and plans, which become folder names and SQL values."""
 
 from __future__ import annotations
 
@@ -11,50 +11,53 @@ from uuid import uuid4
 from jobs.errors import AuditError
 from jobs.schema.failure import NIGHTLY
 
-# Both patterns are also read by browsers, for the DAGs' forms.
+# Browsers read both patterns too, in the forms of the DAGs.
 SNAPSHOT_PATTERN = r"^[0-9A-Za-z][0-9A-Za-z_.:-]{0,99}$"
-# Every run id that Airflow accepts by default ([scheduler] allowed_run_id_pattern, 250 characters), but "." and "..", which are folders.
+# Every run id that Airflow accepts by default ([scheduler] allowed_run_id_pattern, 250 characters), except the folders "." and "..".
 ID_PATTERN = r"^(?!\.{1,2}$)[0-9A-Za-z_.~:+-]{1,250}$"
 
-_MAX_FOLDER_BYTES = 255  # of most file systems
-_ID_FOLDER = "scenario_set="  # of the Delta partition; the other column of ids, plan_id, has a shorter name
+_MAX_FOLDER_BYTES = 255  # the longest folder name of most file systems
+_ID_PREFIX = "scenario_set="  # start of the folder of an id's Delta partition; plan_id, the other column of ids, is shorter
 
 
 def snapshot_name(text: str) -> str:
-    """A snapshot's name, if it is valid: later snapshots must sort later."""
+    """Return the name of a snapshot; raise an AuditError if it is not valid. Later snapshots must sort later."""
     if not re.fullmatch(SNAPSHOT_PATTERN, text):
         raise AuditError(
-            f"snapshot name {text!r} is not valid: use up to 100 letters, digits and _ . : -, the first a letter or digit, such as 2026-01-31"
+            f"snapshot name {text!r} is not valid: use up to 100 letters, digits and _ . : -, the first a letter or digit, for example 2026-01-31"
         )
     return text
 
 
 def storable_id(text: str) -> str:
-    """The id of a what-if or a plan as it is stored, if it is valid: shortened if the folder of its Delta partition had too long a name."""
+    """Return the id of a what-if or a plan as it is stored; raise an AuditError if it is not valid.
+
+    An id that is too long for the folder of its Delta partition is shortened.
+    """
     if not re.fullmatch(ID_PATTERN, text):
-        raise AuditError(f"id {text!r} is not valid: use up to 250 letters, digits and _ . ~ : + -, such as drain-3")
+        raise AuditError(f"id {text!r} is not valid: use up to 250 letters, digits and _ . ~ : + -, for example drain-3")
     if text == NIGHTLY:
         raise AuditError(f"id {NIGHTLY!r} is reserved for the failures that a night computes: choose another")
-    return _shortened(text, _MAX_FOLDER_BYTES - len(_ID_FOLDER), safe="")
+    return _shortened(text, _MAX_FOLDER_BYTES - len(_ID_PREFIX), safe="")
 
 
 def new_id(kind: str) -> str:
-    """An id that nothing else has: the kind, the time and a random part."""
+    """Return a new unique id: the kind, the time and a random part."""
     return f"{kind}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
 
 
 def folder_name(text: str) -> str:
-    """Any text as the name of one folder, different for different texts."""
+    """Return the name of a folder for any text; different texts have different folders."""
     escaped = quote(_shortened(text, _MAX_FOLDER_BYTES, safe=" :+@"), safe=" :+@")
     return escaped.replace(".", "%2E") if escaped in (".", "..") else escaped
 
 
-def _shortened(text: str, most_bytes: int, *, safe: str) -> str:
-    """The text, or its start and a hash if it is longer than that once escaped for a path."""
-    if len(quote(text, safe=safe)) <= most_bytes:
+def _shortened(text: str, max_bytes: int, *, safe: str) -> str:
+    """Return the text, or its start and a hash if its form escaped for a path has more than `max_bytes`."""
+    if len(quote(text, safe=safe)) <= max_bytes:
         return text
     end = f"~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     start = text
-    while len(quote(start + end, safe=safe)) > most_bytes:
+    while len(quote(start + end, safe=safe)) > max_bytes:
         start = start[:-1]
     return start + end

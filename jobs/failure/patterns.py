@@ -144,8 +144,12 @@ class Partitions:
     def _cases(self, deaths: Deaths) -> tuple[list[tuple[Pattern, Event]], Ints]:
         """Return the distinct pairs of pattern and event, and the index of the pair of each failure."""
         scalars = np.stack([deaths.effective_deaths, deaths.quorum_lost, deaths.unclean, deaths.controlled_shutdown])
-        cases, index = _distinct_columns(self._pattern_index[np.newaxis, deaths.row], scalars, deaths.positions)
-        return [(self._patterns[pattern], Event(*values, _unpadded(dying))) for (pattern,), values, dying in cases], index
+        columns, index = _distinct_columns(self._pattern_index[np.newaxis, deaths.row], scalars, deaths.positions)
+        cases = [
+            (self._patterns[pattern], Event(effective_deaths, quorum_lost, unclean, controlled_shutdown, _unpadded(dying)))
+            for (pattern,), (effective_deaths, quorum_lost, unclean, controlled_shutdown), dying in columns
+        ]
+        return cases, index
 
     def one_death_each(self, positions: Matrix) -> tuple[Ints, Deaths]:
         """Kill each of these replicas alone, given as a column of positions per partition; return the broker's id for each death too."""
@@ -303,4 +307,4 @@ def counts_of(outcome: Mapping[str, Any]) -> Counts:
 
 
 def _state(leader: int | None) -> str:
-    return (PartitionState.OFFLINE if leader is None else PartitionState.ONLINE).value
+    return PartitionState.OFFLINE.value if leader is None else PartitionState.ONLINE.value

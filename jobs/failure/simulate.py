@@ -95,15 +95,16 @@ class Failures:
         failure, deaths = self.affected_by(partitions, batch["cluster_id"], batch["log_dirs"] if "log_dirs" in batch.schema.names else None)
         struct, row, scenario = partitions.outcomes(deaths), pa.array(deaths.row), pa.array(failure)
         outcome = dict(zip(struct.type.names, struct.flatten(), strict=True))
-        leaders = {name: to_ints(outcome[name], 0) for name in ("leader_before", "leader")}
+        leader_before, leader = (to_ints(outcome[name], 0) for name in ("leader_before", "leader"))
         sizes = to_matrix(batch["replica_size_bytes"], UNKNOWN)
-        size, unknown = bytes_at_risk(sizes, deaths.row, *leaders.values(), _largest_survivor(sizes, deaths.row, outcome))
+        size, unknown = bytes_at_risk(sizes, deaths.row, leader_before, leader, _largest_survivor(sizes, deaths.row, outcome))
         records_per_byte = batch["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: unknown
         columns = {
             **outcome,
             **{name: batch[name].take(row) for name in _COPIED},
             **{name: self.columns[name].take(scenario) for name in ("scenario_set", "scenario_id")},
-            **{name: pa.array(partitions.brokers(each, deaths.row), pa.int32(), mask=each == 0) for name, each in leaders.items()},
+            "leader_before": _broker_ids(partitions, leader_before, deaths.row),
+            "leader": _broker_ids(partitions, leader, deaths.row),
             **{name: partitions.broker_lists(outcome[name], deaths.row, sort=True) for name in ("isr", "elr", "last_known_elr")},
             "survivors": partitions.broker_lists(outcome["survivors"], deaths.row),
             "isr_before": batch["isr"].take(row),
@@ -112,6 +113,11 @@ class Failures:
             "assigned_replicas": pc.list_value_length(batch["replicas"]).take(row),
         }
         return pa.record_batch([columns[name] for name in FAILOVER.schema.names], schema=FAILOVER.schema)
+
+
+def _broker_ids(partitions: Partitions, positions: Ints, row: Ints) -> pa.Array:
+    """Return the broker at each position; null for position 0."""
+    return pa.array(partitions.brokers(positions, row), pa.int32(), mask=positions == 0)
 
 
 class PairCounts(NamedTuple):

@@ -1,4 +1,4 @@
-"""Names that become folder names and SQL values: which are accepted, and that no two things share a folder."""
+"""Names that become folder names and SQL values: which ones are accepted, and different names have different folders."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_a_hostile_snapshot_name_is_refused_in_one_line(id: str) -> None:
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_snapshot_names_keep_their_limits() -> None:
+def test_a_snapshot_name_has_up_to_100_letters_digits_and_some_signs() -> None:
     assert names.snapshot_name("2026-01-31T02:00:00.b_1") == "2026-01-31T02:00:00.b_1"
     assert names.snapshot_name("s" * 100) == "s" * 100
-    for refused in ("s" * 101, "-s", "a+b", "a~b"):
-        with pytest.raises(AuditError, match=re.escape(repr(refused))):
-            names.snapshot_name(refused)
+    for name in ("s" * 101, "-s", "a+b", "a~b"):
+        with pytest.raises(AuditError, match=re.escape(repr(name))):
+            names.snapshot_name(name)
 
 
 @pytest.mark.parametrize("id", ["r" * 250, ":" * 100, "r" * 242, "r" * 243])
@@ -84,13 +84,13 @@ def test_an_id_fits_into_the_folder_of_its_delta_partition(tmp_path: Path, id: s
 
 
 def test_default_ids_differ_within_a_second() -> None:
-    made = {names.new_id("what-if") for _ in range(1000)}
-    assert len(made) == 1000
-    assert [id for id in made if names.storable_id(id) != id or not id.startswith("what-if-20")] == []
+    ids = {names.new_id("what-if") for _ in range(1000)}
+    assert len(ids) == 1000
+    assert [id for id in ids if names.storable_id(id) != id or not id.startswith("what-if-20")] == []
 
 
 @pytest.mark.parametrize("text", [*HOSTILE[1:], "日" * 84, "con:", "~", "x" * 255, "payments-us"])
-def test_any_name_of_a_cluster_becomes_one_folder_of_its_own(tmp_path: Path, text: str) -> None:
+def test_each_cluster_name_has_a_folder_of_its_own(tmp_path: Path, text: str) -> None:
     folder = tmp_path / "reports" / names.folder_name(text)
     folder.mkdir(parents=True)
     assert folder.resolve().parent == (tmp_path / "reports").resolve()
@@ -102,6 +102,6 @@ def test_the_folder_of_a_plain_name_is_the_name() -> None:
     assert names.folder_name("payments-us") == "payments-us"
 
 
-def test_a_page_shows_any_name_of_a_cluster_as_text(tmp_path: Path) -> None:
+def test_a_page_shows_a_cluster_name_as_text(tmp_path: Path) -> None:
     write_page([], tmp_path / "index.html", title="Plan, on <script>{x}")
     assert "<h1>Plan, on &lt;script&gt;{x}</h1>" in (tmp_path / "index.html").read_text()

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import BROKER, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.steps import broker_balance
-from tests.jobs.rows import run_step, table, told
+from tests.jobs.rows import run_step, sorted_rows, table
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 
@@ -45,20 +45,20 @@ def test_an_idle_broker_has_a_row_and_a_dead_broker_no_ratio(spark: SparkSession
     partitions = [of([1, 2], 1), of([1, 3], 1, [1]), of([2, 3], 2, [2])]
     balance, *_ = run(spark, partitions, dead=(3,), racks={**RACKS, 4: "a"}, load={0: 3, 1: 5, 2: 0})
     counts = ("broker_id", "live", "replicas", "in_sync_replicas", "leaders", "preferred_leaders", "produced_records", "live_brokers")
-    assert told(balance, *counts) == [
+    assert sorted_rows(balance, *counts) == [
         (1, True, 2, 2, 2, 2, 8, 3),
         (2, True, 2, 2, 1, 1, 0, 3),
         (3, False, 2, 0, 0, 0, 0, 3),
         (4, True, 0, 0, 0, 0, 0, 3),
     ]
     # The live brokers have four replicas, and are three.
-    assert dict(told(balance, "broker_id", "replica_ratio")) == {1: 1.5, 2: 1.5, 3: None, 4: 0.0}
-    assert dict(told(balance, "broker_id", "size_bytes"))[1] == 40
+    assert dict(sorted_rows(balance, "broker_id", "replica_ratio")) == {1: 1.5, 2: 1.5, 3: None, 4: 0.0}
+    assert dict(sorted_rows(balance, "broker_id", "size_bytes"))[1] == 40
 
 
 def test_without_a_key_sample_the_produced_load_is_unknown(spark: SparkSession) -> None:
     balance, *_ = run(spark, [of([1, 2, 3], 1)])
-    assert {row[1:] for row in told(balance, "broker_id", "produced_records", "produced_ratio")} == {(None, None)}
+    assert {row[1:] for row in sorted_rows(balance, "broker_id", "produced_records", "produced_ratio")} == {(None, None)}
 
 
 PROBLEMS: list[tuple[dict[str, Any], set[str]]] = [
@@ -85,7 +85,7 @@ def test_each_problem_is_found_in_its_partition(spark: SparkSession) -> None:
 
 def test_rack_safety_is_unknown_unless_all_racks_are_known(spark: SparkSession) -> None:
     _, health, *_ = run(spark, [of([1, 4, 2], 2)], racks={**RACKS, 4: None}, min_insync_replicas=2)
-    assert told(health, "rack_unsafe", "not_preferred") == [(None, True)]
+    assert sorted_rows(health, "rack_unsafe", "not_preferred") == [(None, True)]
 
 
 def test_partition_health_has_the_values_of_its_problems(spark: SparkSession) -> None:
@@ -99,7 +99,7 @@ def test_partition_health_has_the_values_of_its_problems(spark: SparkSession) ->
         "replication_factor",
         "lagging_replicas",
     )
-    assert told(health, *columns) == [(2, 4, 3, 2, 2, 3, [2, 4])]
+    assert sorted_rows(health, *columns) == [(2, 4, 3, 2, 2, 3, [2, 4])]
 
 
 def test_a_topic_sums_up_its_leaders_and_log_offsets(spark: SparkSession) -> None:
@@ -107,9 +107,9 @@ def test_a_topic_sums_up_its_leaders_and_log_offsets(spark: SparkSession) -> Non
     partitions = [of([1, 2], 1, **ends[0], replica_size_bytes=[500, 9]), of([1, 2], 2, **ends[1], replica_size_bytes=[9, 700])]
     _, _, topics, _ = run(spark, partitions)
     columns = ("partitions", "records", "record_skew", "size_bytes", "fullest_partition", "fullest_size_bytes", "mean_record_bytes")
-    assert told(topics, *columns) == [(2, 40, 0.5, 1200, 1, 700, 30.0)]
+    assert sorted_rows(topics, *columns) == [(2, 40, 0.5, 1200, 1, 700, 30.0)]
     _, _, topics, _ = run(spark, [partitions[0], of([2, 1], 2)])  # its size and offsets are unknown
-    assert told(topics, *columns) == [(2, None, None, None, 0, 500, None)]
+    assert sorted_rows(topics, *columns) == [(2, None, None, None, 0, 500, None)]
 
 
 def test_members_and_hosts_have_their_load_and_the_part_that_crosses_racks(spark: SparkSession) -> None:
@@ -133,22 +133,22 @@ def test_members_and_hosts_have_their_load_and_the_part_that_crosses_racks(spark
         "busiest_member",
         "records",
     )
-    assert told(load, *shares) == [
+    assert sorted_rows(load, *shares) == [
         ("g", 3, 1, 1, 4, 2, 0, "two", 100),
         ("k", 1, 0, 1, 4, 4, 4, "all", 100),
         (None, 2, 0, 1, 8, 6, 2, "h1", 200),  # h1 has the members one, idle and all
     ]
-    ratios = {row[0]: row[1:] for row in told(load, "group_id", "record_ratio", "size_bytes", "byte_ratio")}
+    ratios = {row[0]: row[1:] for row in sorted_rows(load, "group_id", "record_ratio", "size_bytes", "byte_ratio")}
     assert ratios["g"] == (pytest.approx(2.1), 1000, pytest.approx(2.1))
     assert ratios[None] == (1.3, 2000, 1.3)
     # Member one on rack a reads partition 1 from rack b. Member two on rack b reads 2 and 3 from racks c and a. Neither has an in-sync replica on its rack.
     crossing = ("cross_rack_partitions", "cross_rack_size_bytes", "local_replica_size_bytes", "cross_rack_share", "avoidable_share")
-    assert {row[0]: row[1:] for row in told(load, "group_id", *crossing)} == {
+    assert {row[0]: row[1:] for row in sorted_rows(load, "group_id", *crossing)} == {
         "g": (3, 900, 0, 0.9, 0.0), "k": (None,) * 5, None: (3, 900, 0, 0.9, 0.0),
     }  # fmt: skip
     partitions[2] = of([3, 2], 3)  # with an in-sync replica on rack b
     *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30}, members=members[:2], assigned=assigned[:4])
-    assert told(
+    assert sorted_rows(
         load.where("group_id = 'g'"), "cross_rack_size_bytes", "local_replica_size_bytes", "record_ratio", "cross_rack_partitions"
     ) == [
         (None, 300, None, 3),  # the records of partition 3 are unknown

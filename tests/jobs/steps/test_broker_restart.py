@@ -1,4 +1,4 @@
-"""Turns of a rolling restart, and what a return brings and costs."""
+"""Turns of a rolling restart, and what the return of a broker recovers and costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.steps import broker_restart
-from tests.jobs.rows import run_step, table, told
+from tests.jobs.rows import run_step, sorted_rows, table
 
 
 def restarts(
@@ -18,38 +18,44 @@ def restarts(
     voters: tuple[int, ...] | None = None,
     load: DataFrame | None = None,
 ) -> DataFrame:
-    """Brokers 1 to 3 of a KRaft cluster with ELR; topics of a partition each, min.insync.replicas as told."""
+    """Return `broker_restart` of a KRaft cluster with ELR and brokers 1 to 3.
+
+    Each partition is the only one of its topic; `min_isr` in its row is the topic's min.insync.replicas, by default 1.
+    """
     rows = [
         {"topic": f"t{number}", "partition": 0, "leader": p["isr"][0] if p["isr"] else None, "elr": [], "last_known_elr": [], **p}
         for number, p in enumerate(partitions)
     ]
-    of = {other: table(spark, other) for other in broker_restart.READS}
-    of[CLUSTER] = table(spark, CLUSTER, {"controller": "kraft", "elr": True, "voters": voters})
-    of[BROKER] = table(spark, BROKER, *({"broker_id": id, "live": id in live} for id in (1, 2, 3)))
-    of[TOPIC] = table(
+    inputs = {each: table(spark, each) for each in broker_restart.READS}
+    inputs[CLUSTER] = table(spark, CLUSTER, {"controller": "kraft", "elr": True, "voters": voters})
+    inputs[BROKER] = table(spark, BROKER, *({"broker_id": id, "live": id in live} for id in (1, 2, 3)))
+    inputs[TOPIC] = table(
         spark,
         TOPIC,
-        *({"topic": row["topic"], "replication_factor": len(row["replicas"]), "min_insync_replicas": row.pop("least", 1)} for row in rows),
+        *(
+            {"topic": row["topic"], "replication_factor": len(row["replicas"]), "min_insync_replicas": row.pop("min_isr", 1)}
+            for row in rows
+        ),
     )
-    of[PARTITION] = table(spark, PARTITION, *rows)
-    of[PRODUCER_LOAD] = load or of[PRODUCER_LOAD]
-    (restart,) = run_step(broker_restart, *(of[other] for other in broker_restart.READS))
+    inputs[PARTITION] = table(spark, PARTITION, *rows)
+    inputs[PRODUCER_LOAD] = load or inputs[PRODUCER_LOAD]
+    (restart,) = run_step(broker_restart, *inputs.values())
     return restart
 
 
-def test_a_lagging_replica_is_restarted_before_the_one_that_it_lags_behind(spark: SparkSession) -> None:
+def test_a_broker_with_a_lagging_replica_restarts_before_the_leader(spark: SparkSession) -> None:
     df = restarts(
-        spark, {"replicas": [1, 2], "isr": [1]}, {"replicas": [3], "isr": [3]}, {"replicas": [1, 2, 3], "isr": [1, 2, 3], "least": 2}
+        spark, {"replicas": [1, 2], "isr": [1]}, {"replicas": [3], "isr": [3]}, {"replicas": [1, 2, 3], "isr": [1, 2, 3], "min_isr": 2}
     )
-    assert told(df, "broker_id", "restart_order", "under_min_isr_partitions") == [(1, 2, 0), (2, 1, 0), (3, 3, 1)]
+    assert sorted_rows(df, "broker_id", "restart_order", "under_min_isr_partitions") == [(1, 2, 0), (2, 1, 0), (3, 3, 1)]
 
 
-def test_two_that_wait_for_each_other_have_no_turn(spark: SparkSession) -> None:
+def test_two_brokers_that_wait_for_each_other_have_no_turn(spark: SparkSession) -> None:
     df = restarts(spark, {"replicas": [1, 2], "isr": [1]}, {"replicas": [1, 2], "isr": [2]}, {"replicas": [1, 3], "isr": [1, 3]})
-    assert told(df, "broker_id", "restart_order") == [(1, None), (2, None), (3, 1)]
+    assert sorted_rows(df, "broker_id", "restart_order") == [(1, None), (2, None), (3, 1)]
 
 
-def test_a_return_revives_what_only_it_can_lead(spark: SparkSession) -> None:
+def test_a_returning_broker_revives_the_partitions_that_only_it_can_lead(spark: SparkSession) -> None:
     df = restarts(
         spark,
         {"replicas": [1], "isr": [1]},
@@ -57,7 +63,7 @@ def test_a_return_revives_what_only_it_can_lead(spark: SparkSession) -> None:
         {"replicas": [3, 1], "isr": [], "elr": [3], "last_known_elr": [3]},
         live=(1, 2),
     )
-    asked = (
+    columns = (
         "broker_id",
         "live",
         "restart_order",
@@ -67,28 +73,29 @@ def test_a_return_revives_what_only_it_can_lead(spark: SparkSession) -> None:
         "preferred_partitions",
         "regained_leaders",
     )
-    # 1, killed, may have lost what it had: with nobody else left it leads as the last known leader. So does 3.
-    assert told(df, *asked) == [(1, True, 1, 2, 1, 1, 2, 1), (2, True, 2, 1, 0, 0, 0, 0), (3, False, None, 1, 1, 1, 1, 0)]
+    # A killed broker may lose records. Broker 1 is the only replica of t0, and leads it uncleanly as the last known leader; so does 3 t2.
+    assert sorted_rows(df, *columns) == [(1, True, 1, 2, 1, 1, 2, 1), (2, True, 2, 1, 0, 0, 0, 0), (3, False, None, 1, 1, 1, 1, 0)]
 
 
-def test_a_quorum_that_was_lost_elects_another_when_its_voter_is_back(spark: SparkSession) -> None:
+def test_a_recovered_quorum_elects_another_leader(spark: SparkSession) -> None:
     df = restarts(spark, {"replicas": [1, 2], "isr": [1, 2]}, {"replicas": [2, 1], "isr": [2, 1]}, voters=(1,))
-    # 1, killed, comes back another incarnation: the controller, back with it, takes it out of ISRs (handleBrokerShutdown), and 2 leads.
-    asked = ("broker_id", "rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
-    assert told(df, *asked)[:2] == [(1, 2, 1, 0, 1, 1), (2, 2, 0, 0, 1, 1)]
+    # Broker 1, the only voter, returns as a new incarnation. The controller removes it from ISRs (handleBrokerShutdown), and 2 leads.
+    columns = ("broker_id", "rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
+    assert sorted_rows(df, *columns)[:2] == [(1, 2, 1, 0, 1, 1), (2, 2, 0, 0, 1, 1)]
 
 
-def test_a_cluster_without_a_live_broker_has_its_returns_too(spark: SparkSession) -> None:
+def test_a_cluster_without_live_brokers_has_returns(spark: SparkSession) -> None:
     df = restarts(spark, {"replicas": [1, 2], "isr": [2]}, {"replicas": [3], "isr": [], "elr": [3], "last_known_elr": [3]}, live=())
-    # 2 was the last in sync, and 3 the last known leader: each may have lost what it had, and leads only if it is alone.
-    asked = ("broker_id", "restart_order", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
-    assert told(df, *asked) == [(1, None, 0, 0, 1, 0), (2, None, 0, 0, 0, 0), (3, None, 1, 1, 1, 0)]
+    # Broker 2 was the last one in the ISR of t0, and 3 is the last known leader of t1. A broker that was killed may lose records, so it leads
+    # uncleanly and only if no other broker has a replica.
+    columns = ("broker_id", "restart_order", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
+    assert sorted_rows(df, *columns) == [(1, None, 0, 0, 1, 0), (2, None, 0, 0, 0, 0), (3, None, 1, 1, 1, 0)]
 
 
-def test_a_return_fetches_what_was_written_meanwhile_or_all(spark: SparkSession) -> None:
+def test_a_returning_broker_fetches_what_was_written_since_or_everything(spark: SparkSession) -> None:
     sized = ({"replicas": [1, 2], "isr": [1, 2], "replica_size_bytes": [100, 90]},
              {"replicas": [2, 3], "isr": [2, 3], "replica_size_bytes": [40, None]})  # fmt: skip
     load = table(spark, PRODUCER_LOAD, {"topic": "t1", "partition": 0, "observed_size_bytes_per_s": 2.5})
     df = restarts(spark, *sized, load=load)
-    asked = ("broker_id", "full_copy_bytes", "catch_up_bytes_per_s", "truncated_size_bytes")
-    assert told(df, *asked) == [(1, 100, None, 10), (2, 140, 2.5, 0), (3, 40, 2.5, 0)]
+    columns = ("broker_id", "full_copy_bytes", "catch_up_bytes_per_s", "truncated_size_bytes")
+    assert sorted_rows(df, *columns) == [(1, 100, None, 10), (2, 140, 2.5, 0), (3, 40, 2.5, 0)]

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from jobs.schema import Table
 from jobs.steps import change
-from tests.jobs.rows import run_step, table, told
+from tests.jobs.rows import run_step, sorted_rows, table
 
 Tables = dict[str, list[dict[str, Any]]]
 CLUSTER = {"controller": "kraft", "sources": ["kafka-topics"]}
@@ -47,7 +47,7 @@ def changes(spark: SparkSession, cases: dict[str, tuple[Tables, Tables]]) -> dic
 
     previous, current = ({case: pair[position] for case, pair in cases.items()} for position in range(2))
     (found,) = run_step(change, *frames(current, "s", change.READS), *frames(previous, "r", change.READS_PREVIOUS))
-    rows = told(found, "snapshot_id", "previous_snapshot_id", "cluster_id", *COLUMNS)
+    rows = sorted_rows(found, "snapshot_id", "previous_snapshot_id", "cluster_id", *COLUMNS)
     assert {row[:2] for row in rows} <= {("s", "r")}
     return {case: [row[3:] for row in rows if row[2] == case] for case in cases}
 

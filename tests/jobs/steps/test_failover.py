@@ -28,7 +28,7 @@ from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
 from kafka_model.failover.broker_failure import Outcome, fail_brokers
 from kafka_model.java.hash_map import string_hash
-from tests.jobs.rows import table, told
+from tests.jobs.rows import sorted_rows, table
 from tests.jobs.simulation import simulated
 
 NAMES = {PartitionState.ONLINE: "OnlinePartition", PartitionState.OFFLINE: "OfflinePartition"}
@@ -177,7 +177,9 @@ def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: Spa
     inputs[TOPIC] = table(spark, TOPIC, *({"cluster_id": id, "topic": "t"} for id in brokers_of))
     inputs[PARTITION] = table(spark, PARTITION, *partitions)
     scenario, _, _ = simulated(scenarios, inputs)
-    requests = told(scenario, "cluster_id", "scenario_id", "leader_and_isr_requests", "update_metadata_requests", "stop_replica_requests")
+    requests = sorted_rows(
+        scenario, "cluster_id", "scenario_id", "leader_and_isr_requests", "update_metadata_requests", "stop_replica_requests"
+    )
     assert {(cluster, id): tuple(counts) for cluster, id, *counts in requests} == expected
     assert any(stop_replica for _, _, stop_replica in expected.values())
 
@@ -206,15 +208,15 @@ def test_without_a_quorum_no_leader_is_elected_and_no_isr_shrinks(spark: SparkSe
     """The controllers do not react to the second death: its partitions stay led by a dead broker, or wait for a dead follower."""
     inputs = three_brokers(spark, {"replicas": [1, 2]}, {"replicas": [2, 3]}, {"replicas": [3, 2]}, voters=[1, 2, 3], controller_id=2)
     scenario, outcomes, _ = kill(inputs, 1, 2)
-    assert told(scenario, "quorum_lost", "controller_moves", "metadata_records") == [(True, True, 2)]
-    assert told(outcomes, "partition", "leader", "isr", "under_min_isr") == [
+    assert sorted_rows(scenario, "quorum_lost", "controller_moves", "metadata_records") == [(True, True, 2)]
+    assert sorted_rows(outcomes, "partition", "leader", "isr", "under_min_isr") == [
         (0, None, [2], True),
         (1, None, [2, 3], True),
         (2, 3, [2, 3], True),
     ]
     scenario, outcomes, _ = kill(three_brokers(spark, {"replicas": [2, 3]}, voters=[1, 7, 8]), 1, 2)
-    assert told(scenario, "quorum_lost") == [(False,)]
-    assert told(outcomes, "leader", "isr", "under_min_isr") == [(3, [3], False)]
+    assert sorted_rows(scenario, "quorum_lost") == [(False,)]
+    assert sorted_rows(outcomes, "leader", "isr", "under_min_isr") == [(3, [3], False)]
 
 
 def test_a_failed_log_dir_affects_only_its_own_replicas(spark: SparkSession) -> None:
@@ -226,11 +228,11 @@ def test_a_failed_log_dir_affects_only_its_own_replicas(spark: SparkSession) -> 
         *({"topic": "t", "partition": p, "broker_id": id, "replica_index": 0, "log_dir": log_dir} for p, id, log_dir in log_dirs),
     )
     scenario, outcomes, load = kill(inputs, log_dirs=("1:/a",))
-    assert told(outcomes, "partition", "leader_before", "leader", "isr") == [(0, 1, 2, [2]), (2, 2, 2, [2])]
-    assert told(load, "broker_id", "leaders_before", "gained_leaders") == [(2, 1, 1)]
-    assert told(scenario, "partitions", "moved_leaders", "metadata_records") == [(2, 1, 3)]
+    assert sorted_rows(outcomes, "partition", "leader_before", "leader", "isr") == [(0, 1, 2, [2]), (2, 2, 2, [2])]
+    assert sorted_rows(load, "broker_id", "leaders_before", "gained_leaders") == [(2, 1, 1)]
+    assert sorted_rows(scenario, "partitions", "moved_leaders", "metadata_records") == [(2, 1, 3)]
     _, outcomes, _ = kill(inputs, 2, log_dirs=("1:/a",))
-    assert told(outcomes, "partition", "leader", "isr", "elr") == [(0, None, [], [1]), (2, None, [], [1])]
+    assert sorted_rows(outcomes, "partition", "leader", "isr", "elr") == [(0, None, [], [1]), (2, None, [], [1])]
 
 
 def test_bytes_of_a_lost_leader_that_its_successor_lacks_are_at_risk(spark: SparkSession) -> None:
@@ -246,8 +248,8 @@ def test_bytes_of_a_lost_leader_that_its_successor_lacks_are_at_risk(spark: Spar
     inputs[PRODUCER_LOAD] = table(spark, PRODUCER_LOAD, {"topic": "t", "partition": 0, **growth}, {"topic": "t", "partition": 1, **growth})
     scenario, outcomes, _ = kill(inputs, 1)
     rows = [(0, 2, 100, 2), (1, None, 300, 6), (2, None, 70, None), (3, 3, None, None), (4, 2, 0, 0)]
-    assert told(outcomes, "partition", "leader", "at_risk_size_bytes", "at_risk_records") == rows
-    assert told(scenario, "at_risk_size_bytes", "at_risk_records", "at_risk_unknown") == [(470, 8, 1)]
+    assert sorted_rows(outcomes, "partition", "leader", "at_risk_size_bytes", "at_risk_records") == rows
+    assert sorted_rows(scenario, "at_risk_size_bytes", "at_risk_records", "at_risk_unknown") == [(470, 8, 1)]
 
 
 def test_a_survivor_sends_the_written_bytes_to_each_follower_and_group(spark: SparkSession) -> None:
@@ -266,8 +268,10 @@ def test_a_survivor_sends_the_written_bytes_to_each_follower_and_group(spark: Sp
     scenario, _, load = kill(inputs, 1)
     # Broker 2 sent 20 to a follower of partition 1 and 40 to one of partition 3. Now it also sends 10 to each of two groups of partition 0, and
     # the follower of partition 3 is dead.
-    assert told(load, "broker_id", "gained_size_bytes_per_s", "network_out_bytes_per_s", "network_out_share") == [(2, 10.0, 40.0, 0.4)]
-    assert told(scenario, "fullest_survivor", "fullest_survivor_share", "concentration") == [(2, 0.4, 2.0)]
+    assert sorted_rows(load, "broker_id", "gained_size_bytes_per_s", "network_out_bytes_per_s", "network_out_share") == [
+        (2, 10.0, 40.0, 0.4)
+    ]
+    assert sorted_rows(scenario, "fullest_survivor", "fullest_survivor_share", "concentration") == [(2, 0.4, 2.0)]
 
 
 def test_records_without_a_leader_are_undeliverable_and_their_readers_stranded(spark: SparkSession) -> None:
@@ -287,13 +291,13 @@ def test_records_without_a_leader_are_undeliverable_and_their_readers_stranded(s
         "affected_groups",
         "stranded_members",
     )
-    assert told(kill(inputs, 1)[0], *columns) == [(6, 600, 4, 0.2, 3, 1)]
+    assert sorted_rows(kill(inputs, 1)[0], *columns) == [(6, 600, 4, 0.2, 3, 1)]
     # If no partition of the topic has a leader, records without a key are undeliverable too.
-    assert told(kill(inputs, 1, 2, 3)[0], *columns) == [(30, 3000, 0, 1.0, 4, 3)]
+    assert sorted_rows(kill(inputs, 1, 2, 3)[0], *columns) == [(30, 3000, 0, 1.0, 4, 3)]
     inputs[PRODUCER_LOAD], inputs[OBSERVED_ASSIGNMENT], inputs[COMMITTED_OFFSET] = (
         table(spark, of) for of in (PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
     )
-    assert told(kill(inputs, 1)[0], *columns) == [(None,) * 6]
+    assert sorted_rows(kill(inputs, 1)[0], *columns) == [(None,) * 6]
 
 
 def test_kraft_writes_a_record_per_changed_partition_and_per_registration(spark: SparkSession) -> None:
@@ -314,4 +318,4 @@ def test_kraft_writes_a_record_per_changed_partition_and_per_registration(spark:
                 live = live - {broker}
                 changes += after != partition
                 partition = after
-        assert told(kill(inputs, *failing)[0], "metadata_records") == [(changes + len(failing),)]
+        assert sorted_rows(kill(inputs, *failing)[0], "metadata_records") == [(changes + len(failing),)]

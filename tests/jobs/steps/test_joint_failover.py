@@ -15,7 +15,7 @@ from jobs.failure.scenarios import Scenario
 from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC, Table
 from jobs.schema.failure import HARMS
 from jobs.steps import failover, joint_failover
-from tests.jobs.rows import run_step, table, told
+from tests.jobs.rows import run_step, sorted_rows, table
 from tests.jobs.simulation import simulated
 
 # Partitions of six brokers: three racks, two replicas, a lagging replica, three replicas again, a single replica in sync, a single replica.
@@ -65,13 +65,13 @@ def test_every_pair_equals_a_scenario_of_both_brokers(spark: SparkSession, contr
     pairs = list(combinations(RACKS, 2))
     both_die, _, _ = simulated([Scenario("s", "c", "pairs", f"{a} {b}", "what-if", [a, b]) for a, b in pairs], inputs)
     expected = {tuple(row["brokers"]): tuple(row[name] for name in HARMS) for row in both_die.collect()}
-    found = {(a, b): tuple(counts) for a, b, *counts in told(pair, "broker_id", "other_broker_id", *HARMS)}
+    found = {(a, b): tuple(counts) for a, b, *counts in sorted_rows(pair, "broker_id", "other_broker_id", *HARMS)}
     sharing = {pair for p in PARTITIONS for pair in combinations(sorted(p["replicas"]), 2)}
     quorum_breaking = {pair for pair in pairs if voters and 2 * len(set(voters) - set(pair)) <= len(voters)}
     assert found == {pair: expected[pair] for pair in sharing | quorum_breaking}
     assert all(any(counts) for counts in zip(*found.values(), strict=True))  # some pair does each harm
     shared = {pair: sum(set(pair) <= set(p["replicas"]) for p in PARTITIONS) for pair in found}
-    assert {(a, b): count for a, b, count in told(pair, "broker_id", "other_broker_id", "shared_partitions")} == shared
+    assert {(a, b): count for a, b, count in sorted_rows(pair, "broker_id", "other_broker_id", "shared_partitions")} == shared
 
 
 @pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
@@ -84,9 +84,9 @@ def test_counts_in_this_process_equal_those_of_the_night(spark: SparkSession, co
     counts.add(states)
     failures = counts.compare(empty)
     scenario, pair, _ = computed(inputs)
-    nightly = {id: Counts(*values) for id, *values in told(scenario, "scenario_id", *Counts._fields)}
+    nightly = {id: Counts(*values) for id, *values in sorted_rows(scenario, "scenario_id", *Counts._fields)}
     assert {failure.scenario_id: failure.before for failure in failures if failure.kind != "pair"} == nightly
-    pairs = {(a, b): tuple(values) for a, b, *values in told(pair, "broker_id", "other_broker_id", *HARMS)}
+    pairs = {(a, b): tuple(values) for a, b, *values in sorted_rows(pair, "broker_id", "other_broker_id", *HARMS)}
     assert {
         tuple(failure.brokers): tuple(getattr(failure.before, name) for name in HARMS) for failure in failures if failure.kind == "pair"
     } == pairs
@@ -108,7 +108,7 @@ def test_fatal_sets_are_counted_from_the_replicas_in_sync(spark: SparkSession) -
         return sum(any(each <= set(dead) for each in fatal) for dead in combinations(RACKS, deaths))
 
     columns = ("deaths", "broker_sets", "copysets", "data_loss_sets", "write_outage_sets")
-    assert told(loss, *columns) == [
+    assert sorted_rows(loss, *columns) == [
         (2, 15, 1, count(fatal_to_data, 2), count(fatal_to_writes, 2)),
         (3, 20, 4, count(fatal_to_data, 3), count(fatal_to_writes, 3)),
     ]

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.schema import BROKER, LOG_DIR, REPLICA, TOPIC
 from jobs.steps import log_storage
 from kafka_model.log.segments import deletable_bytes, index_entries, segments
-from tests.jobs.rows import run_step, table, told
+from tests.jobs.rows import run_step, sorted_rows, table
 
 
 def run(
@@ -40,7 +40,7 @@ def test_the_columnar_form_equals_the_model(spark: SparkSession) -> None:
         entries = index_entries(size, interval)
         count = segments(size, segment)
         expected.append((topic, count, 8 * entries, 12 * (entries + count - 1), deletable_bytes(size, retention, segment)))
-    found = told(storage, "topic", "segments", "offset_index_bytes", "time_index_bytes", "deletable_bytes")
+    found = sorted_rows(storage, "topic", "segments", "offset_index_bytes", "time_index_bytes", "deletable_bytes")
     assert found == sorted(expected, key=str)
 
 
@@ -51,7 +51,7 @@ def test_unlimited_retention_and_compaction_delete_nothing(spark: SparkSession) 
         "both": {"retention.bytes": "0", "cleanup.policy": "compact,delete", "segment.bytes": "10"},
     }
     storage, _ = run(spark, [{"topic": topic, "size_bytes": 100} for topic in configs], configs)
-    assert told(storage, "topic", "retention_ms", "retention_bytes", "deletable_bytes") == [
+    assert sorted_rows(storage, "topic", "retention_ms", "retention_bytes", "deletable_bytes") == [
         ("both", 604_800_000, 0, 90),  # not the active segment
         ("compacted", 604_800_000, 0, 0),
         ("unlimited", None, None, 0),
@@ -66,8 +66,8 @@ def test_a_log_dir_sums_up_its_replicas_without_those_of_unknown_size(spark: Spa
     ]
     dirs = [{"broker_id": 1, "log_dir": "/a"}, {"broker_id": 2, "log_dir": "/a"}, {"broker_id": 2, "log_dir": "/b", "capacity_bytes": 50.0}]
     storage, usage = run(spark, replicas, {"t": {}}, dirs=dirs)
-    assert len(told(storage, "partition")) == 2
-    assert told(usage, "broker_id", "log_dir", "replicas", "size_bytes", "capacity_bytes", "used_share") == [
+    assert len(sorted_rows(storage, "partition")) == 2
+    assert sorted_rows(usage, "broker_id", "log_dir", "replicas", "size_bytes", "capacity_bytes", "used_share") == [
         (1, "/a", 2, 750, 1000.0, 0.75),  # the broker's capacity is that of its only log dir
         (2, "/a", 0, 0, None, None),
         (2, "/b", 0, 0, 50.0, 0.0),

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import CLUSTER, KEY_SAMPLE, PARTITION, TOPIC
 from jobs.steps import producer_load
-from tests.jobs.rows import run_step, table, told
+from tests.jobs.rows import run_step, sorted_rows, table
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2: keys with their hashes.
 KAFKA_HASHES = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}
@@ -53,17 +53,17 @@ def run(
 
 def test_records_without_a_key_go_to_the_available_partitions_in_turn(spark: SparkSession) -> None:
     load, *_ = run(spark, [{"records": 7}], leaders=[1, 2, 3])
-    assert told(load, "partition", "unkeyed_records", "size_bytes") == [(0, 3, 30), (1, 2, 20), (2, 2, 20)]
+    assert sorted_rows(load, "partition", "unkeyed_records", "size_bytes") == [(0, 3, 30), (1, 2, 20), (2, 2, 20)]
     load, topic, *_ = run(spark, [{"records": 7}], leaders=[1, None, 3])
-    assert told(load, "partition", "unkeyed_records") == [(0, 4), (1, 0), (2, 3)]
-    assert told(topic, "available_partitions", "hottest_partition") == [(2, 0)]
+    assert sorted_rows(load, "partition", "unkeyed_records") == [(0, 4), (1, 0), (2, 3)]
+    assert sorted_rows(topic, "available_partitions", "hottest_partition") == [(2, 0)]
 
 
 def test_the_counter_starts_at_the_parameter_and_without_leaders_all_partitions_count(spark: SparkSession) -> None:
     load, *_ = run(spark, [{"records": 4}], leaders=[1, 2, 3], counter_start="2")
-    assert told(load, "partition", "unkeyed_records") == [(0, 1), (1, 1), (2, 2)]
+    assert sorted_rows(load, "partition", "unkeyed_records") == [(0, 1), (1, 1), (2, 2)]
     load, *_ = run(spark, [{"records": 4}], leaders=[None, None, None])
-    assert told(load, "partition", "unkeyed_records") == [(0, 2), (1, 1), (2, 1)]
+    assert sorted_rows(load, "partition", "unkeyed_records") == [(0, 2), (1, 1), (2, 1)]
 
 
 def test_a_key_goes_by_murmur2_over_all_partitions_and_a_named_partition_wins(spark: SparkSession) -> None:
@@ -74,25 +74,25 @@ def test_a_key_goes_by_murmur2_over_all_partitions_and_a_named_partition_wins(sp
     expected = {partition: 0 for partition in range(5)}
     for number, code in enumerate(KAFKA_HASHES.values()):
         expected[(code & 0x7FFFFFFF) % 5] += number + 1
-    assert told(load, "partition", "keyed_records") == sorted(expected.items())
-    assert told(load.where("explicit_records > 0"), "partition", "explicit_records") == [(4, 100)]
-    assert told(hot.where("rank = 1"), "key_text", "partition", "records") == [("abc", (479470107 & 0x7FFFFFFF) % 5, 4)]
+    assert sorted_rows(load, "partition", "keyed_records") == sorted(expected.items())
+    assert sorted_rows(load.where("explicit_records > 0"), "partition", "explicit_records") == [(4, 100)]
+    assert sorted_rows(hot.where("rank = 1"), "key_text", "partition", "records") == [("abc", (479470107 & 0x7FFFFFFF) % 5, 4)]
 
 
 def test_keys_that_librdkafka_would_bring_elsewhere_are_counted(spark: SparkSession) -> None:
     sample = [{"key": key, "records": 10} for key in KAFKA_HASHES] + [{"key": b"", "records": 1}]
     _, topic, hot, _ = run(spark, sample, leaders=[1, 2, 3, 1, 2])
     by_crc32 = {key.decode(): crc32(key) % 5 for key in KAFKA_HASHES} | {"": None}
-    assert told(hot, "key_text", "librdkafka_partition") == sorted(by_crc32.items(), key=str)
+    assert sorted_rows(hot, "key_text", "librdkafka_partition") == sorted(by_crc32.items(), key=str)
     moved = [key for key, code in KAFKA_HASHES.items() if (code & 0x7FFFFFFF) % 5 != crc32(key) % 5]
-    assert told(topic, "librdkafka_moved_keys", "librdkafka_moved_records") == [(len(moved) + 1, 10 * len(moved) + 1)]
+    assert sorted_rows(topic, "librdkafka_moved_keys", "librdkafka_moved_records") == [(len(moved) + 1, 10 * len(moved) + 1)]
     assert moved
 
 
 def test_the_hottest_key_sets_the_floor_of_the_skew(spark: SparkSession) -> None:
     _, topic, *_ = run(spark, [{"key": b"abc", "records": 60}, {"records": 40}], leaders=[1, 2, 3, 1])
-    assert told(topic, "hottest_key_share", "skew_floor") == [(0.6, 2.4)]
-    ((skew,),) = told(topic, "skew")
+    assert sorted_rows(topic, "hottest_key_share", "skew_floor") == [(0.6, 2.4)]
+    ((skew,),) = sorted_rows(topic, "skew")
     assert skew == pytest.approx((60 + 10) / 25)
 
 
@@ -100,7 +100,7 @@ def test_keys_that_must_share_a_partition_set_the_floor_of_the_skew(spark: Spark
     weights = [30, 24, 23, 21, 20, 19, 18, 5]
     keys = [{"key": f"k{number}".encode(), "records": records} for number, records in enumerate(weights)]
     load, topic, *_ = run(spark, [*keys, {"records": 10}], leaders=[1, 2, 3])
-    ((floor, share, gini),) = told(topic, "skew_floor", "hottest_share", "record_gini")
+    ((floor, share, gini),) = sorted_rows(topic, "skew_floor", "hottest_share", "record_gini")
     # Among the seven hottest keys three share one of three partitions: at least 20 + 19 + 18. Two among four give less: 23 + 21.
     mean = (sum(weights) + 10) / 3
     assert floor == pytest.approx(57 / mean)
@@ -108,11 +108,11 @@ def test_keys_that_must_share_a_partition_set_the_floor_of_the_skew(spark: Spark
         max(sum(w for w, p in zip(weights, to, strict=True) if p == at) for at in range(3)) for to in product(range(3), repeat=len(weights))
     )
     assert floor <= least / mean
-    counts = [records for (records,) in told(load, "records")]
+    counts = [records for (records,) in sorted_rows(load, "records")]
     assert share == max(counts) / sum(counts)
     assert gini == pytest.approx(sum(abs(one - other) for one in counts for other in counts) / (2 * len(counts) * sum(counts)))
     _, topic, *_ = run(spark, [*keys, {"partition": 1, "records": 200}], leaders=[1, 2, 3])  # a named partition
-    assert told(topic, "skew_floor") == [(pytest.approx(200 / ((sum(weights) + 200) / 3)),)]
+    assert sorted_rows(topic, "skew_floor") == [(pytest.approx(200 / ((sum(weights) + 200) / 3)),)]
 
 
 def test_growth_is_observed_only_if_both_snapshots_have_the_same_topic(spark: SparkSession) -> None:
@@ -120,10 +120,10 @@ def test_growth_is_observed_only_if_both_snapshots_have_the_same_topic(spark: Sp
     now = [{"log_end_offset": 130, "replica_size_bytes": [3, 1600]}, {"log_end_offset": 60, "replica_size_bytes": [9000, 800]}]
     load, topic, *_ = run(spark, [], leaders=[1, 2], before=before, now=now)
     seen = ("partition", "observed_records", "observed_size_bytes", "observed_record_share")
-    assert told(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank partition 1
-    assert told(topic, "observed_records", "observed_skew", "records") == [(40, 1.5, None)]
+    assert sorted_rows(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank partition 1
+    assert sorted_rows(topic, "observed_records", "observed_skew", "records") == [(40, 1.5, None)]
     load, *_ = run(spark, [], leaders=[1, 2], before=before, now=now, topic_id="recreated")
-    assert told(load, *seen) == []
+    assert sorted_rows(load, *seen) == []
 
 
 def test_the_partitioner_is_inferred_from_the_partitions_of_keys(spark: SparkSession) -> None:
@@ -145,7 +145,7 @@ def test_the_partitioner_is_inferred_from_the_partitions_of_keys(spark: SparkSes
     ]
     load, *_, partitioner = run(spark, sample, leaders=[1, 2, 3, 1, 2])
     fits = int(crc32(keys[0]) % 5 in (0, 1))
-    assert told(
+    assert sorted_rows(
         partitioner, "topic", "partitions", "keys", "records", "partitioner", "explained_records", "split_keys", "split_records"
     ) == [("t", 5, 40, 39 * 3 + 2, "crc32", 39 * 3 + fits, 1, 2)]
     assert sum(row["keys"] for row in load.collect()) == 41  # a key found in two partitions counts once
@@ -160,6 +160,6 @@ def test_no_partitioner_is_inferred_from_one_partition_or_unknown_partitions(spa
 def test_growth_over_the_time_between_two_captures_is_a_rate(spark: SparkSession) -> None:
     nights = {"before": [{"replica_size_bytes": [1, 100]}, {"replica_size_bytes": [1, 50]}], "now": [{"replica_size_bytes": [1, 3700]}, {}]}
     load, *_ = run(spark, [], leaders=[1, 2], **nights)
-    assert told(load, "partition", "observed_size_bytes_per_s") == [(0, 1.0)]
+    assert sorted_rows(load, "partition", "observed_size_bytes_per_s") == [(0, 1.0)]
     load, *_ = run(spark, [], leaders=[1, 2], apart=timedelta(seconds=599), **nights)
-    assert told(load, "partition", "observed_size_bytes", "observed_size_bytes_per_s") == [(0, 3600, None)]
+    assert sorted_rows(load, "partition", "observed_size_bytes", "observed_size_bytes_per_s") == [(0, 3600, None)]
