@@ -47,7 +47,7 @@ from jobs.steps import (
     remedy,
     replica_assignment,
 )
-from jobs.steps.stage import Materializer, Stages, run_stages, transform
+from jobs.steps.stage import ARROW_TABLES, Materializer, Stages, run_stages, transform
 
 # The order of a night, declared here alone: each gate, after the steps whose tables it evaluates.
 _ORDER: tuple[tuple[tuple[ModuleType, ...], str], ...] = (
@@ -182,13 +182,12 @@ class Night:
 
     def inputs(self, job: ModuleType) -> list[DataFrame | pa.Table]:
         """Return the tables that a step reads, in the order of its declarations."""
-        as_arrow, previous = getattr(job, "READS_AS_ARROW", ()), getattr(job, "READS_PREVIOUS", ())
 
         def read(table: Table, **where: Any) -> DataFrame | pa.Table:
-            return self.lake.read_local(table, **where) if table in as_arrow else self.lake.read(table, **where)
+            return self.lake.read_local(table, **where) if table in ARROW_TABLES else self.lake.read(table, **where)
 
         inputs = [read(table, snapshot_id=self.snapshot_id) for table in job.READS]
-        if previous:
+        if previous := getattr(job, "READS_PREVIOUS", ()):
             earlier = self._earlier()
             inputs += [read(table, snapshots=earlier) for table in previous]
         return inputs

@@ -18,6 +18,7 @@ from jobs.names import storable_id
 from jobs.night import Night
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA, SNAPSHOT, Table
 from jobs.steps import failover
+from jobs.steps.stage import ARROW_TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class WhatIf:
 def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     """Compute a failure on a published snapshot, by default the cluster's newest, and store the result; return the snapshot's id."""
     night = Night(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id))
-    local = {table: night.of_cluster(table, what_if.cluster_id) for table in failover.READS_AS_ARROW}
+    local = {table: night.of_cluster(table, what_if.cluster_id) for table in failover.READS if table in ARROW_TABLES}
     states = cluster_states(local[CLUSTER].to_pylist(), local[BROKER].to_pylist())
     scenario = _scenario(night, what_if, states[what_if.cluster_id])
     night.session()

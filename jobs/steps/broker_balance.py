@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import reduce
 from operator import or_
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -25,6 +26,7 @@ from jobs.schema import (
     TOPIC,
     TOPIC_BALANCE,
 )
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.group_load import group_load
 from jobs.steps.stage import Stages
 
@@ -37,7 +39,7 @@ _PARTITION = [*_CLUSTER, "topic", "partition"]
 
 
 def transform(
-    broker: DataFrame,
+    broker: pa.Table,
     topic: DataFrame,
     partition: DataFrame,
     producer_load: DataFrame,
@@ -45,9 +47,10 @@ def transform(
     group_member: DataFrame,
     observed_assignment: DataFrame,
 ) -> Stages[tuple[DataFrame, ...]]:
-    groups = yield from group_load(broker, partition, producer_load, group_member, observed_assignment)
-    brokers = _broker_balance(broker, partition, producer_load, disk_usage)
-    return brokers, _partition_health(broker, topic, partition), _topic_balance(partition), groups
+    brokers = dataframe_from_arrow(partition.sparkSession, broker)
+    groups = yield from group_load(brokers, partition, producer_load, group_member, observed_assignment)
+    balance = _broker_balance(brokers, partition, producer_load, disk_usage)
+    return balance, _partition_health(brokers, topic, partition), _topic_balance(partition), groups
 
 
 def _topic_balance(partition: DataFrame) -> DataFrame:

@@ -25,7 +25,6 @@ from jobs.spark.session import dataframe_from_arrow
 from kafka_model.failover.rolling_restart import RestartConstraint, restart_order
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
-READS_AS_ARROW = (CLUSTER, BROKER)
 WRITES = (BROKER_RESTART,)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]

@@ -25,11 +25,10 @@ from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, CHANGE, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, LOG_DIR, PARTITION, TOPIC, Table
 from jobs.spark.session import dataframe_from_arrow
-from jobs.steps.stage import Stage, Stages
+from jobs.steps.stage import ARROW_TABLES, Stage, Stages
 
 READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, CONSUMER_GROUP, GROUP_MEMBER)
 READS_PREVIOUS = READS
-READS_AS_ARROW = (CLUSTER,)
 WRITES = (CHANGE,)
 
 # Formats of dumps that report the configs of topics. Configs are compared only if both snapshots have the same of these sources.
@@ -47,10 +46,13 @@ class _Snapshots(NamedTuple):
 
 
 def transform(*inputs: pa.Table | DataFrame) -> Stages[tuple[DataFrame, ...]]:
-    previous_clusters, spark = inputs[len(READS)], inputs[1].sparkSession
+    previous_clusters, spark = inputs[len(READS)], inputs[-1].sparkSession
     if not len(previous_clusters):  # the first night of every cluster: Spark has nothing to plan
         return (spark.createDataFrame([], CHANGE.columns),)
-    frames = [dataframe_from_arrow(spark, each, CLUSTER.columns) if isinstance(each, pa.Table) else each for each in inputs]
+    frames = [
+        dataframe_from_arrow(spark, rows, table.columns) if table in ARROW_TABLES else rows
+        for table, rows in zip((*READS, *READS_PREVIOUS), inputs, strict=True)
+    ]
     names = [table.name for table in READS]
     current, previous = (dict(zip(names, part, strict=True)) for part in (frames[: len(READS)], frames[len(READS) :]))
     clusters = yield Stage(_compared_clusters(current, previous))

@@ -40,7 +40,6 @@ from jobs.steps.failover_load import failover_load, partition_rates
 from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
-READS_AS_ARROW = (CLUSTER, BROKER)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]

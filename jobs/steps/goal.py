@@ -29,6 +29,7 @@ from jobs.schema import (
     PARTITION_LOAD,
     Table,
 )
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.cluster_array import cluster_arrays
 from jobs.steps.stage import Stage, Stages
 from kafka_model.cruise_control import columnar
@@ -58,8 +59,8 @@ _CAPACITIES = [name for name in BROKER.schema.names if "_capacity_" in name]
 
 
 def transform(
-    cluster: DataFrame,
-    broker: DataFrame,
+    cluster: pa.Table,
+    broker: pa.Table,
     log_dir: DataFrame,
     partition: DataFrame,
     partition_load: DataFrame,
@@ -70,9 +71,10 @@ def transform(
     sizes = empty_for_null("replica_size_bytes").alias("replica_size_bytes")
     partitions = partition.select(*_PARTITION, "leader", "replicas", sizes).join(partition_load, on=_PARTITION, how="left")
     failed_log_dirs = log_dir.where("error IS NOT NULL").select(*_CLUSTER).distinct().withColumn("has_failed_log_dir", F.lit(True))
+    clusters, all_brokers = (dataframe_from_arrow(partition.sparkSession, rows) for rows in (cluster, broker))
     brokers = (
-        cluster.select(*_CLUSTER)
-        .join(broker.select(*_CLUSTER, "broker_id", "rack", "live", *_CAPACITIES), on=_CLUSTER, how="left")
+        clusters.select(*_CLUSTER)
+        .join(all_brokers.select(*_CLUSTER, "broker_id", "rack", "live", *_CAPACITIES), on=_CLUSTER, how="left")
         .join(failed_log_dirs, on=_CLUSTER, how="left")
     )
     grouped = brokers.groupBy(*_CLUSTER).cogroup(partitions.groupBy(*_CLUSTER))

@@ -29,7 +29,6 @@ from jobs.steps.stage import Stage, Stages
 from kafka_model.failover.joint_failure import count_fatal_sets, fatal_to_writes
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO)
-READS_AS_ARROW = (CLUSTER, BROKER)
 WRITES = (BROKER_PAIR, JOINT_LOSS)
 
 MAX_DEATHS = 5
@@ -39,16 +38,15 @@ _HARMS = [Counts._fields.index(name) for name in HARMS]
 
 
 def transform(
-    cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, scenario: DataFrame
+    cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, scenario: pa.Table
 ) -> Stages[tuple[DataFrame, ...]]:
     states = cluster_states(cluster.to_pylist(), broker.to_pylist())
-    partitions = with_election_inputs(
-        partition, topic, dataframe_from_arrow(partition.sparkSession, cluster_election_rules(states.values()))
-    )
+    spark = partition.sparkSession
+    partitions = with_election_inputs(partition, topic, dataframe_from_arrow(spark, cluster_election_rules(states.values())))
     # Partitions with equal columns have equal outcomes: a fleet has far fewer distinct ones than partitions.
     columns = [name for name in partitions.columns if name not in ("topic", "partition")]
     distinct = yield Stage(partitions.groupBy(columns).agg(F.count("*").alias("partitions")))
-    pairs = yield from _pairs(distinct, states, scenario)
+    pairs = yield from _pairs(distinct, states, dataframe_from_arrow(spark, scenario))
     return pairs, _joint_loss(distinct, states)
 
 

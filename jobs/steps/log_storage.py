@@ -6,10 +6,12 @@ size alone.
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, DISK_USAGE, LOG_DIR, LOG_STORAGE, REPLICA, TOPIC
+from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.stage import Stage, Stages
 
 READS = (BROKER, LOG_DIR, TOPIC, REPLICA)
@@ -23,9 +25,9 @@ SEGMENT_BYTES, INDEX_INTERVAL_BYTES, RETENTION_MS, RETENTION_BYTES = 1 << 30, 40
 OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES = 8, 12
 
 
-def transform(broker: DataFrame, log_dir: DataFrame, topic: DataFrame, replica: DataFrame) -> Stages[tuple[DataFrame, ...]]:
+def transform(broker: pa.Table, log_dir: DataFrame, topic: DataFrame, replica: DataFrame) -> Stages[tuple[DataFrame, ...]]:
     storage = yield Stage(_storage(topic, replica), LOG_STORAGE)
-    return storage, _disk_usage(broker, log_dir, storage)
+    return storage, _disk_usage(dataframe_from_arrow(topic.sparkSession, broker), log_dir, storage)
 
 
 def _storage(topic: DataFrame, replica: DataFrame) -> DataFrame:

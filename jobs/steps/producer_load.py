@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.failure.sizes import leader_size
 from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
-from jobs.spark.session import cluster_files_by_id, range_partitioned_by
+from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow, range_partitioned_by
 from jobs.steps.sampled_keys import HOT_KEYS, KEYED, SUMMARY_SCHEMA, summarize_keys
 from jobs.steps.stage import Stage, Stages
 from jobs.steps.variation import variation
@@ -35,11 +35,11 @@ _HAS_LOAD = "has_sample OR observed_records IS NOT NULL OR observed_size_bytes I
 
 
 def transform(
-    cluster: DataFrame,
+    cluster: pa.Table,
     topic: DataFrame,
     partition: DataFrame,
     key_sample: DataFrame,
-    previous_cluster: DataFrame,
+    previous_cluster: pa.Table,
     previous_topic: DataFrame,
     previous_partition: DataFrame,
     *,
@@ -52,7 +52,8 @@ def transform(
     current = _current_partitions(partition, topics, counter_start=int(parameters.get("counter_start", "0")))
     load = yield Stage(_load(topics, samples, summaries, current, _previous_partitions(previous_partition, topics)))
     totals = yield Stage(_totals(load))
-    producer_load = _shares(load, totals, topics, _seconds_between(cluster, previous_cluster))
+    clusters, previous_clusters = (dataframe_from_arrow(topic.sparkSession, rows) for rows in (cluster, previous_cluster))
+    producer_load = _shares(load, totals, topics, _seconds_between(clusters, previous_clusters))
     named_totals = totals.join(topics.select("number", *_TOPIC, "partition_count"), on="number", how="inner")
     topic_load, hot_key = _topic_load(named_totals, samples), _hot_keys(summaries, named_totals)
     return (

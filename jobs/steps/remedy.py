@@ -24,7 +24,6 @@ from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow
 from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
-READS_AS_ARROW = (CLUSTER, BROKER)
 WRITES = (REMEDY,)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
@@ -33,10 +32,10 @@ _SCENARIO = [*_CLUSTER, "scenario_set", "scenario_id"]
 
 
 def transform(
-    cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, scenario: DataFrame, failover: DataFrame
+    cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, scenario: pa.Table, failover: DataFrame
 ) -> Stages[tuple[DataFrame, ...]]:
     spark = partition.sparkSession
-    deaths = scenario.where(ONE_BROKER_KILLED).select(*_SCENARIO)
+    deaths = dataframe_from_arrow(spark, scenario).where(ONE_BROKER_KILLED).select(*_SCENARIO)
     harmed = (
         failover.where(HARMED)
         .join(F.broadcast(deaths), on=_SCENARIO, how="left_semi")

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.schema import BROKER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT
-from jobs.spark.session import cluster_files_by_id
+from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow
 from jobs.steps.stage import Stage, Stages
 from kafka_model.placement.zookeeper import alternate_racks, replicas_rack_aware, replicas_rack_unaware
 
@@ -36,11 +36,11 @@ _REFUSAL = (
 )
 
 
-def transform(broker: DataFrame, topic: DataFrame, partition: DataFrame, *, parameters: Mapping[str, str]) -> Stages[tuple[DataFrame, ...]]:
-    cluster = _clusters(broker)
+def transform(broker: pa.Table, topic: DataFrame, partition: DataFrame, *, parameters: Mapping[str, str]) -> Stages[tuple[DataFrame, ...]]:
+    brokers = dataframe_from_arrow(topic.sparkSession, broker)
     observed = partition.select(*_TOPIC, "partition", F.col("replicas").alias("observed"), F.size("replicas").alias("replication_factor"))
-    pattern = yield Stage(patterns(broker, topic))
-    placeable = topic.join(F.broadcast(cluster.drop("brokers")), on=_CLUSTER, how="inner")
+    pattern = yield Stage(patterns(brokers, topic))
+    placeable = topic.join(F.broadcast(_clusters(brokers).drop("brokers")), on=_CLUSTER, how="inner")
     if "start_index" in parameters:  # AdminUtils uses a given start index as the shift, too
         start, shift = int(parameters["start_index"]), int(parameters.get("shift", parameters["start_index"]))
         started = placeable.withColumns({"start_index": F.lit(start), "shift": F.lit(shift)})

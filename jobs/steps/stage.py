@@ -4,11 +4,10 @@ A step is a module of this folder that declares
 
     READS            the tables that `transform` takes, in this order
     READS_PREVIOUS   tables of each cluster's previous published snapshot, which follow those of READS (optional)
-    READS_AS_ARROW   the tables among these that arrive as Arrow rows: small ones, with a few rows per broker (optional)
     WRITES           the tables that `transform` returns, in this order
     transform        a function from the tables to DataFrames; `parameters` and `thresholds` are passed by name if it has them
 
-`transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
+The tables ARROW_TABLES arrive as Arrow rows, all others as DataFrames. `transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
 once, it yields them as a Stage, and the runner sends them back materialized.
 
     def transform(topic, partition, *, parameters):
@@ -24,15 +23,16 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jobs.schema import BROKER, CLUSTER, SCENARIO, Table
 from jobs.spark.session import dataframe_from_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from jobs.schema import Table
-
 Result = TypeVar("Result")
+
+ARROW_TABLES = frozenset({CLUSTER, BROKER, SCENARIO})  # those with a few rows per broker
 
 _SHORT_BYTES = 4096  # 10,000 rows of this size, Spark's largest batch, fit in the memory of a Python worker
 _MAX_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"

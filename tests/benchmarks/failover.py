@@ -22,7 +22,7 @@ from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, dataframe_from_arrow, session
 from jobs.steps import failover, joint_failover
-from jobs.steps.stage import Materializer, run_stages, transform
+from jobs.steps.stage import ARROW_TABLES, Materializer, run_stages, transform
 
 RUNS = 3
 NAMES = ("floor", "singles", "pairs")
@@ -61,7 +61,7 @@ def measure(tables: Mapping[Table, DataFrame]) -> tuple[float, float, float]:
 
 def run_step(step: ModuleType, tables: Mapping[Table, DataFrame], use: Callable[[Sequence[DataFrame]], None]) -> None:
     """Run a step as on a large night, and pass its output to `use`."""
-    inputs = [tables[table].toArrow() if table in step.READS_AS_ARROW else tables[table] for table in step.READS]
+    inputs = [tables[table].toArrow() if table in ARROW_TABLES else tables[table] for table in step.READS]
     # A checkpoint takes the place of writing a stage to its table and reading it again.
     with Materializer(small=False, write_and_reread=lambda table, rows: rows.localCheckpoint()) as materialize:
         use(run_stages(transform(step, inputs), materialize))

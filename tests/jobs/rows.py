@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
-from jobs.steps.stage import Materializer, Result, Stages, run_stages, transform
+from jobs.steps.stage import ARROW_TABLES, Materializer, Result, Stages, run_stages, transform
 
 
 def rows(of: Table, *given: dict[str, Any]) -> pa.Table:
@@ -34,8 +34,8 @@ def sorted_rows(df: DataFrame, *names: str) -> list[tuple[Any, ...]]:
 
 def run_step(step: ModuleType, *inputs: DataFrame, **options: Any) -> tuple[DataFrame, ...]:
     """Return the tables that a step computes from its inputs on a small night; `options` are passed to its `transform` by name."""
-    as_arrow, tables = getattr(step, "READS_AS_ARROW", ()), (*step.READS, *getattr(step, "READS_PREVIOUS", ()))
-    arranged = [rows.toArrow() if table in as_arrow else rows for table, rows in zip(tables, inputs, strict=True)]
+    tables = (*step.READS, *getattr(step, "READS_PREVIOUS", ()))
+    arranged = [rows.toArrow() if table in ARROW_TABLES else rows for table, rows in zip(tables, inputs, strict=True)]
     return materialized(transform(step, arranged, **options))
 
 

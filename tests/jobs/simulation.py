@@ -11,11 +11,12 @@ from jobs.failure.cluster_state import cluster_states
 from jobs.failure.scenarios import Scenario
 from jobs.schema import BROKER, CLUSTER, REPLICA, Table
 from jobs.steps import failover
+from jobs.steps.stage import ARROW_TABLES
 from tests.jobs.rows import materialized
 
 
 def simulated(scenarios: Sequence[Scenario], tables: Mapping[Table, DataFrame]) -> tuple[DataFrame, ...]:
     """Compute `scenario`, `failover` and `failover_load` of these failures from the inputs of the step and, if present, `replica`."""
-    inputs: dict[Table, Any] = {table: rows.toArrow() if table in failover.READS_AS_ARROW else rows for table, rows in tables.items()}
+    inputs: dict[Table, Any] = {table: rows.toArrow() if table in ARROW_TABLES else rows for table, rows in tables.items()}
     states = cluster_states(inputs[CLUSTER].to_pylist(), inputs[BROKER].to_pylist())
     return materialized(failover.simulate(scenarios, states, inputs, replica=inputs.get(REPLICA)))
