@@ -1,7 +1,6 @@
-"""Every step of a night: read a job's tables, transform, replace what it writes; jobs/lake/ does the reading and writing.
+"""One night: the order of its tasks, and each task: ingest, a step, a gate, publish.
 
-A night is `ingest`, then each job and each gate, then `publish`; `NIGHT` has them in order. The same functions serve the local
-command (all steps in one Spark session) and Airflow (a spark-submit a step).
+The same functions serve the local command, which runs all tasks in one process, and Airflow, where each task is a spark-submit.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +48,7 @@ from jobs.steps import (
 )
 from jobs.steps.stage import ARROW_TABLES, Materializer, Stages, run_stages, transform
 
-# The order of a night, declared here alone: each gate, after the steps whose tables it evaluates.
+# The order of a night. Each gate evaluates the tables of the steps beside it. The local command and the DAG follow this order.
 _ORDER: tuple[tuple[tuple[ModuleType, ...], str], ...] = (
     ((ingest,), "ingest"),
     ((change, replica_assignment, producer_load, consumer_assignment, log_storage), "computed"),
@@ -58,29 +57,36 @@ _ORDER: tuple[tuple[tuple[ModuleType, ...], str], ...] = (
 )
 
 
+class Task(NamedTuple):
+    """A task of a night."""
+
+    kind: str  # step, check or publish
+    name: str  # of the step or gate; empty for publish
+
+
 def _name(step: ModuleType) -> str:
     return step.__name__.rpartition(".")[2]
 
 
 JOBS: dict[str, ModuleType] = {_name(step): step for steps, _ in _ORDER[1:] for step in steps}
 GATES: dict[str, tuple[Table, ...]] = {gate: tuple(table for step in steps for table in step.WRITES) for steps, gate in _ORDER}
-NIGHT: tuple[tuple[str, str], ...] = (
-    *(task for steps, gate in _ORDER for task in (*(("step", _name(step)) for step in steps), ("check", gate))),
-    ("publish", ""),
+NIGHT: tuple[Task, ...] = (
+    *(task for steps, gate in _ORDER for task in (*(Task("step", _name(step)) for step in steps), Task("check", gate))),
+    Task("publish", ""),
 )
-_SIDE_BY_SIDE = 3  # steps and gates: a core each for two, and one that waits
+_PARALLEL_TASKS = 3  # of a small night on two cores: one of them usually waits for the disk
 SCALE = "scale"  # the parameter that ingest writes
 # The parameters that a user may set, each a whole number.
 PARAMETERS = {
-    "start_index": "the broker index that AdminUtils starts at, in place of the one recovered for each topic",
-    "shift": "the shift of AdminUtils' followers; with a start_index alone, the same number, as Kafka has it",
-    "counter_start": "where the producers' counter for records without a key stands at first (0)",
+    "start_index": "the index of the broker at which AdminUtils starts, for all topics; by default the one that explains each topic best",
+    "shift": "the shift of AdminUtils' followers, used with start_index; by default the same number, as in Kafka",
+    "counter_start": "the first value of the producers' counter for records without a key; by default 0",
 }
 
 
 @dataclass(frozen=True)
 class Night:
-    """A snapshot in a lake."""
+    """One night: a snapshot in a lake, and the tasks that compute it."""
 
     lake: Lake
     snapshot_id: str
@@ -100,7 +106,7 @@ class Night:
         return self.lake.read_local(table, snapshot_id=self.snapshot_id).to_pylist()
 
     def of_cluster(self, table: Table, cluster_id: str) -> pa.Table:
-        """A cluster's rows in this process."""
+        """Read a cluster's rows into this process."""
         return self.lake.read_local(table, snapshot_id=self.snapshot_id, cluster_id=cluster_id)
 
     def run(
@@ -109,76 +115,63 @@ class Night:
         parameters: Mapping[str, str],
         limits: Limits,
         docs: str | None,
-        telling: Callable[[str], AbstractContextManager[None]] = lambda step: nullcontext(),
+        timed: Callable[[str], AbstractContextManager[None]] = lambda task: nullcontext(),
         retired: Collection[str] = (),
     ) -> Outcome:
         """Run the whole night in this process.
 
-        Of a small night, steps run side by side once the tables that they read are written, and gates beside the steps after them,
-        since they bind at publishing alone; gates of a lake in a folder run in processes of their own. `telling` is entered for each. Without a source, what was ingested is taken as it is.
+        Each task runs within the context `timed`. Without a source, the night starts from the tables that `ingest` wrote before. `retired`
+        clusters may be absent.
         """
 
-        def do(kind: str, name: str) -> None:
-            with telling(f"{kind} {name}"):
-                if kind == "check":
-                    self.check(name, limits, docs, judges)
+        def run_task(task: Task) -> None:
+            with timed(f"{task.kind} {task.name}"):
+                if task.kind == "check":
+                    self.check(task.name, limits, docs, judges)
                 else:
-                    self.step(name, limits)
+                    self.step(task.name, limits)
 
         # Processes of their own have no access to this session's credentials for other storage.
         with judge_pool() if self.lake.folder is not None else nullcontext() as judges:
             if source is not None:
-                with telling("step ingest"):
+                with timed("step ingest"):
                     self.ingest(source, parameters)
-            at_once = _SIDE_BY_SIDE if self.scale is Scale.SMALL else 1
-            waiting = {each: _needs(each) for each in NIGHT[1:-1]}
-            running: dict[Future[None], tuple[str, str]] = {}
-            with ThreadPoolExecutor(at_once) as pool:
-                while waiting or running:
-                    ready = [each for each, needs in waiting.items() if not needs & {*waiting, *running.values()}]
-                    # Gates first, which work in processes of their own; of steps, the one that most others wait for.
-                    ready.sort(key=lambda each: (each[0] != "check", -sum(each in needs for needs in waiting.values())))
-                    for each in ready[: at_once - len(running)]:
-                        del waiting[each]
-                        running[pool.submit(do, *each)] = each
-                    for it in wait(running, return_when=FIRST_COMPLETED).done:
-                        del running[it]
-                        it.result()
-            with telling("publish"):
+            _run_in_order(NIGHT[1:-1], run_task, _PARALLEL_TASKS if self.scale is Scale.SMALL else 1)
+            with timed("publish"):
                 return self.publish(limits, retired)
 
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
-        """Read the dumps of every cluster; fail if not one of them can be read, after the reasons are written."""
-        _known(parameters)
+        """Read the dumps of every cluster into the lake; raise NothingReadable if no cluster has a readable file."""
+        _validated(parameters)
         scale, file_writer = ingest.source_scale(source), self.lake.file_writer(snapshot_id=self.snapshot_id)
         self.begin(ingest.read(self.lake.spark, source, self.snapshot_id, scale, file_writer=file_writer), parameters, scale)
         if not self.rows(CLUSTER):
-            cluster, why = next(iter(self._unreadable().items()))
+            cluster, reason = next(iter(self._unreadable().items()))
             raise NothingReadable(
-                f"source {source} has no readable dump, such as in cluster {cluster}: {why}; "
-                f"all_rejected_input of snapshot {self.snapshot_id} has every reason: mend the dumps, then run again"
+                f"source {source} has no readable dump, for example in cluster {cluster}: {reason}; "
+                f"all_rejected_input of snapshot {self.snapshot_id} has every reason: repair the dumps, then run again"
             )
 
     def begin(
         self, tables: Sequence[pa.Table] | Sequence[list[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str], scale: Scale
     ) -> None:
-        """Make these, in the order of ingest.WRITES, the night's own; what was published or judged of it before is withdrawn first."""
-        values = [*_known(parameters).items(), (SCALE, scale)]
-        _together(self.lake.create, TABLES)
+        """Start the night with these tables, in the order of ingest.WRITES. Results that it published before are withdrawn first."""
+        values = [*_validated(parameters).items(), (SCALE, scale)]
+        _in_parallel(self.lake.create, TABLES)
         for table in (SNAPSHOT, ABSENT_CLUSTER, VALIDATION):
             self.lake.replace(table, table.schema.empty_table(), snapshot_id=self.snapshot_id)
         parameter = pa.table(
             list(zip(*values, strict=True)), schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
         )
         written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
-        _together(lambda pair: self.lake.replace(*pair, snapshot_id=self.snapshot_id), written)
+        _in_parallel(lambda pair: self.lake.replace(*pair, snapshot_id=self.snapshot_id), written)
 
     def step(self, name: str, limits: Limits) -> None:
         """Run a step (jobs/steps/stage.py): read its tables, transform them, and write the tables that it computes."""
         job = JOBS[name]
         self.session()
         result = transform(job, self.inputs(job), parameters=self.parameters(), thresholds=limits.cruise_control)
-        self.write(job.WRITES, result, scenario_set=NIGHTLY)  # the scenarios of what-ifs stay
+        self.write(job.WRITES, result, scenario_set=NIGHTLY)  # keeps the scenarios of what-ifs
 
     def inputs(self, job: ModuleType) -> list[DataFrame | pa.Table]:
         """Return the tables that a step reads, in the order of its declarations."""
@@ -192,32 +185,34 @@ class Night:
             inputs += [read(table, snapshots=earlier) for table in previous]
         return inputs
 
-    def write(self, tables: Sequence[Table], result: Stages[tuple[DataFrame, ...]] | tuple[DataFrame, ...], **slice: str) -> None:
-        """Run the stages of a step, and replace the slice of each table that it computes."""
+    def write(self, tables: Sequence[Table], result: Stages[tuple[DataFrame, ...]] | tuple[DataFrame, ...], **where: str) -> None:
+        """Run the stages of a step, and replace these rows of each table: those with the values `where`, in the columns that it has."""
 
-        def slice_of(table: Table) -> dict[str, str]:
-            return {name: value for name, value in slice.items() if name in table.schema.names}
+        def selection(table: Table) -> dict[str, str]:
+            return {name: value for name, value in where.items() if name in table.schema.names}
 
         def write_and_reread(table: Table, rows: DataFrame) -> DataFrame:
-            self.replace(table, rows, **slice_of(table))
-            return self.lake.read(table, snapshot_id=self.snapshot_id, **slice_of(table))
+            self.replace(table, rows, **selection(table))
+            return self.lake.read(table, snapshot_id=self.snapshot_id, **selection(table))
 
         with Materializer(self.scale is Scale.SMALL, write_and_reread) as materialize:
             computed = zip(tables, run_stages(result, materialize), strict=True)
-            _together(
-                lambda pair: self.replace(*pair, **slice_of(pair[0])),
+            _in_parallel(
+                lambda pair: self.replace(*pair, **selection(pair[0])),
                 [(table, rows) for table, rows in computed if table not in materialize.written],
             )
 
     def check(self, gate: str, limits: Limits, docs: str | None, judges: Executor | None = None) -> list[str]:
-        """Evaluate the rules of a gate's tables, in one of the `judges` if there are any; return a line for each broken hard rule."""
+        """Evaluate the rules of a gate's tables, in a process of `judges` if given; return a line for each broken hard rule."""
         verdicts = check(self.lake, self.snapshot_id, GATES[gate], previous=self._earlier(), limits=limits, docs=docs, pool=judges)
         self.lake.replace(VALIDATION, verdicts, snapshot_id=self.snapshot_id, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
-        return ["{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, such as {example}".format(**row) for row in broken]
+        return [
+            "{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, for example {example}".format(**row) for row in broken
+        ]
 
     def publish(self, limits: Limits, retired: Collection[str] = ()) -> Outcome:
-        """Make the sound clusters visible, and record the absent ones; clusters that are `retired` on purpose are not missed."""
+        """Make the sound clusters visible to readers, and record the absent ones, except those that are `retired`."""
         suites = frozenset(table.name for gate in GATES.values() for table in gate)
         validation = self.rows(VALIDATION)
         sound = publish.sound(validation, suites)
@@ -240,7 +235,7 @@ class Night:
         self.lake.replace(table, pa.Table.from_pylist(rows, schema), snapshot_id=self.snapshot_id)
 
     def _unreadable(self) -> dict[str, str]:
-        """Of each cluster without a readable file, why."""
+        """Return the reason for each cluster without a readable file, by cluster id."""
         read = {row["cluster_id"] for row in self.rows(CLUSTER)}
         ids = {row["cluster_id"] for row in self.rows(INPUT_FILE)} - read - {BESIDE}
         return {id: publish.why_unreadable(self.of_cluster(REJECTED_INPUT, id).to_pylist()) for id in sorted(ids)}
@@ -266,28 +261,47 @@ class Night:
         return spark
 
     def _earlier(self) -> dict[str, str]:
-        """Of each cluster, the newest published snapshot before this one."""
+        """Return each cluster's newest published snapshot before this one, by cluster id."""
         return publish.newest(self.lake.read_local(SNAPSHOT).to_pylist(), before=self.snapshot_id)
 
 
-def _needs(this: tuple[str, str]) -> set[tuple[str, str]]:
-    """What must have run before a step: those that write what it reads; before a gate: those that write what it judges."""
-    kind, name = this
-    wanted = set(GATES[name] if kind == "check" else JOBS[name].READS)
-    return {("step", job) for job, module in JOBS.items() if wanted & set(module.WRITES)}
+def _run_in_order(tasks: Sequence[Task], run_task: Callable[[Task], None], parallel: int) -> None:
+    """Run tasks, up to `parallel` at a time, each when the tables that it reads are written.
+
+    Gates run beside later steps, because only publishing waits for them.
+    """
+    waiting = {task: _required_steps(task) for task in tasks}
+    running: dict[Future[None], Task] = {}
+    with ThreadPoolExecutor(parallel) as pool:
+        while waiting or running:
+            ready = [task for task, required in waiting.items() if not required & {*waiting, *running.values()}]
+            # Gates first, as they can use other processes; then the steps that most other tasks wait for.
+            ready.sort(key=lambda task: (task.kind != "check", -sum(task in required for required in waiting.values())))
+            for task in ready[: parallel - len(running)]:
+                del waiting[task]
+                running[pool.submit(run_task, task)] = task
+            for ended in wait(running, return_when=FIRST_COMPLETED).done:
+                del running[ended]
+                ended.result()
 
 
-def _known(parameters: Mapping[str, str]) -> dict[str, str]:
+def _required_steps(task: Task) -> set[Task]:
+    """Return the steps that write the tables that a step reads or a gate evaluates."""
+    tables = set(GATES[task.name] if task.kind == "check" else JOBS[task.name].READS)
+    return {Task("step", name) for name, step in JOBS.items() if tables & set(step.WRITES)}
+
+
+def _validated(parameters: Mapping[str, str]) -> dict[str, str]:
     for name, value in parameters.items():
         if name not in PARAMETERS:
-            raise AuditError(f"unknown parameter {name}: a run may be asked {', '.join(PARAMETERS)}")
+            raise AuditError(f"unknown parameter {name}: the parameters of a run are {', '.join(PARAMETERS)}")
         if not re.fullmatch(r"\d{1,9}", value):
             raise AuditError(f"parameter {name} is {value!r}: it must be a whole number, 0 or more")
     return dict(parameters)
 
 
-def _together(do: Callable[..., None], these: Sequence[object]) -> None:
-    """Delta's small writes wait more than they work: several at once."""
+def _in_parallel(write: Callable[[Any], None], arguments: Sequence[object]) -> None:
+    """Write several tables at a time: a small Delta write mostly waits."""
     with ThreadPoolExecutor(4) as pool:
-        for _ in pool.map(do, these):
+        for _ in pool.map(write, arguments):
             pass

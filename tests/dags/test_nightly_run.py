@@ -75,4 +75,4 @@ def test_an_ingest_without_a_readable_dump_fails_the_run_without_a_retry(runs: R
     assert len(tasks) == 17
     assert set(tasks.values()) == {"upstream_failed"}
     assert runs.unreadable["events"] == {}
-    assert "has no readable dump, such as in cluster east: topics.txt: unknown format" in runs.log
+    assert "has no readable dump, for example in cluster east: topics.txt: unknown format" in runs.log

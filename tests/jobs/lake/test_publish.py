@@ -264,7 +264,7 @@ def test_a_source_without_a_readable_dump_fails_and_its_reasons_stay(
         (source / name).parent.mkdir(exist_ok=True)
         (source / name).write_bytes(text)
     night(lake, FIRST, "east").publish(limits())
-    with pytest.raises(NothingReadable, match=f"has no readable dump, such as in cluster east: {cause}; ") as refused:
+    with pytest.raises(NothingReadable, match=f"has no readable dump, for example in cluster east: {cause}; ") as refused:
         Night(lake, SECOND).ingest(str(source), {})
     assert refused.value.exit_code == 5
     assert len(ask(lake, f"SELECT * FROM all_input_file WHERE snapshot_id = '{SECOND}' AND cluster_id = 'east'")) == 1
