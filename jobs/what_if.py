@@ -101,7 +101,7 @@ def _scenario(night: Night, what_if: WhatIf, state: ClusterState) -> Scenario:
 def _brokers_without_log_dirs(night: Night, what_if: WhatIf, live: Collection[int]) -> list[int]:
     """Return the brokers whose log dirs all fail: such a broker halts."""
     if what_if.controlled_shutdown:
-        raise AuditError("a log dir fails, it does not shut down in order: leave out the controlled shutdown")
+        raise AuditError("a log dir cannot be shut down in order: leave out the controlled shutdown")
     log_dirs_of: dict[int, set[str]] = {}
     for row in _rows(night, LOG_DIR, what_if.cluster_id):
         if row["broker_id"] in live:

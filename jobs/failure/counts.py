@@ -140,8 +140,8 @@ class FailureCounts:
         partitions = Partitions(batch)
         failure, deaths = self._failures.affected_by(partitions, batch["cluster_id"])
         np.add.at(self._single, failure, sign * partitions.counts(deaths))
-        for found in pair_counts(partitions):
-            self._add_pairs(found.brokers, sign * found.joint)
+        for pair in pair_counts(partitions):
+            self._add_pairs(pair.brokers, sign * pair.joint)
         if self._breaking_pairs:
             failure, deaths = self._breaking_failures.affected_by(partitions, batch["cluster_id"])
             self._add_pairs(np.array(list(self._breaking_pairs)).T[:, failure], sign * partitions.counts(deaths), breaking=True)

@@ -412,8 +412,8 @@ def _failed(brokers: Column) -> Column:
 
 def _cause(brokers: Column, affected: str, singular: str, plural: str) -> Column:
     """The brokers that are in the column `affected`, as the text of a cause; null if there is none."""
-    found = F.array_sort(F.array_intersect(brokers, F.col(affected)))
-    ids = F.concat_ws(", ", found.cast("array<string>"))
-    return F.when(F.size(found) == 1, F.concat(F.lit("broker "), ids, F.lit(f" {singular}"))).when(
-        F.size(found) > 1, F.concat(F.lit("brokers "), ids, F.lit(f" {plural}"))
+    involved = F.array_sort(F.array_intersect(brokers, F.col(affected)))
+    ids = F.concat_ws(", ", involved.cast("array<string>"))
+    return F.when(F.size(involved) == 1, F.concat(F.lit("broker "), ids, F.lit(f" {singular}"))).when(
+        F.size(involved) > 1, F.concat(F.lit("brokers "), ids, F.lit(f" {plural}"))
     )

@@ -27,8 +27,8 @@ def request_batches(scenarios: DataFrame, outcomes: DataFrame) -> DataFrame:
         "elected": F.expr(LEADER_MOVED) & ~handed_over,
         "affected": F.lit(True),
     }
-    of_one_broker = scenarios.where("size(brokers) = 1").select(*_SCENARIO, F.col("brokers")[0].alias("failing_broker"))
-    zookeeper = outcomes.where("metadata_records IS NULL").join(F.broadcast(of_one_broker), on=_SCENARIO, how="inner")
+    single_failures = scenarios.where("size(brokers) = 1").select(*_SCENARIO, F.col("brokers")[0].alias("failing_broker"))
+    zookeeper = outcomes.where("metadata_records IS NULL").join(F.broadcast(single_failures), on=_SCENARIO, how="inner")
     first = F.col("nth") == 0  # counts its partition once
     by_survivor = (
         zookeeper.select(
@@ -53,7 +53,7 @@ def controller_work() -> dict[str, Column]:
     broker whose log dirs fail reports all of them at once.
     """
     controlled, survivors = F.col("controlled_shutdown"), F.col("surviving_brokers")
-    brokers_of_log_dirs = F.array_distinct(F.transform("log_dirs", lambda place: F.substring_index(place, ":", 1).cast("int")))
+    brokers_of_log_dirs = F.array_distinct(F.transform("log_dirs", lambda log_dir: F.substring_index(log_dir, ":", 1).cast("int")))
     registration_records = F.col("effective_deaths") * F.when(controlled, 2).otherwise(1) + F.size(
         F.array_except(brokers_of_log_dirs, F.col("brokers"))
     )

@@ -136,7 +136,9 @@ def _add_to_scenarios(counted: DataFrame, known: DataFrame, **names: Sequence[st
 
     def add(scenarios: DataFrame) -> DataFrame:
         joined = scenarios.join(counted, on=_SCENARIO, how="left").join(known, on=_CLUSTER, how="left")
-        counts = {name: F.when(F.col(flag), F.coalesce(name, F.lit(0))) for flag, of_flag in names.items() for name in of_flag}
+        counts = {
+            name: F.when(F.col(flag), F.coalesce(name, F.lit(0))) for flag, counts_of_flag in names.items() for name in counts_of_flag
+        }
         return joined.withColumns(counts).drop(*names)
 
     return add

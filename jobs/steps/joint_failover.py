@@ -55,8 +55,8 @@ def _pairs(distinct: DataFrame, states: Mapping[str, ClusterState], scenario: Da
     pairs = _sum_by_pair(distinct.mapInArrow(_joint_counts, BROKER_PAIR.columns))
     one_death = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("killed"), *HARMS)
     for side in ("broker_id", "other_broker_id"):
-        of_side = one_death.select(*_CLUSTER, F.col("killed").alias(side), *(F.col(name).alias(f"{name}_alone") for name in HARMS))
-        pairs = pairs.join(of_side, on=[*_CLUSTER, side], how="inner").select(
+        alone = one_death.select(*_CLUSTER, F.col("killed").alias(side), *(F.col(name).alias(f"{name}_alone") for name in HARMS))
+        pairs = pairs.join(alone, on=[*_CLUSTER, side], how="inner").select(
             *_PAIR, "shared_partitions", *((F.col(name) + F.col(f"{name}_alone")).alias(name) for name in HARMS)
         )
     breaking = [pair for state in states.values() for pair in quorum_breaking_pair_scenarios(state)]

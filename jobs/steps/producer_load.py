@@ -68,7 +68,7 @@ def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: Dat
     """The topics with partitions, numbered in the order of their names.
 
     `partition_count` is what `topic` reports. `taking_partitions` take records without a key: the available ones, or all if none is.
-    `all_alike`: the partitions are numbered without gaps, and all or none of them are available.
+    `turns_are_numbers`: the partitions have no gaps in their numbers, and all or none of them are available.
     """
     previous = previous_topic.select("cluster_id", "topic", F.col("topic_id").alias("previous_topic_id"))
     counts = partition.groupBy(_TOPIC).agg(
@@ -86,7 +86,7 @@ def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: Dat
             "partition_count",
             "available_partitions",
             F.expr("if(available_partitions > 0, available_partitions, partitions)").alias("taking_partitions"),
-            F.expr("first = 0 AND last = partitions - 1 AND available_partitions IN (0, partitions)").alias("all_alike"),
+            F.expr("first = 0 AND last = partitions - 1 AND available_partitions IN (0, partitions)").alias("turns_are_numbers"),
             F.expr("topic_id IS NULL OR previous_topic_id IS NULL OR topic_id = previous_topic_id").alias("same_topic"),
         )
     )
@@ -120,16 +120,16 @@ def _current_partitions(partition: DataFrame, topics: DataFrame, *, counter_star
 
     The turn is null for a partition without a leader if others have one.
     """
-    columns = (*_TOPIC, "number", "available_partitions", "taking_partitions", "all_alike")
+    columns = (*_TOPIC, "number", "available_partitions", "taking_partitions", "turns_are_numbers")
     numbered = partition.join(F.broadcast(topics.select(*columns)), on=_TOPIC, how="inner")
     takes = F.expr("leader IS NOT NULL OR available_partitions = 0")
     ascending = Window.partitionBy("number", takes).orderBy("partition")
-    # If all partitions of a topic take records, the position of each is its number: no rows of such a topic are sorted.
-    alike = numbered.where("all_alike").withColumn("position", F.col("partition"))
-    others = numbered.where("NOT all_alike").withColumn("position", F.when(takes, F.row_number().over(ascending) - 1))
+    # If all partitions of a topic take records, the position of each is its number. Spark then sorts no rows of the topic.
+    numbered_turns = numbered.where("turns_are_numbers").withColumn("position", F.col("partition"))
+    counted_turns = numbered.where("NOT turns_are_numbers").withColumn("position", F.when(takes, F.row_number().over(ascending) - 1))
     turn = F.pmod(F.col("position") - F.lit(counter_start & 0x7FFFFFFF), "taking_partitions").alias("turn")
     end_offset, size = F.col("log_end_offset").alias("end_offset"), leader_size().alias("leader_size")
-    return alike.unionByName(others).select(*_NUMBERED, F.lit(True).alias("is_current"), turn, end_offset, size)
+    return numbered_turns.unionByName(counted_turns).select(*_NUMBERED, F.lit(True).alias("is_current"), turn, end_offset, size)
 
 
 def _previous_partitions(previous_partition: DataFrame, topics: DataFrame) -> DataFrame:
@@ -143,7 +143,7 @@ def _previous_partitions(previous_partition: DataFrame, topics: DataFrame) -> Da
 def _load(topics: DataFrame, samples: DataFrame, summaries: DataFrame, current: DataFrame, previous: DataFrame) -> DataFrame:
     """The predicted and the observed load of each partition."""
     sampled = samples.select("number", F.lit(True).alias("has_sample"), "sampled_unkeyed_records", "sampled_unkeyed_bytes")
-    of_topic = topics.select("number", "available_partitions", "taking_partitions").join(sampled, on="number", how="left")
+    topic_columns = topics.select("number", "available_partitions", "taking_partitions").join(sampled, on="number", how="left")
     keyed = summaries.where("keys IS NOT NULL").select(*_NUMBERED, *KEYED)
     return (
         # One aggregate of three kinds of rows in place of two joins, which would sort all partitions.
@@ -155,7 +155,7 @@ def _load(topics: DataFrame, samples: DataFrame, summaries: DataFrame, current: 
             *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in KEYED),
         )
         .where("is_current")
-        .join(F.broadcast(of_topic), on="number", how="inner")
+        .join(F.broadcast(topic_columns), on="number", how="inner")
         .fillna(0, ["sampled_unkeyed_records", "sampled_unkeyed_bytes"])
         .withColumn("records_before", _records_before(F.col("turn")))
         .withColumn("unkeyed_records", _records_before(F.col("turn") + 1) - F.col("records_before"))
@@ -339,7 +339,7 @@ def _hot_keys(summaries: DataFrame, totals: DataFrame) -> DataFrame:
 
 
 def _partitioners(key_sample: DataFrame, topic: DataFrame) -> DataFrame:
-    """The partitioner that explains best in which partitions the keys of a topic were found."""
+    """The partitioner that explains best in which partitions the keys of a topic were attribution."""
     located = (
         key_sample.where("key IS NOT NULL AND length(key) > 0 AND partition IS NULL AND observed_partitions IS NOT NULL")
         .join(topic.where("partitions > 1").select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
@@ -355,20 +355,20 @@ def _attribute_keys(group: tuple[pa.Scalar, ...], keys: pa.Table) -> pa.Table:
         for row in keys.select(["key", "observed_partitions", "observed_records"]).to_pylist()
         for partition, records in zip(row["observed_partitions"], row["observed_records"], strict=True)
     ]
-    found = attribute(locations, partitions)
+    attribution = attribute(locations, partitions)
     row = {
         "snapshot_id": snapshot_id,
         "cluster_id": cluster_id,
         "topic": topic,
         "partitions": partitions,
-        "keys": found.keys,
-        "records": found.records,
-        "partitioner": found.partitioner,
-        "explained_records": found.explained_records,
-        "unexplained_share": 1 - found.explained_records / found.records if found.records else 0.0,
-        "second_partitioner": found.second_partitioner,
-        "second_records": found.second_records,
-        "split_keys": found.split_keys,
-        "split_records": found.split_records,
+        "keys": attribution.keys,
+        "records": attribution.records,
+        "partitioner": attribution.partitioner,
+        "explained_records": attribution.explained_records,
+        "unexplained_share": 1 - attribution.explained_records / attribution.records if attribution.records else 0.0,
+        "second_partitioner": attribution.second_partitioner,
+        "second_records": attribution.second_records,
+        "split_keys": attribution.split_keys,
+        "split_records": attribution.split_records,
     }
     return pa.Table.from_pylist([row], TOPIC_PARTITIONER.schema)

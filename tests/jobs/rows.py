@@ -14,17 +14,17 @@ from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.stage import ARROW_TABLES, Materializer, Result, Stages, run_stages, transform
 
 
-def rows(of: Table, *given: dict[str, Any]) -> pa.Table:
+def rows(declared: Table, *given: dict[str, Any]) -> pa.Table:
     """Return rows of a table, by default of snapshot `s` and cluster `c`. A missing column is null, or empty if it must not be null."""
     empty = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}
-    defaults = {field.name: None if field.nullable else empty.get(str(field.type), []) for field in of.schema}
+    defaults = {field.name: None if field.nullable else empty.get(str(field.type), []) for field in declared.schema}
     defaults |= {"snapshot_id": "s", "cluster_id": "c"}
-    return pa.Table.from_pylist([defaults | row for row in given], of.schema)
+    return pa.Table.from_pylist([defaults | row for row in given], declared.schema)
 
 
-def table(spark: SparkSession, of: Table, *given: dict[str, Any]) -> DataFrame:
+def table(spark: SparkSession, declared: Table, *given: dict[str, Any]) -> DataFrame:
     """Return such rows as a DataFrame."""
-    return dataframe_from_arrow(spark, rows(of, *given), of.columns)
+    return dataframe_from_arrow(spark, rows(declared, *given), declared.columns)
 
 
 def sorted_rows(df: DataFrame, *names: str) -> list[tuple[Any, ...]]:

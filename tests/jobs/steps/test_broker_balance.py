@@ -37,12 +37,12 @@ def run(
     )
 
 
-def of(replicas: list[int], leader: int | None, isr: list[int] | None = None, **more: Any) -> dict[str, Any]:
+def partition(replicas: list[int], leader: int | None, isr: list[int] | None = None, **more: Any) -> dict[str, Any]:
     return {"replicas": replicas, "leader": leader, "isr": sorted(replicas) if isr is None else isr, **more}
 
 
 def test_an_idle_broker_has_a_row_and_a_dead_broker_no_ratio(spark: SparkSession) -> None:
-    partitions = [of([1, 2], 1), of([1, 3], 1, [1]), of([2, 3], 2, [2])]
+    partitions = [partition([1, 2], 1), partition([1, 3], 1, [1]), partition([2, 3], 2, [2])]
     balance, *_ = run(spark, partitions, dead=(3,), racks={**RACKS, 4: "a"}, load={0: 3, 1: 5, 2: 0})
     counts = ("broker_id", "live", "replicas", "in_sync_replicas", "leaders", "preferred_leaders", "produced_records", "live_brokers")
     assert sorted_rows(balance, *counts) == [
@@ -57,39 +57,39 @@ def test_an_idle_broker_has_a_row_and_a_dead_broker_no_ratio(spark: SparkSession
 
 
 def test_without_a_key_sample_the_produced_load_is_unknown(spark: SparkSession) -> None:
-    balance, *_ = run(spark, [of([1, 2, 3], 1)])
+    balance, *_ = run(spark, [partition([1, 2, 3], 1)])
     assert {row[1:] for row in sorted_rows(balance, "broker_id", "produced_records", "produced_ratio")} == {(None, None)}
 
 
 PROBLEMS: list[tuple[dict[str, Any], set[str]]] = [
-    (of([1, 2, 3], 1), set()),
-    (of([1, 2, 3], 2), {"not_preferred"}),
-    (of([1, 2, 3], 1, [1, 2]), {"under_replicated", "at_min_isr"}),
-    (of([1, 2, 3], 1, [1]), {"under_replicated", "under_min_isr"}),
-    (of([1, 2, 3], None, []), {"leaderless", "under_replicated", "under_min_isr"}),
-    (of([1, 2, 3], 1, [1, 2, 9]), {"non_replica_in_isr"}),
-    (of([1, 2, 9], 1), {"unknown_broker"}),
-    (of([9, 2, 3], 9), {"unknown_broker", "leaderless", "under_min_isr"}),
-    (of([1, 2], 1), {"at_min_isr", "no_tolerance", "replication_factor_mismatch"}),
-    (of([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # an ongoing reassignment
-    (of([1, 4, 2], 1), {"rack_unsafe"}),
-    (of([1], 1), {"under_min_isr", "no_tolerance", "replication_factor_mismatch", "unwritable"}),
+    (partition([1, 2, 3], 1), set()),
+    (partition([1, 2, 3], 2), {"not_preferred"}),
+    (partition([1, 2, 3], 1, [1, 2]), {"under_replicated", "at_min_isr"}),
+    (partition([1, 2, 3], 1, [1]), {"under_replicated", "under_min_isr"}),
+    (partition([1, 2, 3], None, []), {"leaderless", "under_replicated", "under_min_isr"}),
+    (partition([1, 2, 3], 1, [1, 2, 9]), {"non_replica_in_isr"}),
+    (partition([1, 2, 9], 1), {"unknown_broker"}),
+    (partition([9, 2, 3], 9), {"unknown_broker", "leaderless", "under_min_isr"}),
+    (partition([1, 2], 1), {"at_min_isr", "no_tolerance", "replication_factor_mismatch"}),
+    (partition([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # an ongoing reassignment
+    (partition([1, 4, 2], 1), {"rack_unsafe"}),
+    (partition([1], 1), {"under_min_isr", "no_tolerance", "replication_factor_mismatch", "unwritable"}),
 ]
 
 
 def test_each_problem_is_found_in_its_partition(spark: SparkSession) -> None:
-    _, health, *_ = run(spark, [partition for partition, _ in PROBLEMS], racks={**RACKS, 4: "a"}, min_insync_replicas=2)
+    _, health, *_ = run(spark, [problem for problem, _ in PROBLEMS], racks={**RACKS, 4: "a"}, min_insync_replicas=2)
     found = {row["partition"]: {name for name, value in row.items() if value is True} for row in (row.asDict() for row in health.collect())}
     assert found == {number: problems for number, (_, problems) in enumerate(PROBLEMS) if problems}
 
 
 def test_rack_safety_is_unknown_unless_all_racks_are_known(spark: SparkSession) -> None:
-    _, health, *_ = run(spark, [of([1, 4, 2], 2)], racks={**RACKS, 4: None}, min_insync_replicas=2)
+    _, health, *_ = run(spark, [partition([1, 4, 2], 2)], racks={**RACKS, 4: None}, min_insync_replicas=2)
     assert sorted_rows(health, "rack_unsafe", "not_preferred") == [(None, True)]
 
 
 def test_partition_health_has_the_values_of_its_problems(spark: SparkSession) -> None:
-    _, health, *_ = run(spark, [of([2, 1, 3, 4], 1, [1, 3], adding_replicas=[4])], min_insync_replicas=2)
+    _, health, *_ = run(spark, [partition([2, 1, 3, 4], 1, [1, 3], adding_replicas=[4])], min_insync_replicas=2)
     columns = (
         "preferred_leader",
         "assigned_replicas",
@@ -104,16 +104,19 @@ def test_partition_health_has_the_values_of_its_problems(spark: SparkSession) ->
 
 def test_a_topic_sums_up_its_leaders_and_log_offsets(spark: SparkSession) -> None:
     ends = [{"log_start_offset": 10, "log_end_offset": 40}, {"log_start_offset": 0, "log_end_offset": 10}]
-    partitions = [of([1, 2], 1, **ends[0], replica_size_bytes=[500, 9]), of([1, 2], 2, **ends[1], replica_size_bytes=[9, 700])]
+    partitions = [
+        partition([1, 2], 1, **ends[0], replica_size_bytes=[500, 9]),
+        partition([1, 2], 2, **ends[1], replica_size_bytes=[9, 700]),
+    ]
     _, _, topics, _ = run(spark, partitions)
     columns = ("partitions", "records", "record_skew", "size_bytes", "fullest_partition", "fullest_size_bytes", "mean_record_bytes")
     assert sorted_rows(topics, *columns) == [(2, 40, 0.5, 1200, 1, 700, 30.0)]
-    _, _, topics, _ = run(spark, [partitions[0], of([2, 1], 2)])  # its size and offsets are unknown
+    _, _, topics, _ = run(spark, [partitions[0], partition([2, 1], 2)])  # its size and offsets are unknown
     assert sorted_rows(topics, *columns) == [(2, None, None, None, 0, 500, None)]
 
 
 def test_members_and_hosts_have_their_load_and_the_part_that_crosses_racks(spark: SparkSession) -> None:
-    partitions = [of([1, 2], 1), of([2, 3], 2, [2]), of([3, 1], 3), of([1, 3], 1)]
+    partitions = [partition([1, 2], 1), partition([2, 3], 2, [2]), partition([3, 1], 3), partition([1, 3], 1)]
     members = [
         {"group_id": "g", "member_id": "one", "host": "h1", "rack": "a"},
         {"group_id": "g", "member_id": "two", "host": "h2", "rack": "b"},
@@ -146,7 +149,7 @@ def test_members_and_hosts_have_their_load_and_the_part_that_crosses_racks(spark
     assert {row[0]: row[1:] for row in sorted_rows(load, "group_id", *crossing)} == {
         "g": (3, 900, 0, 0.9, 0.0), "k": (None,) * 5, None: (3, 900, 0, 0.9, 0.0),
     }  # fmt: skip
-    partitions[2] = of([3, 2], 3)  # with an in-sync replica on rack b
+    partitions[2] = partition([3, 2], 3)  # with an in-sync replica on rack b
     *_, load = run(spark, partitions, load={0: 10, 1: 20, 2: 30}, members=members[:2], assigned=assigned[:4])
     assert sorted_rows(
         load.where("group_id = 'g'"), "cross_rack_size_bytes", "local_replica_size_bytes", "record_ratio", "cross_rack_partitions"

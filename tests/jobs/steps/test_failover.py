@@ -119,7 +119,7 @@ def test_simulated_partitions_equal_the_model(spark: SparkSession) -> None:
         scenarios.append(
             Scenario("s", id, "test", "one", "what-if", case.failing, unclean=case.unclean, controlled_shutdown=case.controlled_shutdown)
         )
-    inputs = {of: table(spark, of) for of in failover.READS}
+    inputs = {each: table(spark, each) for each in failover.READS}
     inputs |= {CLUSTER: table(spark, CLUSTER, *clusters), BROKER: table(spark, BROKER, *brokers)}
     inputs |= {TOPIC: table(spark, TOPIC, *topics), PARTITION: table(spark, PARTITION, *partitions)}
     _, outcomes, _ = simulated(scenarios, inputs)
@@ -170,7 +170,7 @@ def test_the_zookeeper_controller_sends_as_many_requests_as_the_model(spark: Spa
                 scenarios.append(
                     Scenario("s", cluster_id, "test", id, "what-if", [broker], unclean=unclean, controlled_shutdown=controlled)
                 )
-    inputs = {of: table(spark, of) for of in failover.READS}
+    inputs = {each: table(spark, each) for each in failover.READS}
     inputs[CLUSTER] = table(spark, CLUSTER, *({"cluster_id": id, "controller": "zookeeper"} for id in brokers_of))
     live = ({"cluster_id": id, "broker_id": broker, "live": True} for id, brokers in brokers_of.items() for broker in brokers)
     inputs[BROKER] = table(spark, BROKER, *live)
@@ -295,7 +295,7 @@ def test_records_without_a_leader_are_undeliverable_and_their_readers_stranded(s
     # If no partition of the topic has a leader, records without a key are undeliverable too.
     assert sorted_rows(kill(inputs, 1, 2, 3)[0], *columns) == [(30, 3000, 0, 1.0, 4, 3)]
     inputs[PRODUCER_LOAD], inputs[OBSERVED_ASSIGNMENT], inputs[COMMITTED_OFFSET] = (
-        table(spark, of) for of in (PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
+        table(spark, each) for each in (PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
     )
     assert sorted_rows(kill(inputs, 1)[0], *columns) == [(None,) * 6]
 

@@ -223,7 +223,7 @@ def test_without_any_input_every_verdict_is_unknown(spark: SparkSession) -> None
     verdicts, _, balance, _ = run_step(
         goal,
         table(spark, CLUSTER, {}),
-        *(table(spark, of) for of in (BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)),
+        *(table(spark, each) for each in (BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)),
         thresholds=Thresholds(),
     )
     assert {verdict for (verdict,) in sorted_rows(verdicts, "verdict")} == {"unknown"}

@@ -42,7 +42,7 @@ def tables(spark: SparkSession, controller: str, voters: list[int] | None) -> di
         for i, p in enumerate(PARTITIONS)
     )
     elr = {"elr": [], "last_known_elr": []} if controller == "kraft" else {}
-    return {of: table(spark, of) for of in failover.READS} | {
+    return {each: table(spark, each) for each in failover.READS} | {
         CLUSTER: table(spark, CLUSTER, {"controller": controller, "elr": controller == "kraft", "voters": voters}),
         BROKER: table(spark, BROKER, *({"broker_id": id, "live": True, "rack": rack} for id, rack in RACKS.items())),
         TOPIC: table(spark, TOPIC, *topics),
@@ -53,7 +53,7 @@ def tables(spark: SparkSession, controller: str, voters: list[int] | None) -> di
 def computed(inputs: dict[Table, DataFrame]) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Return the scenarios of the night, `broker_pair` and `joint_loss`."""
     scenario = run_step(failover, *inputs.values())[0].localCheckpoint()  # computed once, as the step that follows reads it
-    pair, loss = run_step(joint_failover, *(inputs[of] for of in (CLUSTER, BROKER, TOPIC, PARTITION)), scenario)
+    pair, loss = run_step(joint_failover, *(inputs[each] for each in (CLUSTER, BROKER, TOPIC, PARTITION)), scenario)
     return scenario, pair, loss
 
 
@@ -77,7 +77,7 @@ def test_every_pair_equals_a_scenario_of_both_brokers(spark: SparkSession, contr
 @pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
 def test_counts_in_this_process_equal_those_of_the_night(spark: SparkSession, controller: str) -> None:
     inputs = tables(spark, controller, VOTERS[controller])
-    rows = {of: inputs[of].toArrow().to_pylist() for of in (CLUSTER, BROKER, TOPIC, PARTITION)}
+    rows = {each: inputs[each].toArrow().to_pylist() for each in (CLUSTER, BROKER, TOPIC, PARTITION)}
     state = cluster_states(rows[CLUSTER], rows[BROKER])["c"]
     counts, empty = FailureCounts(state), FailureCounts(state)
     states = list(partition_states(state, rows[TOPIC], rows[PARTITION]).values())
