@@ -24,7 +24,7 @@ def rules(limits: Limits) -> list[Rule]:
                     WITH role AS (
                         SELECT cluster_id, broker_id, 1 AS replica, if(list_contains(isr, broker_id), 1, NULL) AS in_sync, NULL AS leader,
                             if(replicas[1] = broker_id, 1, NULL) AS preferred
-                        FROM partition, unnest(replicas) AS assigned(broker_id)
+                        FROM (SELECT cluster_id, replicas, isr, unnest(replicas) AS broker_id FROM partition)
                         UNION ALL SELECT cluster_id, leader, NULL, NULL, 1, NULL FROM partition
                         UNION ALL SELECT cluster_id, broker_id, NULL, NULL, NULL, NULL FROM broker
                     )

@@ -16,8 +16,8 @@ def rules(limits: Limits) -> list[Rule]:
                 stated="SELECT cluster_id, broker_id, other_broker_id, shared_partitions AS stated FROM broker_pair WHERE shared_partitions > 0",
                 computed="""
                     WITH pair AS (
-                        SELECT cluster_id, one.broker_id, other.broker_id AS other_broker_id
-                        FROM partition, unnest(replicas) AS one(broker_id), unnest(replicas) AS other(broker_id)
+                        SELECT cluster_id, broker_id, unnest(replicas) AS other_broker_id
+                        FROM (SELECT cluster_id, replicas, unnest(replicas) AS broker_id FROM partition)
                     ), shared AS (
                         SELECT cluster_id, broker_id, other_broker_id, count(*) AS computed FROM pair
                         WHERE broker_id < other_broker_id GROUP BY ALL

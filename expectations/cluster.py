@@ -1,4 +1,4 @@
-"""Rules of cluster: every folder is another Kafka cluster."""
+"""Rules of cluster: no two folders contain the same Kafka cluster."""
 
 from __future__ import annotations
 

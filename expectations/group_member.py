@@ -1,4 +1,4 @@
-"""Rules of group_member: every member belongs to a known group and has a client of its own name."""
+"""Rules of group_member: every member belongs to a known group, and none has Sarama's client id."""
 
 from __future__ import annotations
 
