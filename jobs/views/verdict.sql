@@ -1,7 +1,9 @@
 -- What each cluster survives, how even it is and how many rules it breaks: a row per cluster. For data, reads and writes: whether it survives
--- any broker, a rolling restart, any rack and any two brokers, and the worst failure of each with its own counts (null if the cluster survives
--- all). Any two brokers: pairs that share a partition, and single brokers. `quorum_survives_any_broker` is null with ZooKeeper or unknown
--- voters.
+-- any broker, a rolling restart, any rack and any two brokers (`any_broker_data`), the worst failure if it does not (`worst_broker_data`) and
+-- its own counts (`broker_data_newly_lost`). Any two brokers: pairs that share a partition, and single brokers.
+-- `quorum_survives_any_broker` is null with ZooKeeper or unknown voters. `restartable`: all live brokers have a place in a rolling restart.
+-- `leader_skew` and `byte_skew` are the largest ratio of a broker to the mean, `producer_skew` of a partition to the mean of its topic;
+-- `consumer_spread` is the largest difference in partitions between two members of a group.
 -- Example: SELECT cluster_id, any_broker_writes, any_rack_writes, any_two_data FROM verdict WHERE latest
 SELECT s.snapshot_id, s.cluster_id, {latest} AS latest,
        b.live_brokers, b.brokers,
