@@ -5,7 +5,7 @@
 
 All requests are read-only. They are sent one after another, in batches. A request that every broker must answer for itself goes to at most
 `_BROKERS` brokers at once. A failed request becomes a line `missing`, and the capture continues: a broker that is down reports no log dirs,
-and a broker of Kafka 2.1 no eligible leader replicas. Only if the request for the brokers fails, the cluster cannot be captured.
+and a broker of Kafka 2.1 no eligible leader replicas. Only without its list of brokers, a cluster cannot be captured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ _CONSUMERS = ("consumer", "")  # protocol types of classic groups; "" if the gro
 
 Line = dict[str, Any]
 Offsets = dict[tuple[str, int], int]
-Subscription = tuple[list[str] | None, str | None]
+
+
+class Subscription(NamedTuple):
+    """The topics and the regular expression that a member subscribes to; None: unknown or not used."""
+
+    topics: list[str] | None
+    topic_regex: str | None
 
 
 class OffsetRange(NamedTuple):
@@ -58,6 +64,8 @@ def read_cluster(connection: Connection, captured_at: str, key_records: int = 0)
 
 
 class _Reader:
+    """Sends the requests of one capture, and collects those that fail in `missing`."""
+
     def __init__(self, connection: Connection):
         self.get, self.admin, self.client = connection.get, connection.admin, connection.client
         self.connection = connection
@@ -138,14 +146,14 @@ class _Reader:
                     yield {"configs_of": "broker", "name": name, "configs": configs[name]}
 
     def _configs(
-        self, kind: str, names: Iterable[str], what: str, *, unresponsive: dict[int, RequestFailed] | None = None
+        self, kind: str, names: Iterable[str], missing: str, *, unresponsive: dict[int, RequestFailed] | None = None
     ) -> dict[str, dict[str, str]]:
         """Return the configs that are set on each resource, except Kafka's own defaults and sensitive ones."""
         configs = {}
         type = self.client.constant("org.apache.kafka.common.config.ConfigResource$Type", kind)
         resource = self.client.kafka.common.config.ConfigResource
         result = self.admin.describeConfigs([resource(type, name) for name in names])
-        for name, config in self._each(result.all(), result.values(), what, unresponsive):
+        for name, config in self._each(result.all(), result.values(), missing, unresponsive):
             configs[name] = {
                 entry["name"]: entry["value"]
                 for _, entry in sorted(config["entries"].items())
@@ -352,7 +360,7 @@ class _Reader:
         return subscriptions
 
     @staticmethod
-    def _group(described: Line, protocol: str, subscribed: Mapping[str, Subscription]) -> Line:
+    def _group(described: Line, protocol: str, subscriptions: Mapping[str, Subscription]) -> Line:
         members = []
         for member in sorted(described["members"], key=lambda member: member["memberId"]):
             assignment: dict[str, list[int]] = defaultdict(list)
@@ -366,7 +374,7 @@ class _Reader:
                     "host": member["host"],
                     "rack": _optional(member["rackId"]),
                     "assignment": assignment,
-                    **dict(zip(("topics", "topic_regex"), subscribed.get(member["memberId"], (None, None)), strict=True)),
+                    **subscriptions.get(member["memberId"], Subscription(None, None))._asdict(),
                 }
             )
         coordinator = described["coordinator"] and described["coordinator"]["id"]
@@ -380,16 +388,16 @@ class _Reader:
             "members": members,
         }
 
-    def _result_or_default(self, what: str, request: Any, *, default: Any = None) -> Any:
-        """Return the result of a request. If it fails, report `what` missing and return the default."""
+    def _result_or_default(self, missing: str, request: Any, *, default: Any = None) -> Any:
+        """Return the result of a request. If it fails, report `missing` and return the default."""
         try:
             return request()
         except RequestFailed as e:
-            self._report_missing(what, e)
+            self._report_missing(missing, e)
             return default
 
     def _each(
-        self, all_results: Any, futures: Mapping[Any, Any], what: str, unresponsive: dict[int, RequestFailed] | None = None
+        self, all_results: Any, futures: Mapping[Any, Any], missing: str, unresponsive: dict[int, RequestFailed] | None = None
     ) -> Iterator[tuple[str, Any]]:
         """Yield the names in the keys of a map and their results. A failure of one does not affect the others."""
         try:
@@ -404,26 +412,26 @@ class _Reader:
                 yield name, self.client.json(self.get(futures[key]))
             except RequestFailed as e:
                 if not e.resource_deleted:
-                    self._report_missing(f"{what} {name}", e)
+                    self._report_missing(f"{missing} {name}", e)
                 if e.timed_out and unresponsive is not None and name:
                     unresponsive[int(name)] = e
 
-    def _report_missing(self, what: str, error: RequestFailed) -> None:
-        self.missing.append({"missing": what, "why": str(error), "unsupported": error.unsupported})
+    def _report_missing(self, missing: str, error: RequestFailed) -> None:
+        self.missing.append({"missing": missing, "why": str(error), "unsupported": error.unsupported})
 
 
 def _subscription(member: Line) -> Subscription:
     """Return a member's topics and regular expression. Those of a classic member are in the metadata of its JoinGroup request."""
     if "memberMetadata" not in member:
-        return sorted(member["subscribedTopicNames"] or []), member.get("subscribedTopicRegex") or None
+        return Subscription(sorted(member["subscribedTopicNames"] or []), member.get("subscribedTopicRegex") or None)
     metadata, topics, position = base64.b64decode(member["memberMetadata"]), [], 6
     if len(metadata) < position:
-        return None, None
+        return Subscription(None, None)
     for _ in range(struct.unpack_from(">i", metadata, 2)[0]):
         (length,) = struct.unpack_from(">h", metadata, position)
         topics.append(metadata[position + 2 : position + 2 + length].decode())
         position += 2 + length
-    return sorted(topics), None
+    return Subscription(sorted(topics), None)
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[list[Any]]:

@@ -35,6 +35,21 @@ class AbsentCluster(NamedTuple):
     last_snapshot_id: str | None
 
 
+class _BrokenRule(NamedTuple):
+    gate: str
+    name: str
+    sentence: str
+    broken_rows: int
+    example: str
+
+
+class _RejectedEntry(NamedTuple):
+    file: str
+    line: int | None
+    reason: str
+    entries_of_cluster: int
+
+
 def absent_clusters(connection: DuckdbViews, snapshot_id: str) -> list[AbsentCluster]:
     """Return the absent clusters of a night, in the order of their ids."""
     query = "SELECT cluster_id, reason, detail, last_snapshot_id FROM absent_cluster WHERE snapshot_id = ? ORDER BY 1"
@@ -74,20 +89,22 @@ def _nothing_readable(connection: DuckdbViews, snapshot_id: str, cluster: Absent
 
 def _withheld(connection: DuckdbViews, snapshot_id: str, cluster: AbsentCluster) -> Iterator[str]:
     """Yield lines on the hard rules that a cluster breaks, and on its dumps if these are the cause."""
-    broken = connection.execute(
+    result = connection.execute(
         "SELECT gate, suite || '.' || rule, sentence, broken_rows, example FROM all_validation "
         "WHERE snapshot_id = ? AND cluster_id = ? AND severity = 'hard' AND NOT success ORDER BY gate <> 'ingest', 2",
         [snapshot_id, cluster.cluster_id],
-    ).fetchall()
-    if not broken:
+    )
+    rules = [_BrokenRule(*row) for row in result.fetchall()]
+    if not rules:
         yield _sentence(cluster.detail)
         yield _RUN_CHECKS
         return
-    for _, rule, sentence, rows, example in broken[:_MAX_CAUSES]:
-        yield f"{rule}: {sentence} {rows} row{' breaks' if rows == 1 else 's break'} it, for example {example}"
-    if len(broken) > _MAX_CAUSES:
-        yield f"and {len(broken) - _MAX_CAUSES} more hard rules (view all_validation)"
-    if broken[0][0] != "ingest":  # the rules of every later gate validate computed tables
+    for rule in rules[:_MAX_CAUSES]:
+        rows = "1 row breaks" if rule.broken_rows == 1 else f"{rule.broken_rows} rows break"
+        yield f"{rule.name}: {rule.sentence} {rows} it, for example {rule.example}"
+    if len(rules) > _MAX_CAUSES:
+        yield f"and {len(rules) - _MAX_CAUSES} more hard rules (view all_validation)"
+    if rules[0].gate != "ingest":  # the rules of every later gate validate computed tables
         yield _BUG
         return
     files = connection.execute(
@@ -104,13 +121,14 @@ def _withheld(connection: DuckdbViews, snapshot_id: str, cluster: AbsentCluster)
 
 def _rejected_entries(connection: DuckdbViews, snapshot_id: str, cluster_id: str) -> list[str]:
     """Return a line for each of the first rejected entries of a cluster's dumps."""
-    rows = connection.execute(
+    result = connection.execute(
         "SELECT file, line, reason, count(*) OVER () FROM all_rejected_input WHERE snapshot_id = ? AND cluster_id = ? "
         f"ORDER BY file, line, entry LIMIT {_MAX_CAUSES}",
         [snapshot_id, cluster_id],
-    ).fetchall()
-    lines = [f"Rejected: {reason if file == FOLDER else f'{file}, line {line}: {reason}'}" for file, line, reason, _ in rows]
-    more = rows[0][3] - len(rows) if rows else 0
+    )
+    entries = [_RejectedEntry(*row) for row in result.fetchall()]
+    lines = [f"Rejected: {'' if entry.file == FOLDER else f'{entry.file}, line {entry.line}: '}{entry.reason}" for entry in entries]
+    more = entries[0].entries_of_cluster - len(entries) if entries else 0
     return [*lines, f"and {more} more rejected entries (view all_rejected_input)"] if more else lines
 
 
