@@ -190,16 +190,16 @@ class StorageTimes:
 def print_results(fleet: Fleet, rows: list[Row], queries: list[Row]) -> None:
     """Print the steps with their totals, the peak memory, and the files that a query of one cluster opens."""
     headings = ("", "rows in", "rows out", "s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB")
-    shown = RichTable(*headings, title=f"{fleet}")
-    for column in shown.columns[1:]:
+    table = RichTable(*headings, title=f"{fleet}")
+    for column in table.columns[1:]:
         column.justify = "right"
     steps, checks = ([row for row in rows if row["kind"] == kind] for kind in ("step", "check"))
     lines = [(f"{row['kind']} {row['name']}", row) for row in rows]
     totals = (("steps", steps, steps), ("checks", checks, checks), ("night", rows, steps))
     lines += [(name, _total(group, with_floor)) for name, group, with_floor in totals if group]
     for name, row in lines:
-        shown.add_row(name, *_cells(row))
-    Console(width=180).print(shown)
+        table.add_row(name, *_cells(row))
+    Console(width=180).print(table)
     peak = max(rows, key=_memory)
     print(f"peak memory: {_memory(peak):,.0f} MiB, in {peak['kind']} {peak['name']}")
     files = ", ".join(f"{row['name']} {row['opened']} of {row['files']} files ({row['share']:.0%} of the bytes)" for row in queries)

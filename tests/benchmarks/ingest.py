@@ -43,47 +43,47 @@ def main(cluster_count: int) -> None:
         for number in range(cluster_count):
             path = Path(folder, f"cluster-{number:03}", "topics.txt")
             path.parent.mkdir()
-            path.write_text(text(number))
+            path.write_text(kafka_topics_output(number))
         clusters = list_clusters(folder)
         size = sum(cluster.size_bytes for cluster in clusters)
         lines = cluster_count * TOPICS * (PARTITIONS + 1)
         spark = session()
         print(f"{cluster_count} clusters, {lines:,} lines, {size / 1e6:,.0f} MB, {spark.sparkContext.defaultParallelism} cores")
 
-        count_seconds = best(lambda: subprocess.run(f"cat {folder}/*/* | wc -l", shell=True, check=True, stdout=subprocess.DEVNULL))
+        count_seconds = best_seconds(lambda: subprocess.run(f"cat {folder}/*/* | wc -l", shell=True, check=True, stdout=subprocess.DEVNULL))
         print(f"{'wc -l':36}{count_seconds:8.2f} s")
         configure_for_scale(spark, Scale.LARGE)
-        text_seconds = best(lambda: discard(spark.read.text(f"{folder}/*/*")))
+        text_seconds = best_seconds(lambda: discard(spark.read.text(f"{folder}/*/*")))
         print(f"{'spark.read.text':36}{text_seconds:8.2f} s")
         benchmarks: dict[str, tuple[Callable[[], object], int]] = {
-            "parsed by the compiled loop": (lambda: discard(parsed_by_loop(spark, folder)), 3),
-            "partitions, as rows in Spark": (lambda: discard(as_spark_rows(spark, folder)), 3),
+            "parsed by the compiled loop": (lambda: discard(partition_counts_by_loop(spark, folder)), 3),
+            "partitions, as rows in Spark": (lambda: discard(spark_rows_by_loop(spark, folder)), 3),
             "partitions, by Spark's expressions": (lambda: discard(partitions_by_spark(spark, folder)), 3),
-            "partitions, into their table": (lambda: into_table(spark, folder), 2),
+            "partitions, into their table": (lambda: write_table(spark, folder), 2),
         }
-        with lake(spark) as folder_night, lake(spark, by_spark=True) as spark_night:
+        with night(spark) as folder_night, night(spark, by_spark=True) as spark_night:
             benchmarks["ingested into all tables"] = (lambda: folder_night.ingest(folder, {}), 2)
             if cluster_count <= _MOST_CLUSTERS_BY_SPARK:
-                benchmarks["the same, written by Spark"] = (lambda: spark_night.ingest(folder, {}), 1)
+                benchmarks["ingested, tables written by Spark"] = (lambda: spark_night.ingest(folder, {}), 1)
             for name, (run, runs) in benchmarks.items():
-                duration = best(run, runs)
-                print(f"{name:36}{duration:8.2f} s{duration / text_seconds:8.1f} times spark.read.text", flush=True)
+                seconds = best_seconds(run, runs)
+                print(f"{name:36}{seconds:8.2f} s{seconds / text_seconds:8.1f} times spark.read.text", flush=True)
 
 
-def parsed_by_loop(spark: SparkSession, folder: str) -> DataFrame:
+def partition_counts_by_loop(spark: SparkSession, folder: str) -> DataFrame:
     """Return the number of partitions in each text, parsed by the compiled loop."""
     return partitions_by_loop(
         spark, folder, lambda batches: (pa.record_batch({"lines": [len(table)]}) for table in batches), "lines BIGINT"
     )
 
 
-def as_spark_rows(spark: SparkSession, folder: str) -> DataFrame:
+def spark_rows_by_loop(spark: SparkSession, folder: str) -> DataFrame:
     """Return the partitions as rows in Spark."""
     columns = "topic STRING, partition INT, leader INT, " + ", ".join(f"{name} ARRAY<INT>" for name in LISTS)
     return partitions_by_loop(spark, folder, lambda tables: (batch for table in tables for batch in table.to_batches(10_000)), columns)
 
 
-def into_table(spark: SparkSession, folder: str) -> None:
+def write_table(spark: SparkSession, folder: str) -> None:
     """Write the partitions, sorted by their key, into a new Delta table."""
     with tempfile.TemporaryDirectory() as lake_folder:
         lake = open_lake(lake_folder, lambda: spark)
@@ -140,11 +140,12 @@ def partitions_by_spark(spark: SparkSession, folder: str) -> DataFrame:
 
 
 def discard(df: DataFrame) -> None:
+    """Compute all rows and keep none."""
     df.write.format("noop").mode("overwrite").save()
 
 
 @contextmanager
-def lake(spark: SparkSession, *, by_spark: bool = False) -> Iterator[Night]:
+def night(spark: SparkSession, *, by_spark: bool = False) -> Iterator[Night]:
     """Yield a night in a lake that has every table; Spark writes the tables if `by_spark`."""
     with tempfile.TemporaryDirectory() as lake_folder:
         folder_lake = open_lake(lake_folder, lambda: spark)
@@ -153,7 +154,7 @@ def lake(spark: SparkSession, *, by_spark: bool = False) -> Iterator[Night]:
         yield Night(open_lake(f"file://{lake_folder}", lambda: spark) if by_spark else folder_lake, NIGHT)
 
 
-def best(run: Callable[[], object], runs: int = 3) -> float:
+def best_seconds(run: Callable[[], object], runs: int = 3) -> float:
     """Return the seconds of the fastest run."""
     return min(seconds_of(run) for _ in range(runs))
 
@@ -165,7 +166,7 @@ def seconds_of(run: Callable[[], object]) -> float:
     return time.monotonic() - started
 
 
-def text(seed: int) -> str:
+def kafka_topics_output(seed: int) -> str:
     """Return the output of kafka-topics for a large cluster."""
     rng = random.Random(seed)
     lines = []

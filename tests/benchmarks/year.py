@@ -87,22 +87,24 @@ def main(nights: int = 365) -> None:
         raise AssertionError("a query in DuckDB starts no Spark session")
 
     with tempfile.TemporaryDirectory() as folder:
-        one, many = (Path(folder) / name for name in ("one", "many"))
-        subprocess.run([COMMAND, "nightly", "--lake", str(one), "--snapshot", str(FIRST)], check=True, stdout=subprocess.DEVNULL)
-        shutil.copytree(one, many)
+        one_night, all_nights = (Path(folder) / name for name in ("one", "all"))
+        subprocess.run([COMMAND, "nightly", "--lake", str(one_night), "--snapshot", str(FIRST)], check=True, stdout=subprocess.DEVNULL)
+        shutil.copytree(one_night, all_nights)
         started = time.monotonic()
-        multiply(many, nights)
+        multiply(all_nights, nights)
         print(f"{nights} nights copied in {time.monotonic() - started:.0f} s", flush=True)
-        lakes = {"1 night": one, f"{nights} nights": many}
+        lakes = {"1 night": one_night, f"{nights} nights": all_nights}
         times = {name: [best_seconds(open_lake(str(path), no_spark), query) for query in queries()] for name, path in lakes.items()}
         started = time.monotonic()
-        subprocess.run([COMMAND, "maintain", "--lake", str(many), "--keep-nights", str(nights)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [COMMAND, "maintain", "--lake", str(all_nights), "--keep-nights", str(nights)], check=True, stdout=subprocess.DEVNULL
+        )
         print(f"maintain took {time.monotonic() - started:.1f} s", flush=True)
-        times["maintained"] = [best_seconds(open_lake(str(many), no_spark), query) for query in queries()]
-    shown = RichTable("query", *(f"{name}, s" for name in times), "ratio")
+        times["maintained"] = [best_seconds(open_lake(str(all_nights), no_spark), query) for query in queries()]
+    table = RichTable("query", *(f"{name}, s" for name in times), "ratio")
     for query, *row in zip(queries(), *times.values(), strict=True):
-        shown.add_row(query[:80], *(f"{seconds:.2f}" for seconds in row), f"{row[-1] / row[0]:.1f}")
-    Console(width=160).print(shown)
+        table.add_row(query[:80], *(f"{seconds:.2f}" for seconds in row), f"{row[-1] / row[0]:.1f}")
+    Console(width=160).print(table)
     totals = [sum(column) for column in times.values()]
     print(f"all queries: {', '.join(f'{total:.1f}' for total in totals)} s; after maintenance {totals[-1] / totals[0]:.2f} times one night")
 
