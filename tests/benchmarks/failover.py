@@ -26,9 +26,8 @@ from jobs.steps.stage import ARROW_TABLES, Materializer, run_stages, transform
 
 RUNS = 3
 NAMES = ("floor", "singles", "pairs")
-OUTCOMES_PER_PARTITION = (
-    9  # rows of `failover`: each of three replicas is in the kill and the stop of its broker, and in the loss of its rack
-)
+# Rows of `failover`: each of three replicas is in the kill and the stop of its broker, and in the loss of its rack.
+OUTCOMES_PER_PARTITION = 9
 
 
 def main(partitions: int = 200_000) -> None:
