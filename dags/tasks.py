@@ -15,16 +15,22 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import Asset, Connection, Context, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException, AirflowSkipException
 
-from jobs.errors import NothingReadable
+from jobs.errors import AuditError, NothingReadable
 from jobs.names import ID_PATTERN, SNAPSHOT_PATTERN
 from jobs.report.folder import SNAPSHOT_FILE, name_snapshot
 from jobs.schema import BY_NAME
+from jobs.spark.scale import Scale
 from jobs.views import VIEWS
 
 LAKE = "{{ var.value.topology_lake }}"
 REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
 FAILURES = "failures"  # its subfolder with a text file for each failed task
 PUBLISHED_FILE = "published.json"  # its file with the outcome of `publish`
+# The settings for the night's scale, which the task `ingest` pushes. DAGs without this task use those of a small night.
+SPARK_PROPERTIES = (
+    "{{ (ti.xcom_pull('ingest', key='scale') == 'large' and var.value.get('topology_spark_properties_large', ''))"
+    " or var.value.get('topology_spark_properties', '') }}"
+)
 # Airflow's `ds` is not used, because a manually triggered run may have no logical date.
 SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
 # An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster.
@@ -66,7 +72,16 @@ def capture_connections(connections: str, source: str) -> None:
 
 
 class Ingest(SparkSubmitOperator):
-    """A spark-submit of `step ingest`, which is not retried if no cluster of the source has a readable file."""
+    """A spark-submit of `step ingest`, which is not retried if no cluster of the source has a readable file.
+
+    The tasks after it use the Spark settings for the scale of the source.
+    """
+
+    template_fields = (*SparkSubmitOperator.template_fields, "source")
+
+    def __init__(self, *, source: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.source = source
 
     def execute(self, context: Context) -> None:
         try:
@@ -77,6 +92,18 @@ class Ingest(SparkSubmitOperator):
             if str(NothingReadable.exit_code) in codes:
                 raise AirflowFailException(str(error)) from None
             raise
+        context["ti"].xcom_push("scale", str(_source_scale(self.source)))
+
+
+def _source_scale(source: str) -> Scale:
+    """Return the scale of a source that `ingest` has read; SMALL if this worker cannot read it."""
+    from jobs.ingest import source_scale  # imported here because parsing a DAG needs no parser of dumps
+
+    try:
+        return source_scale(source)
+    except (AuditError, OSError) as error:
+        logging.getLogger("airflow.task").warning("Spark runs with the settings of a small night: %s", error)
+        return Scale.SMALL
 
 
 class Publish(SparkSubmitOperator):
@@ -109,7 +136,8 @@ class Publish(SparkSubmitOperator):
 
 def ingest() -> SparkSubmitOperator:
     """Read the dumps of every cluster into the lake."""
-    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", "{{ var.value.topology_source }}"], Ingest)
+    source = "{{ var.value.topology_source }}"
+    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", source], Ingest, source=source)
 
 
 def step(name: str) -> SparkSubmitOperator:
@@ -196,7 +224,7 @@ def submit(
         conn_id="spark_default",
         application=str(_CLI),
         application_args=arguments,
-        properties_file="{{ var.value.get('topology_spark_properties', '') }}",
+        properties_file=SPARK_PROPERTIES,
         do_xcom_push=False,
         **options,
     )

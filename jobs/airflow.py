@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from jobs.spark.scale import Scale
+
 
 def environment(
-    *, lake: Path | str, source: Path | str, home: Path, spark_properties: Path, master: str = "local[2]", port: int = 8080
+    *, lake: Path | str, source: Path | str, home: Path, spark_properties: Mapping[Scale, Path], master: str = "local[2]", port: int = 8080
 ) -> dict[str, str]:
     """Return the variables to add to this process's environment. `port` serves the UI; the next two ports serve logs."""
     pyspark = find_spec("pyspark")
@@ -36,7 +39,8 @@ def environment(
         "AIRFLOW_VAR_TOPOLOGY_LAKE": str(lake),
         "AIRFLOW_VAR_TOPOLOGY_SOURCE": str(source),
         "AIRFLOW_VAR_TOPOLOGY_REPORTS": str(home / "reports"),
-        "AIRFLOW_VAR_TOPOLOGY_SPARK_PROPERTIES": str(spark_properties),
+        "AIRFLOW_VAR_TOPOLOGY_SPARK_PROPERTIES": str(spark_properties[Scale.SMALL]),
+        "AIRFLOW_VAR_TOPOLOGY_SPARK_PROPERTIES_LARGE": str(spark_properties[Scale.LARGE]),
         # The provider looks for `spark-submit` on the PATH, which may not contain this Python's folder.
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "SPARK_HOME": str(Path(pyspark.origin).parent),

@@ -514,7 +514,8 @@ def airflow(
     from jobs.airflow import environment
     from jobs.spark.session import properties_file
 
-    wired = environment(lake=lake.resolve(), source=source.resolve(), home=home.resolve(), spark_properties=properties_file(), port=port)
+    settings = {scale: properties_file(scale) for scale in Scale}
+    wired = environment(lake=lake.resolve(), source=source.resolve(), home=home.resolve(), spark_properties=settings, port=port)
     _print(f"Airflow on http://127.0.0.1:{port}, with the user and password that it prints below. Stop it with Ctrl-C.")
     os.execve(Path(sys.executable).with_name("airflow"), ["airflow", "standalone"], os.environ | wired)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.airflow import environment
+from jobs.spark.scale import Scale
 
 
 @pytest.fixture(scope="package")
@@ -15,7 +16,9 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     """Set the variables of `topology-audit airflow`. Tests import Airflow after that, because it reads some of them only once."""
     home = tmp_path_factory.mktemp("airflow")
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment(lake="/lake", source="/dumps", home=home, spark_properties=Path("/spark.properties")).items():
+        for name, value in environment(
+            lake="/lake", source="/dumps", home=home, spark_properties={scale: Path(f"/spark-{scale}.properties") for scale in Scale}
+        ).items():
             patch.setenv(name, value)
         patch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", "/reports")
         yield

@@ -18,6 +18,7 @@ import psutil
 import requests
 
 from jobs.airflow import environment
+from jobs.spark.scale import Scale
 from jobs.spark.session import properties_file
 
 DAGS = {"maintenance", "nightly", "plan", "what_if"}
@@ -89,7 +90,9 @@ def standalone(folder: Path, source: Path, *more_dags: Path) -> Iterator[Airflow
     """Run `airflow standalone` with this project's DAGs and those in `more_dags`; yield it once it has loaded all of them."""
     home, lake, port = folder / "airflow", folder / "lake", first_of_three_free_ports()
     bundles = {"dags-folder": None} | {path.name: str(path) for path in more_dags}
-    variables = environment(lake=lake, source=source, home=home, spark_properties=properties_file(), port=port) | {
+    variables = environment(
+        lake=lake, source=source, home=home, spark_properties={scale: properties_file(scale) for scale in Scale}, port=port
+    ) | {
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(
             [{"name": name, "classpath": _LOCAL, "kwargs": {"path": path} if path else {}} for name, path in bundles.items()]
         )

@@ -48,6 +48,7 @@ def run_context(dag: DAG, **form: Any) -> dict[str, Any]:
         "dag": dag,
         "dag_run": SimpleNamespace(run_after=datetime(2026, 1, 31, 2, tzinfo=UTC), dag_id=dag.dag_id, run_id=RUN_ID),
         "run_id": RUN_ID,
+        "ti": SimpleNamespace(xcom_pull=lambda task_id, key: None),
     }
 
 
@@ -207,12 +208,50 @@ def test_the_report_folder_of_a_failed_run_names_its_snapshot(
 def test_every_task_except_capture_is_a_spark_submit_of_the_same_command(bag: DagBag) -> None:
     from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+    from dags.tasks import SPARK_PROPERTIES
+
     for task in (task for dag in bag.dags.values() for task in dag.tasks if task.task_id != "capture"):
         assert isinstance(task, SparkSubmitOperator)
         assert task._conn_id == "spark_default"
         assert task.application == str(DAGS.parent / "jobs" / "cli.py")
-        assert task.properties_file == "{{ var.value.get('topology_spark_properties', '') }}"
+        assert task.properties_file == SPARK_PROPERTIES
         assert task.do_xcom_push is False
+
+
+@pytest.mark.parametrize(("scale", "expected"), [(None, "small"), ("small", "small"), ("large", "large")])
+def test_tasks_use_the_spark_settings_for_the_scale_that_ingest_pushed(bag: DagBag, scale: str | None, expected: str) -> None:
+    dag = bag.dags["nightly"]
+    pushed = {("ingest", "scale"): scale}
+    context = run_context(dag) | {"ti": SimpleNamespace(xcom_pull=lambda task_id, key: pushed[task_id, key])}
+    task = dag.get_task("failover").prepare_for_execution()
+    task.render_template_fields(context)
+    assert task.properties_file == f"/spark-{expected}.properties"
+
+
+def test_a_deployment_with_one_settings_file_uses_it_at_any_scale(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_VAR_TOPOLOGY_SPARK_PROPERTIES_LARGE")
+    dag = bag.dags["nightly"]
+    task = dag.get_task("failover").prepare_for_execution()
+    task.render_template_fields(run_context(dag) | {"ti": SimpleNamespace(xcom_pull=lambda task_id, key: "large")})
+    assert task.properties_file == "/spark-small.properties"
+
+
+@pytest.mark.parametrize(("lines", "expected"), [(1, "small"), (100_000, "large")])
+def test_ingest_pushes_the_scale_of_the_source(
+    bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, expected: str
+) -> None:
+    from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_SOURCE", str(tmp_path))
+    monkeypatch.setattr(SparkSubmitOperator, "execute", lambda task, context: None)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "topics.txt").write_text("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n" * lines)
+    dag, pushed = bag.dags["nightly"], []
+    task = dag.get_task("ingest").prepare_for_execution()
+    context = run_context(dag) | {"ti": SimpleNamespace(xcom_pull=lambda task_id, key: None, xcom_push=lambda *pair: pushed.append(pair))}
+    task.render_template_fields(context)
+    task.execute(context)
+    assert pushed == [("scale", expected)]
 
 
 def test_live_clusters_are_captured_from_connections_without_leaking_passwords(

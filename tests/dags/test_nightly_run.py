@@ -15,6 +15,7 @@ import pytest
 from jobs.airflow import environment
 from jobs.lake.lake import open_lake
 from jobs.schema import BY_NAME, TABLES
+from jobs.spark.scale import Scale
 from jobs.spark.session import properties_file
 from jobs.views import VIEWS
 from tests.jobs.lake.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
@@ -43,7 +44,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     night(lake, SECOND, withheld={"east": [BAD_TABLE]})
     (folder / "source" / "east").mkdir(parents=True)
     (folder / "source" / "east" / "topics.txt").write_text("garbage")
-    variables = environment(lake=lake.uri, source=folder / "source", home=folder / "airflow", spark_properties=properties_file())
+    variables = environment(
+        lake=lake.uri,
+        source=folder / "source",
+        home=folder / "airflow",
+        spark_properties={scale: properties_file(scale) for scale in Scale},
+    )
     nights = [f"{FIRST}={EVERY_TASK_BEFORE_PUBLISH}", f"{SECOND}={EVERY_TASK_BEFORE_PUBLISH}", THIRD]
     command = [sys.executable, "-m", "tests.dags.run_nightly", str(DAGS), *nights]
     variables |= {"AIRFLOW_VAR_TOPOLOGY_RETIRED_CLUSTERS": "west"}

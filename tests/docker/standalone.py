@@ -22,6 +22,7 @@ from jobs.airflow import environment
 from jobs.cli import BUNDLED
 from jobs.lake.lake import open_lake
 from jobs.schema import SNAPSHOT, VALIDATION, Table
+from jobs.spark.scale import Scale
 from jobs.spark.session import properties_file
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,9 @@ def wiring(folder: Path, master: str) -> dict[str, str]:
     """Return the environment variables of Airflow, with the Spark settings that the image contains."""
     settings = folder / "spark.properties"
     settings.write_text(properties_file().read_text() + (ROOT / "docker" / "spark-defaults.conf").read_text())
-    return environment(lake=folder / "lake", source=BUNDLED, home=folder / "airflow", spark_properties=settings, master=master)
+    return environment(
+        lake=folder / "lake", source=BUNDLED, home=folder / "airflow", spark_properties=dict.fromkeys(Scale, settings), master=master
+    )
 
 
 def health_check(service: dict[str, Any], url: str) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from jobs.airflow import environment
+from jobs.spark.scale import Scale
 from tests.docker.standalone import free_port, health_check
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +111,10 @@ def test_ports_are_published_to_this_machine_only(compose: dict[str, Any]) -> No
 def test_airflow_has_the_same_variables_as_on_one_machine(compose: dict[str, Any]) -> None:
     container = compose["services"]["airflow"]["environment"]
     one_machine = environment(
-        lake="/lake", source="/dumps", home=Path("/airflow"), spark_properties=Path("/opt/topology-audit/spark.properties")
+        lake="/lake",
+        source="/dumps",
+        home=Path("/airflow"),
+        spark_properties={scale: Path(f"/opt/topology-audit/spark-{scale}.properties") for scale in Scale},
     )
     assert set(container) == set(one_machine) - SET_BY_IMAGE - ONLY_ON_ONE_MACHINE
     differ = {name for name, value in container.items() if one_machine[name] != value}
