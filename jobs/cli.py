@@ -104,19 +104,22 @@ def nightly(
     started = time.monotonic()
     values, thresholds, snapshot_id = _name_value_pairs(parameters), _limits(limits), _snapshot_id(snapshot)
     java()
-    with ThreadPoolExecutor(1) as starting, (place := _lake(lake)).sole_writer():
-        if not ingested:
-            scale = ingest.source_scale(source)
-        elif place.folder:
-            scale = Night(place, snapshot_id).scale
-        else:  # Spark reads the scale from other storage, but its JVM cannot change compilers after its start.
-            scale = Scale.LARGE
-        # Spark starts while the dumps are read.
-        night = Night(open_lake(lake, starting.submit(_spark, scale).result), snapshot_id)
-        folder = _report_folder(place, snapshot_id, report)
-        night.run(None if ingested else source, values, thresholds, _data_docs_folder(folder, snapshot_id), _timed, _cluster_ids(retired))
-    missing = _show_report(place, snapshot_id, folder)
-    where = place.folder or lake
+    if not ingested:
+        scale = ingest.source_scale(source)
+    elif (folder_lake := _lake(lake)).folder:
+        scale = Night(folder_lake, snapshot_id).scale
+    else:  # Spark reads the scale from other storage, but its JVM cannot change compilers after its start.
+        scale = Scale.LARGE
+    with ThreadPoolExecutor(1) as starting:
+        spark = cache(lambda: starting.submit(_spark, lake, scale))
+        opened = open_lake(lake, lambda: spark().result())
+        folder = _report_folder(opened, snapshot_id, report)
+        with opened.sole_writer():
+            spark()  # it starts while the dumps are read
+            docs = _data_docs_folder(folder, snapshot_id)
+            Night(opened, snapshot_id).run(None if ingested else source, values, thresholds, docs, _timed, _cluster_ids(retired))
+    missing = _show_report(opened, snapshot_id, folder)
+    where = opened.folder or lake
     _print(
         f"\n{time.monotonic() - started:.1f} s. The tables are in [bold]{where}[/]"
         + (f", the pages in [bold]{folder}[/]." if folder else ".")
@@ -578,14 +581,14 @@ def _night(lake: str, snapshot: str | None) -> Night:
 def _lake(uri: str) -> Lake:
     from jobs.lake.lake import open_lake
 
-    return open_lake(uri, _spark)
+    return open_lake(uri, lambda: _spark(uri))
 
 
 @cache  # a second call would reset what was configured for the size of the night
-def _spark(scale: Scale = Scale.SMALL) -> SparkSession:
+def _spark(lake: str, scale: Scale = Scale.SMALL) -> SparkSession:
     from jobs.spark.session import session
 
-    return session(scale)
+    return session(scale, s3=lake.startswith("s3a://"))
 
 
 def _snapshot_id(text: str | None) -> str:

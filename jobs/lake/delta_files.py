@@ -30,10 +30,10 @@ _DUCKDB_TYPES = {
 }
 
 
-def open_table(path: str, lake_uri: str) -> DeltaTable:
+def open_table(path: str, lake_uri: str, storage_options: dict[str, str] | None = None) -> DeltaTable:
     """Open a table; raises an AuditError that names the lake if the table does not exist."""
     try:
-        return DeltaTable(path)
+        return DeltaTable(path, storage_options=storage_options)
     except TableNotFoundError:
         name = path.rpartition("/")[2]
         raise AuditError(
@@ -54,20 +54,17 @@ def size_bytes(files: pa.Table) -> int:
     return pc.sum(files["size_bytes"]).as_py() or 0
 
 
-def dataset(delta: DeltaTable, folder: Path | None, partitions: list[tuple[str, str, list[str]]] | None = None) -> Dataset:
-    """Return a table as an Arrow dataset; `folder` is its folder on this machine, if any."""
+def dataset(delta: DeltaTable, folder: Path, partitions: list[tuple[str, str, list[str]]] | None = None) -> Dataset:
+    """Return a table in a folder as an Arrow dataset."""
     # Arrow's own file system: Arrow's threads call that of delta-rs back, after which every second process aborted at its exit.
-    local = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()) if folder else None
-    return delta.to_pyarrow_dataset(partitions=partitions, filesystem=local)
+    return delta.to_pyarrow_dataset(partitions=partitions, filesystem=fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()))
 
 
-def duckdb_query(delta: DeltaTable, folder: Path, selection: Selection, max_bytes: int | None) -> str | None:
-    """Return a query on the files of a table in a folder; None if they exceed `max_bytes`."""
-    if glob.escape(str(folder)) != str(folder):  # DuckDB would expand the path as a pattern
+def duckdb_query(delta: DeltaTable, folder: Path, selection: Selection) -> str | None:
+    """Return a query on the files of a table in a folder; None if DuckDB would expand the folder's path as a pattern."""
+    if glob.escape(str(folder)) != str(folder):
         return None
     selected = files(delta, selection)
-    if max_bytes is not None and size_bytes(selected) > max_bytes:
-        return None
     schema = pa.schema(delta.schema().to_arrow())
     if not len(selected):
         nulls = ", ".join(f'CAST(NULL AS {_duckdb_type(field.type)}) AS "{field.name}"' for field in schema)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.dataset import Dataset
 
 from jobs.lake import delta_files
@@ -79,10 +79,8 @@ class FolderLake:
             return self._by_spark.read(table, snapshots=snapshots, **where)
         return dataframe_from_arrow(self.spark(), self.read_local(table, snapshots=snapshots, **where), table.columns)
 
-    def duckdb_query(
-        self, table: Table, *, max_bytes: int | None = None, snapshots: Mapping[str, str] | None = None, **where: Values
-    ) -> str | None:
-        return delta_files.duckdb_query(self._open(table), self.folder / table.name, Selection(where, snapshots), max_bytes)
+    def duckdb_query(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> str | None:
+        return delta_files.duckdb_query(self._open(table), self.folder / table.name, Selection(where, snapshots))
 
     def dataset(self, table: Table) -> Dataset:
         return delta_files.dataset(self._open(table), self.folder / table.name)
@@ -100,8 +98,11 @@ class FolderLake:
 
     def _commit(self, table: Table, files: Sequence[TableFile], where: Mapping[str, Values]) -> None:
         delta, now_ms = self._open(table), time.time_ns() // 1_000_000
-        added = [AddAction(file.path, file.size_bytes, where, now_ms, data_change=True, stats=file.stats) for file in files]
-        replaced = [(column, "=", value) for column, value in where.items()]
+        partition = {column: value for column, value in where.items() if isinstance(value, str)}
+        added: list[AddAction | RemoveAction] = [
+            AddAction(file.path, file.size_bytes, partition, now_ms, data_change=True, stats=file.stats) for file in files
+        ]
+        replaced = [(column, "=", value) for column, value in partition.items()]
         delta.create_write_transaction(added, "overwrite", delta.schema(), list(table.partition_by), replaced)
 
     def file_writer(self, **partition: str) -> Callable[[Table], TableFileWriter]:

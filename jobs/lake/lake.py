@@ -48,15 +48,13 @@ class Lake(Protocol):
         """Create the table from its declaration if it does not exist."""
 
     def read_local(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> pa.Table:
-        """Read rows into this process, with the declared columns; the caller sees to it that they fit into memory."""
+        """Return rows as an Arrow table with the declared columns; they must fit into the memory of this process."""
 
     def read(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> DataFrame:
         """Return rows as a Spark DataFrame, at any size."""
 
-    def duckdb_query(
-        self, table: Table, *, max_bytes: int | None = None, snapshots: Mapping[str, str] | None = None, **where: Values
-    ) -> str | None:
-        """Return a query with which DuckDB reads rows from the table's files; None if they exceed `max_bytes` or are not on this machine."""
+    def duckdb_query(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> str | None:
+        """Return a query that reads rows from the table's files in DuckDB; None if DuckDB cannot open them, for example in S3."""
 
     def dataset(self, table: Table) -> Dataset:
         """Return the whole table as an Arrow dataset, which needs no Spark."""

@@ -1,7 +1,7 @@
-"""publish: the row of `snapshot` that makes a cluster's night visible, for every cluster whose hard rules hold, and `absent_cluster` for the others.
+"""Decide which clusters of a night are published, and why the others are absent.
 
-no folder           published in one of the last nights, and the source has no folder of that name
-nothing readable    its folder is there, and no file in it can be read
+no folder           the cluster was published in one of the last nights, and the source has no folder of its name
+nothing readable    the source has its folder, and no file in it can be read
 withheld            its tables break a hard rule, or a check has not run
 """
 
@@ -27,18 +27,18 @@ class Outcome:
 
 
 def sound(validation: Rows, suites: frozenset[str]) -> set[str]:
-    """The clusters that every suite has judged, with no hard rule broken."""
-    judged: dict[str, set[str]] = defaultdict(set)
+    """Return the clusters with results of every suite that break no hard rule."""
+    suites_of: dict[str, set[str]] = defaultdict(set)
     broken = set()
     for row in validation:
-        judged[row["cluster_id"]].add(row["suite"])
+        suites_of[row["cluster_id"]].add(row["suite"])
         if row["severity"] == "hard" and row["success"] is False:
             broken.add(row["cluster_id"])
-    return {cluster_id for cluster_id, by in judged.items() if suites <= by and cluster_id not in broken}
+    return {cluster_id for cluster_id, checked in suites_of.items() if suites <= checked and cluster_id not in broken}
 
 
 def newest(snapshot: Rows, *, before: str) -> dict[str, str]:
-    """Of each cluster, the newest published snapshot before this one."""
+    """Return the newest published snapshot of each cluster before this one."""
     earlier = [(row["cluster_id"], row["snapshot_id"]) for row in snapshot if row["snapshot_id"] < before]
     return dict(sorted(earlier))
 
@@ -52,13 +52,13 @@ def absent(
     unreadable: Mapping[str, str],
     retired: Collection[str],
 ) -> list[dict[str, Any]]:
-    """The rows of `absent_cluster`, sorted by cluster, without their snapshot.
+    """Return the rows of `absent_cluster`, sorted by cluster, without their snapshot id.
 
-    `earlier` has each cluster's newest snapshot before this night; `nights` are those whose clusters are missed. `withheld` and `unreadable`
-    have the cause by cluster. A `retired` cluster is not missed, but one whose dumps were read and withheld is reported all the same.
+    `earlier` maps each cluster to its newest snapshot before this night; a cluster is expected if that is one of `nights`. `withheld` and
+    `unreadable` map clusters to the cause. A `retired` cluster is not expected, but it is reported if its dumps were read and it is withheld.
     """
-    missed = {id for id, snapshot_id in earlier.items() if snapshot_id in nights} - {*published, *withheld, *unreadable, *retired}
-    causes = {id: (NO_FOLDER, "the source has no folder of this name") for id in missed}
+    missing = {id for id, snapshot_id in earlier.items() if snapshot_id in nights} - {*published, *withheld, *unreadable, *retired}
+    causes = {id: (NO_FOLDER, "the source has no folder of this name") for id in missing}
     causes |= {id: (NOTHING_READABLE, detail) for id, detail in unreadable.items() if id not in retired}
     causes |= {id: (WITHHELD, detail) for id, detail in withheld.items()}
     return [
@@ -68,7 +68,7 @@ def absent(
 
 
 def why_withheld(validation: Rows, suites: frozenset[str]) -> str:
-    """The first hard rule that a cluster breaks, or the suites that no check has judged, from its rows of `validation`."""
+    """Return the first hard rule that a cluster breaks, or the suites without results, from its rows of `validation`."""
     rows = sorted(validation, key=lambda row: (row["suite"], row["rule"]))
     for row in rows:
         if row["severity"] == "hard" and row["success"] is False:
@@ -77,12 +77,12 @@ def why_withheld(validation: Rows, suites: frozenset[str]) -> str:
 
 
 def located(file: str, reason: str) -> str:
-    """What is wrong with a file; a reason about the cluster's folder itself needs no name."""
+    """Return a reason with the name of its file; a reason about the cluster's folder itself has no name."""
     return reason if file == FOLDER else f"{file}: {reason}"
 
 
 def why_unreadable(rejected: Rows) -> str:
-    """What is wrong with the first file of a cluster without a readable one, from its rows of `rejected_input`."""
+    """Return what is wrong with the first file of a cluster without a readable file, from its rows of `rejected_input`."""
     files = {row["file"]: row["reason"] for row in sorted(rejected, key=lambda row: (row["file"], row["line"]), reverse=True)}
     if not files:
         return "its files are empty or hidden"

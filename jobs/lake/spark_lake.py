@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,20 +13,24 @@ from urllib.parse import urlparse
 import pyarrow as pa
 from deltalake import DeltaTable
 from pyarrow.dataset import Dataset
+from pyarrow.fs import SubTreeFileSystem
 
 from jobs.lake import delta_files
+from jobs.lake.hadoop import hadoop_path
 from jobs.lake.selection import Selection, Values
 from jobs.lake.sql_literal import spark_literal
+from jobs.lake.storage_options import delta_rs_options, s3_file_system
 from jobs.lake.table_file import TableFile
-from jobs.lake.write_lock import file_lock
+from jobs.lake.write_lock import LEASE_S, file_lock, object_lock
 from jobs.schema import INPUT_FILE, Table
 from jobs.spark.session import dataframe_from_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Min and max of the key columns alone, which readers filter by: collecting them for all columns costs 20 % of a write.
+# Collect min and max of the key columns only, which readers filter by. For all columns this costs 20 % of a write.
 TABLE_PROPERTIES = {"delta.dataSkippingNumIndexedCols": "6"}
+_TABLE_WAIT_S = 3600.0  # no step of another run takes longer to write one table
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,11 @@ class SparkLake:
         # Created by SQL, since Spark's first write to a new table drops NOT NULL and the comments.
         properties = ", ".join(f"'{name}' = '{value}'" for name, value in TABLE_PROPERTIES.items())
         partitioned = f"PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
-        self.spark().sql(
-            f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta {partitioned} "
-            f"COMMENT {spark_literal(table.comment)} TBLPROPERTIES ({properties})"
-        )
+        with self._sole_writer_of(table):
+            self.spark().sql(
+                f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta {partitioned} "
+                f"COMMENT {spark_literal(table.comment)} TBLPROPERTIES ({properties})"
+            )
 
     def read_local(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> pa.Table:
         return self.read(table, snapshots=snapshots, **where).toArrow()
@@ -64,15 +70,20 @@ class SparkLake:
         rows = self.spark().read.format("delta").load(self.path(table))
         return rows.where(Selection(where, snapshots).sql(spark_literal))
 
-    def duckdb_query(
-        self, table: Table, *, max_bytes: int | None = None, snapshots: Mapping[str, str] | None = None, **where: Values
-    ) -> str | None:
+    def duckdb_query(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> str | None:
         if self.folder is None:
             return None
-        return delta_files.duckdb_query(self._open(table), self.folder / table.name, Selection(where, snapshots), max_bytes)
+        return delta_files.duckdb_query(self._open(table), self.folder / table.name, Selection(where, snapshots))
 
     def dataset(self, table: Table) -> Dataset:
-        return delta_files.dataset(self._open(table), self.folder and self.folder / table.name)
+        delta = self._open(table)
+        if self.folder is not None:
+            return delta_files.dataset(delta, self.folder / table.name)
+        if self._is_s3:
+            address = urlparse(self.path(table))
+            s3 = s3_file_system(self._spark_properties())
+            return delta.to_pyarrow_dataset(filesystem=SubTreeFileSystem(f"{address.netloc}{address.path}", s3))
+        return delta.to_pyarrow_dataset()
 
     def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
         from pyspark.sql import functions as F
@@ -82,21 +93,21 @@ class SparkLake:
         spark, selection = self.spark(), Selection(where)
         df = dataframe_from_arrow(spark, delta_files.complete(table, rows, where), table.columns) if isinstance(rows, pa.Table) else rows
         df = df.withColumns({column: F.lit(value) for column, value in where.items() if isinstance(value, str)})
-        if self._is_new(table, selection):
-            df.write.format("delta").mode("append").save(self.path(table))
-            return
-        # A replacement of whole partitions rewrites no file, so Delta's code that can rewrite files is switched off.
-        spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not where.keys() <= set(table.partition_by))
-        df.write.format("delta").mode("overwrite").option("replaceWhere", selection.sql(spark_literal)).save(self.path(table))
+        with self._sole_writer_of(table):
+            if self._is_new(table, selection):
+                df.write.format("delta").mode("append").save(self.path(table))
+                return
+            # A replacement of whole partitions rewrites no file, so Delta's code that can rewrite files is switched off.
+            spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not where.keys() <= set(table.partition_by))
+            df.write.format("delta").mode("overwrite").option("replaceWhere", selection.sql(spark_literal)).save(self.path(table))
 
     def _is_new(self, table: Table, selection: Selection) -> bool:
         """Return whether the snapshot has no partition folder yet: an append takes a fifth of the time of a replacement."""
         if "snapshot_id" not in table.partition_by:
             return False
-        spark = self.spark()
         names = [f"snapshot_id={id.replace(':', '%3A')}" for id in selection.where["snapshot_id"]]
-        folders = [spark._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/{name}") for name in names]
-        return not any(folder.getFileSystem(spark._jsc.hadoopConfiguration()).exists(folder) for folder in folders)
+        folders = [hadoop_path(self.spark(), f"{self.path(table)}/{name}") for name in names]
+        return not any(file_system.exists(folder) for file_system, folder in folders)
 
     def file_writer(self, **partition: str) -> None:
         return None
@@ -108,30 +119,61 @@ class SparkLake:
         from delta.tables import DeltaTable as SparkDeltaTable
 
         if snapshot_ids:
-            SparkDeltaTable.forPath(self.spark(), self.path(table)).delete(Selection({"snapshot_id": snapshot_ids}).sql(spark_literal))
+            with self._sole_writer_of(table):
+                SparkDeltaTable.forPath(self.spark(), self.path(table)).delete(Selection({"snapshot_id": snapshot_ids}).sql(spark_literal))
 
     def compact(self, table: Table) -> None:
-        self.spark().sql(f"OPTIMIZE delta.`{self.path(table)}`")
+        with self._sole_writer_of(table):
+            self.spark().sql(f"OPTIMIZE delta.`{self.path(table)}`")
 
     def vacuum(self, table: Table, hours: int) -> None:
         spark = self.spark()
         spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
         # Spark lists files in 10,000 tasks by default, which takes 90 s for three small tables.
         spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", 4 * spark.sparkContext.defaultParallelism)
-        spark.sql(f"VACUUM delta.`{self.path(table)}` RETAIN {hours} HOURS")
+        with self._sole_writer_of(table):
+            spark.sql(f"VACUUM delta.`{self.path(table)}` RETAIN {hours} HOURS")
 
     def remove(self) -> None:
-        spark = self.spark()
-        path = spark._jvm.org.apache.hadoop.fs.Path(self.uri)
-        path.getFileSystem(spark._jsc.hadoopConfiguration()).delete(path, True)
+        file_system, folder = hadoop_path(self.spark(), self.uri)
+        file_system.delete(folder, True)
 
     @contextmanager
     def sole_writer(self) -> Iterator[None]:
-        if self.folder is None:
-            yield
-            return
-        with file_lock(self.folder):
+        if self.folder is not None:
+            with file_lock(self.folder):
+                yield
+        elif self._is_s3:
+            with object_lock(self.spark(), f"{self.uri.rstrip('/')}/.writer.lock", wait_s=2 * LEASE_S):
+                yield
+        else:
             yield
 
+    @contextmanager
+    def _sole_writer_of(self, table: Table) -> Iterator[None]:
+        """Hold the lock of a table in S3, where Delta's commits of two drivers would overwrite each other (S3SingleDriverLogStore).
+
+        On other storage Delta commits by an atomic rename or a conditional write.
+        """
+        if not self._is_s3:
+            yield
+            return
+        with object_lock(self.spark(), f"{self.uri.rstrip('/')}/.{table.name}.lock", wait_s=_TABLE_WAIT_S):
+            yield
+
+    @property
+    def _is_s3(self) -> bool:
+        return urlparse(self.uri).scheme in ("s3a", "s3")
+
     def _open(self, table: Table) -> DeltaTable:
-        return delta_files.open_table(self.path(table), self.uri)
+        options = delta_rs_options(self._spark_properties()) if self._is_s3 else None
+        return delta_files.open_table(self.path(table), self.uri, options)
+
+    def _spark_properties(self) -> dict[str, str]:
+        """Return the properties of this process's Spark; empty if it has none, since readers then use environment variables."""
+        from pyspark import SparkContext
+
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        if not submitted and SparkContext._active_spark_context is None:
+            return {}
+        return dict(self.spark().sparkContext.getConf().getAll())

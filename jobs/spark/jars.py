@@ -1,4 +1,4 @@
-"""Java, and the jars that come from Maven Central: found once, then kept."""
+"""The Java that Spark runs on, and jars from Maven Central, which are fetched once."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ CACHE = Path(os.environ.get("TOPOLOGY_AUDIT_CACHE") or platformdirs.user_cache_d
 
 @functools.cache
 def java() -> str:
-    """The java that Spark will take: JAVA_HOME's, or the first on the PATH; it must be 17 or 21."""
+    """Return the java that Spark uses: JAVA_HOME's, or the first on the PATH. Raise an AuditError if it is not 17 or 21."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if found is None:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise AuditError(f"no java {where}: install Java 17 or 21, or set JAVA_HOME to one")
-    said = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
-    version = re.search(r'version "(\d+)', said)
+    output = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
+    version = re.search(r'version "(\d+)', output)
     if version is None or int(version[1]) not in (17, 21):
         raise AuditError(
-            f"{found} is Java {version[1] if version else 'of no known version'}: Spark 4.1 runs on 17 or 21; set JAVA_HOME to one"
+            f"{found} is Java {version[1] if version else 'of an unknown version'}: Spark 4.1 runs on 17 or 21; set JAVA_HOME to one"
         )
     return found
 
 
 def fetch(coordinate: str, *, transitive: bool = False) -> list[Path]:
-    """The jar of a Maven coordinate (group:artifact:version), and with `transitive` all that it needs, by Spark's own Ivy."""
+    """Return the jar of a Maven coordinate (group:artifact:version), with `transitive` also its dependencies. Spark's Ivy fetches them."""
     group, artifact, version = coordinate.split(":")
     folder = CACHE / "jars" / f"{artifact}-{version}{'-all' if transitive else ''}"
     complete = folder / "complete"
@@ -49,9 +49,9 @@ def fetch(coordinate: str, *, transitive: bool = False) -> list[Path]:
             command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]", *([] if transitive else ["-notransitive"])]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
-                why = re.search(r"^\s*::\s+(.*(?:not found|UNRESOLVED).*?)\s*::", done.stdout, re.M)
+                reason = re.search(r"^\s*::\s+(.*(?:not found|UNRESOLVED).*?)\s*::", done.stdout, re.M)
                 raise AuditError(
-                    f"could not fetch {coordinate} from Maven Central ({why[1] if why else 'no answer'}): is the network reachable?"
+                    f"could not fetch {coordinate} from Maven Central ({reason[1] if reason else 'no answer'}): is the network reachable?"
                 )
             complete.touch()
     return sorted(folder.glob("*.jar"))

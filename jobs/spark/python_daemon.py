@@ -1,8 +1,8 @@
-"""The process that Spark's Python workers are forked from: PySpark's own, without Spark's archives on the path.
+"""PySpark's process that forks Python workers, without Spark's archives on the import path.
 
-For each task a worker invalidates Python's import caches, and Python 3.11 then reads anew the directory of every archive that something was
-imported from: pyspark.zip, py4j's and spark-core's jar, which Spark puts first on the path. That is 0.3 s of each task's processor, whatever
-the task does. Where Spark itself lies in an installed package, the package has all that the archives have.
+A worker invalidates Python's import caches before each task. Python 3.11 then reads the directory of each archive again that a module was
+imported from: pyspark.zip, py4j's and spark-core's jar, which Spark puts first on the path. That costs 0.3 s of processor time per task. An
+installed PySpark package contains the same modules as the archives.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _ARCHIVES = (".jar", ".zip")
 
 
 def without_archives(path: list[str], spark_home: str | None) -> list[str]:
-    """The path without Spark's archives, if PySpark is found there in the very package that Spark lies in."""
-    rest = [entry for entry in path if not entry.endswith(_ARCHIVES)]
-    package = PathFinder.find_spec("pyspark", rest)
-    found = list(package.submodule_search_locations or []) if package else []
-    return rest if spark_home and os.path.realpath(spark_home) in map(os.path.realpath, found) else path
+    """Return the path without Spark's archives if PySpark's package in SPARK_HOME is on it, otherwise the whole path."""
+    folders = [entry for entry in path if not entry.endswith(_ARCHIVES)]
+    package = PathFinder.find_spec("pyspark", folders)
+    locations = list(package.submodule_search_locations or []) if package else []
+    return folders if spark_home and os.path.realpath(spark_home) in map(os.path.realpath, locations) else path
 
 
 if __name__ == "__main__":

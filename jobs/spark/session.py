@@ -1,8 +1,8 @@
-"""The Spark session, and the settings that make it quick to start and right for Delta.
+"""The Spark session, and its settings.
 
-In one process the settings go to the session; under spark-submit they arrive as a properties file (`properties_file`), and the
-master comes from the command line or the Airflow connection. They are in no SPARK_CONF_DIR, because a folder on the class path
-that is not empty makes the JVM refuse the class-data archive, which halves the start.
+In one process the settings go to the session. Under spark-submit they come from a properties file (`properties_file`), and the master comes
+from the command line or the Airflow connection. SPARK_CONF_DIR is not used: with a non-empty folder on the class path the JVM rejects the
+class-data archive, which halves the start-up time.
 """
 
 from __future__ import annotations
@@ -12,21 +12,28 @@ import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobs.spark.jars import CACHE, SPARK_JARS, fetch, java
+from jobs.spark.s3 import s3_jars, s3_settings
 from jobs.spark.scale import Scale
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# delta-spark names them; the rest of what its POM lists is Spark's own already, or serves Unity Catalog alone.
+# The other dependencies of delta-spark are in Spark already, or serve Unity Catalog only.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
-# What expressions are made by, as PySpark says it.
-_ASKED_OFTEN = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.classic.SparkSession")
-# Five times the JVM's own thresholds for its second compiler, half of whose work is else for what plans queries, not for what runs them.
-_COMPILED_LATE = "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
+# Java names that PySpark looks up for each column expression.
+_EXPRESSION_NAMES = (
+    "functions",
+    "org.apache.spark.sql.functions",
+    "PythonUtils",
+    "PythonSQLUtils",
+    "org.apache.spark.sql.classic.SparkSession",
+)
+# Five times the JVM's default thresholds for its second compiler (C2). With the defaults half of its work goes to code that plans queries.
+_LATE_C2 = "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -37,16 +44,16 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def properties(scale: Scale = Scale.SMALL, **extra: str) -> dict[str, str]:
-    """Return the Spark settings of every run of this scale; `extra` ones override them."""
+def properties(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) -> dict[str, str]:
+    """Return the Spark settings of every run of this scale, with access to S3 if `s3`; `extra` settings override them."""
     java()
-    jars = ":".join(str(jar) for coordinate in DELTA for jar in fetch(coordinate))
+    jars = ":".join(map(str, [jar for coordinate in DELTA for jar in fetch(coordinate)] + (s3_jars() if s3 else [])))
     logging = CACHE / "log4j2.properties"
     if not logging.exists() or logging.read_text() != _LOGGING:
         logging.write_text(_LOGGING)
-    # The first compiler tier alone and the serial collector: a small night is mostly start-up. Delta's plans recurse deep, hence the stack.
-    # With one tier the JVM reserves 48 MB for compiled code, which a night fills: it would go on uncompiled.
-    options = _COMPILED_LATE if scale is Scale.LARGE else "-XX:TieredStopAtLevel=1"
+    # A small night is mostly start-up, so it uses the first compiler (C1) alone and the serial collector. Delta's plans need a deep stack.
+    # With C1 alone the JVM reserves 48 MB for compiled code. A night fills that, and the rest of its code would stay uncompiled.
+    options = _LATE_C2 if scale is Scale.LARGE else "-XX:TieredStopAtLevel=1"
     options += f" -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
     archive = _archive()
     options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
@@ -56,13 +63,13 @@ def properties(scale: Scale = Scale.SMALL, **extra: str) -> dict[str, str]:
         "spark.executor.extraClassPath": jars,
         "spark.driver.extraJavaOptions": options,
         "spark.driver.memory": "3g",
-        "spark.buffer.pageSize": "1m",  # else every hash table, of three rows too, takes and clears 64 MiB
+        "spark.buffer.pageSize": "1m",  # the default lets each hash table, even of three rows, allocate and clear 64 MiB
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.daemon.module": "jobs.spark.python_daemon",
-        # Else each column tells the JVM the line that made it, and half of what the two say to each other is that.
+        # Otherwise half of the calls between Python and the JVM report which line of Python created a column.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # These five are for few rows; configure_for_scale sets others for a large night.
         "spark.sql.adaptive.enabled": "false",
@@ -71,12 +78,13 @@ def properties(scale: Scale = Scale.SMALL, **extra: str) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.leafNodeDefaultParallelism": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
-        # A reader of one cluster skips the row groups of others: of seven million rows in one it would read all.
+        # Small row groups: a reader of one cluster skips those of the others.
         "spark.hadoop.parquet.block.row.count.limit": "500000",
-        # A step writes a slice or two, and Spark would sort all rows by them first.
+        # A step writes one or two partitions, and Spark would first sort all rows by them.
         "spark.sql.maxConcurrentOutputFileWriters": "8",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **(s3_settings() if s3 else {}),
         **extra,
     }
 
@@ -90,13 +98,13 @@ def properties_file(scale: Scale = Scale.SMALL) -> Path:
     return path
 
 
-def session(scale: Scale = Scale.SMALL, **extra: str) -> SparkSession:
+def session(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) -> SparkSession:
     """Return the session that spark-submit started, otherwise one of this process, in a JVM for this scale."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take the system's Python
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise the workers use the system's Python
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    settings = extra if submitted else {"spark.master": "local[*]", **properties(scale, **extra)}
-    if not submitted and not _archive().exists():
+    settings = extra if submitted else {"spark.master": "local[*]", **properties(scale, s3=s3, **extra)}
+    if not submitted and not s3 and not _archive().exists():  # the archive of a longer class path does not fit a shorter one
         part = _archive().with_suffix(f".{os.getpid()}")
         settings["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={part}"
         atexit.register(_keep_archive, part)
@@ -106,14 +114,15 @@ def session(scale: Scale = Scale.SMALL, **extra: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if not submitted and SparkContext._gateway is None:
-        # What the JVM says on its own account is for a file: errors that matter come as exceptions.
+        # The JVM's own output goes to a file. Errors that matter arrive as exceptions.
         with (CACHE / "spark.log").open("wb") as log:
-            SparkContext._ensure_initialized(gateway=launch_gateway(SparkConf().setAll(settings.items()), {"stderr": log}))
+            gateway = launch_gateway(SparkConf().setAll([*settings.items()]), {"stderr": log})  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    _resolve_once(spark)
+    _cache_java_names(spark)
     return spark
 
 
@@ -152,28 +161,30 @@ def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None
     return spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
 
 
-def _resolve_once(spark: SparkSession) -> None:
-    """Ask the JVM once for what expressions are made by. py4j asks again for each, and the JVM looks into every jar of the class path for a
-    name that an import may have shortened: without this the bundled snapshot's night takes a seventh longer.
+def _cache_java_names(spark: SparkSession) -> None:
+    """Look up the Java names of column expressions once.
+
+    py4j looks them up for each expression, and the JVM then searches every jar of the class path. The cache saves an eighth of a small night.
     """
     from py4j.java_gateway import JavaClass
 
-    class Known(JavaClass):
+    class CachedClass(JavaClass):  # type: ignore[misc]
         def __getattr__(self, name: str) -> object:
             member = super().__getattr__(name)
             setattr(self, name, member)
             return member
 
-    jvm, client = spark.sparkContext._jvm, spark.sparkContext._gateway._gateway_client
-    for name in _ASKED_OFTEN:
-        setattr(jvm, name, Known(getattr(jvm, name)._fqn, client))
+    jvm: Any = spark.sparkContext._jvm
+    gateway: Any = spark.sparkContext._gateway
+    for name in _EXPRESSION_NAMES:
+        setattr(jvm, name, CachedClass(getattr(jvm, name)._fqn, gateway._gateway_client))
 
 
 def _archive() -> Path:
-    """The JVM's class-data archive: made by the first session on a machine when it ends, used by all after it."""
-    # The JVM takes an archive only for the very same Java and class path: another pair has another archive.
-    pair = hashlib.sha256(f"{Path(java()).resolve()} {SPARK_JARS}".encode()).hexdigest()[:12]
-    return CACHE / f"classes-{pair}.jsa"
+    """Return the path of the JVM's class-data archive. The first session of a machine writes it at its end, and later sessions use it."""
+    # The JVM accepts an archive only with the Java and the class path that wrote it.
+    java_and_jars = hashlib.sha256(f"{Path(java()).resolve()} {SPARK_JARS}".encode()).hexdigest()[:12]
+    return CACHE / f"classes-{java_and_jars}.jsa"
 
 
 def _keep_archive(part: Path) -> None:

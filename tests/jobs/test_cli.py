@@ -274,7 +274,7 @@ def test_the_queries_of_the_readme_and_the_examples_of_the_views_have_rows(
 def test_spark_starts_for_the_scale_of_the_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, scale: Scale) -> None:
     started = []
 
-    def start(scale: Scale) -> None:
+    def start(lake: str, scale: Scale) -> None:
         started.append(scale)
         raise AuditError("Spark starts no further in this test")
 

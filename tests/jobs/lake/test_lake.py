@@ -109,8 +109,7 @@ def test_a_selection_without_files_has_the_declared_columns_and_no_row(lake: Lak
         }
 
 
-def test_duckdb_gets_no_query_for_too_many_bytes_or_a_folder_that_looks_like_a_pattern(lake: Lake, tmp_path: Path) -> None:
-    assert lake.duckdb_query(TABLE, max_bytes=1) is None
+def test_duckdb_gets_no_query_for_a_folder_that_looks_like_a_pattern(tmp_path: Path) -> None:
     pattern_like = open_lake(str(tmp_path / "lake[1]"), pytest.fail)
     pattern_like.create(TABLE)
     assert pattern_like.duckdb_query(TABLE) is None

@@ -1,4 +1,4 @@
-"""Files that are written as rows come: what they say of themselves, and what they refuse."""
+"""Parquet files that workers write: their rows and statistics, and the rows that they reject."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ NIGHT = {"snapshot_id": "2026-11-21T02:00"}
 COLUMNS = list(LOG_DIR.schema)[1:]
 
 
-def rows(*of: tuple[str | None, int, str]) -> pa.Table:
-    loose = pa.schema([field.with_nullable(True) for field in COLUMNS])
+def rows(*values: tuple[str | None, int, str]) -> pa.Table:
+    nullable = pa.schema([field.with_nullable(True) for field in COLUMNS])
     return pa.Table.from_pylist(
-        [{"cluster_id": cluster_id, "broker_id": broker_id, "log_dir": log_dir} for cluster_id, broker_id, log_dir in of], loose
+        [{"cluster_id": cluster_id, "broker_id": broker_id, "log_dir": log_dir} for cluster_id, broker_id, log_dir in values], nullable
     )
 
 
-def test_pieces_are_one_file_that_tells_its_rows_and_bounds(tmp_path: Path) -> None:
+def test_rows_in_pieces_become_one_file_with_the_statistics_of_all_rows(tmp_path: Path) -> None:
     writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
     writer.write(rows(("b", 7, "/z"), ("é", 1, "/d")))
     writer.write(rows(("a", 10, "/y")))
@@ -38,14 +38,14 @@ def test_pieces_are_one_file_that_tells_its_rows_and_bounds(tmp_path: Path) -> N
     assert pq.ParquetFile(written).num_row_groups == 1
 
 
-def test_bounds_are_those_of_all_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_min_and_max_cover_all_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.lake.table_file._ROW_GROUP_BYTES", 1)
     writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
     for broker_id in (5, 2, 9):
         writer.write(rows(("c", broker_id, "/d" if broker_id == 5 else "/d" * 9_000)))
     file = writer.close()
     assert pq.ParquetFile(tmp_path / "log_dir" / file.path).num_row_groups == 3
-    # A text that is too long for Parquet's own bounds has none here either.
+    # Parquet stores no min and max of texts that are this long.
     assert json.loads(file.stats) == {
         "numRecords": 3,
         "minValues": {"cluster_id": "c", "broker_id": 2},
@@ -53,7 +53,7 @@ def test_bounds_are_those_of_all_row_groups(tmp_path: Path, monkeypatch: pytest.
     }
 
 
-def test_no_null_where_none_may_be(tmp_path: Path) -> None:
+def test_a_null_in_a_column_that_is_not_null_is_rejected(tmp_path: Path) -> None:
     writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
     with pytest.raises(ValueError, match="null"):
         writer.write(rows((None, 1, "/d")))
