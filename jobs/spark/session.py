@@ -140,7 +140,7 @@ def configure_for_scale(spark: SparkSession, scale: Scale) -> None:
 
 
 def cluster_files_by_id(df: DataFrame) -> DataFrame:
-    """Return rows that a shuffle mixed, to be written with each cluster in as few files as possible, for readers of one cluster.
+    """Return rows to be written with each cluster in as few files as possible, for readers of one cluster.
 
     Spark ignores the hint on a small night, since adaptive execution is off.
     """
@@ -148,7 +148,7 @@ def cluster_files_by_id(df: DataFrame) -> DataFrame:
 
 
 def range_partitioned_by(df: DataFrame, column: str) -> DataFrame:
-    """Return rows without `column`, to be written in files that each contain a range of it, for readers that filter by what it stands for.
+    """Return rows without `column`, to be written in files that each contain a range of it, so that readers skip files.
 
     Spark computes the rows twice, so they should be the rows of a stage (jobs/steps/stage.py).
     """

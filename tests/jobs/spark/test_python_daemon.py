@@ -1,4 +1,4 @@
-"""Which archives Spark's Python workers do without."""
+"""The import path of Spark's Python workers."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ HOME = Path(pyspark.__file__).parent
 ARCHIVES = ["/spark/python/lib/pyspark.zip", "/spark/python/lib/py4j-0.10.9.9-src.zip", "/spark/jars/spark-core_2.13-4.1.3.jar"]
 
 
-def test_archives_go_where_spark_lies_in_the_installed_package() -> None:
+def test_archives_are_removed_if_spark_is_in_the_installed_package() -> None:
     path = ["/project", *ARCHIVES, str(HOME.parent)]
     assert without_archives(path, str(HOME)) == ["/project", str(HOME.parent)]
 
 
-def test_archives_of_another_spark_stay() -> None:
+def test_archives_of_another_spark_remain() -> None:
     for spark_home, path in (
         (None, [*ARCHIVES, str(HOME.parent)]),
         ("/spark", [*ARCHIVES, str(HOME.parent)]),
