@@ -303,12 +303,14 @@ def plan(
     If a part of the request cannot be done, the first line names it, the plan for the rest is stored, and the exit code is 4. Files for
     Kafka's tools are then written only if nothing gets worse. A plan that makes the cluster worse is refused, also with exit code 4.
     """
-    from jobs.plan.plan import Question, answer, files, unfulfilled
+    from jobs.plan.answer import answer, unfulfilled
+    from jobs.plan.files import write_files
+    from jobs.plan.question import PlanQuestion
     from jobs.views import DuckdbViews
 
     brokers = {int(number): rack or None for number, _, rack in (_broker_and_rack(text).partition(":") for text in add or ())}
     factors = {name: _replication_factor(name, count) for name, count in _name_value_pairs(replication_factor).items()}
-    question = Question(
+    question = PlanQuestion(
         new_id("plan") if id is None else id,
         cluster,
         drain or (),
@@ -332,7 +334,7 @@ def plan(
         charts = plan_charts(connection, snapshot_id, cluster, question.id)
         name_snapshot(folder, snapshot_id)
         write_page(parts, folder / "index.html", title=f"Plan, on {cluster}", charts=charts)
-        written = files(place, snapshot_id, cluster, question.id, folder)
+        written = write_files(place, snapshot_id, cluster, question.id, folder)
         if written:
             _print(
                 f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election are in "

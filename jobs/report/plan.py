@@ -12,6 +12,7 @@ from rich.text import Text
 
 from jobs.report.night_charts import harm_cell
 from jobs.report.tables import HARM_WORDS, query_table
+from jobs.schema.plan import unchecked_limits
 
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews
@@ -32,8 +33,6 @@ _WORST_FIRST = (
 
 def plan_report(connection: DuckdbViews, snapshot_id: str, cluster_id: str, plan_id: str) -> list[RenderableType]:
     """Return the parts of a plan's report. Tables without rows are left out, except goals, waves and moves."""
-    from jobs.plan.plan import unchecked
-
     parameters = [snapshot_id, cluster_id, plan_id]
     row = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM plan {_WHERE}", parameters).fetchone()
     plan = dict(zip(_COLUMNS, row or (), strict=True))
@@ -41,7 +40,7 @@ def plan_report(connection: DuckdbViews, snapshot_id: str, cluster_id: str, plan
     return [
         *_warnings(plan),
         Text(f"{' '.join(_summary(plan, snapshot_id))}\n", "bold"),
-        *(Text(f"{line}\n", "yellow") for line in unchecked(plan)),
+        *(Text(f"{line}\n", "yellow") for line in unchecked_limits(plan)),
         _goals(connection, parameters),
         *(table for table in optional if table.row_count),
         _waves(connection, parameters),

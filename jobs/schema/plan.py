@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 from jobs.schema.table import CLUSTER_COLUMNS, Table
 
 _PLAN_COLUMNS = f"""{CLUSTER_COLUMNS},
     plan_id STRING NOT NULL COMMENT 'id of the plan'"""
 _PARTITION_BY = ("snapshot_id", "plan_id")
+_SHOWN_VALUES = 10
 
 PLAN = Table(
     "plan",
@@ -165,3 +169,19 @@ PLAN_RULE = Table(
 """,
     partition_by=_PARTITION_BY,
 )
+
+
+def unchecked_limits(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each limit that a row of `plan` could not check, because its input is unknown."""
+    if ids := plan["disk_unknown_brokers"]:
+        yield f"The disk limit is not checked on brokers {first_values(ids)}: their disk capacity is unknown."
+    if count := plan["size_unknown_partitions"]:
+        yield f"The disk limit does not count {count} partitions: their size is unknown."
+    if plan["throttle_bytes_per_s"] is not None and (ids := plan["load_unknown_brokers"]):
+        yield f"The throttle counts the load of brokers {first_values(ids)} only as far as it is known."
+
+
+def first_values(values: Sequence[object]) -> str:
+    """Return the first values as text, and how many more there are."""
+    shown = ", ".join(map(str, values[:_SHOWN_VALUES]))
+    return shown if len(values) <= _SHOWN_VALUES else f"{shown} and {len(values) - _SHOWN_VALUES} more"

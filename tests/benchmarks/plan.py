@@ -1,9 +1,10 @@
-"""What a plan moves beside its rivals, on made-up clusters, how long it takes, and the most memory that the process has had by then.
+"""The moves of a plan beside those of other methods, on generated clusters, with times and the process's peak memory.
 
-    python -m tests.benchmarks.plan [REPLICAS BROKERS RACKS SKEW]...     by default 200,000 on 40 and 2,800,000 on 215, five racks, skew 0.3
+    python -m tests.benchmarks.plan [REPLICAS BROKERS RACKS SKEW]...
 
-Rivals: the net imbalance (no plan can even the counts to within one with fewer moves), Kafka's `--generate` (AdminUtils' placement of
-every topic anew), and a greedy that moves one replica from the fullest broker to the emptiest until counts are within the limits.
+The default is 200,000 replicas on 40 brokers and 2,800,000 on 215, each with five racks and skew 0.3. The other methods are the net
+imbalance (no plan makes the counts differ by at most one with fewer moves), Kafka's `--generate` (AdminUtils places every topic again) and
+a greedy method that moves one replica at a time from the fullest broker to the emptiest until all counts are within the limits.
 """
 
 from __future__ import annotations
@@ -12,174 +13,243 @@ import resource
 import sys
 import time
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from expectations.limits import limits
-from jobs.plan.plan import Question, planned
-from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
-from kafka_model.cruise_control.columnar import Cluster, evaluate
+from jobs.plan.answer import compute_plan
+from jobs.plan.question import PlanQuestion
+from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, PLAN, REPLICA, TOPIC, Table
+from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, evaluate
 from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.cruise_control.plan import REASONS, Plan
 from kafka_model.cruise_control.reassignment import net_imbalance, plan_reassignment
 from kafka_model.cruise_control.waves import WaveLimits, assign_waves
 from kafka_model.placement.zookeeper import place_rack_aware
 
-FACTOR, PARTITIONS = 3, 50  # of each topic
-LIMITS = Thresholds(max_replicas_per_broker=20_000)  # 2,800,000 on 215 brokers are 13,000 on each
+REPLICATION_FACTOR, PARTITIONS_PER_TOPIC = 3, 50
+THRESHOLDS = Thresholds(max_replicas_per_broker=20_000)  # 2,800,000 replicas on 215 brokers are 13,000 on each
 
 
-def made_up(replicas: int, brokers: int, racks: int, skew: float) -> Cluster:
-    """Each partition on three racks, brokers drawn with weights from 1 - skew to 1 + skew; a twentieth are not rack-safe."""
+class Loads(NamedTuple):
+    """The load of each partition by resource, and the capacity of each broker by resource, in the units of the goals."""
+
+    loads: dict[str, Floats]
+    capacities: dict[str, Floats]
+
+
+def generate_cluster(replicas: int, brokers: int, racks: int, skew: float) -> Cluster:
+    """Return partitions on three racks each, on brokers drawn with weights from 1 - skew to 1 + skew; 5 % have a shared rack."""
     rng = np.random.default_rng(0)
-    count = replicas // FACTOR
+    partitions = replicas // REPLICATION_FACTOR
     rack = np.arange(brokers) % racks
-    weight = np.linspace(1 - skew, 1 + skew, brokers)
-    chosen = rng.random((count, racks)).argsort(axis=1)[:, :FACTOR]
-    placed = np.empty((count, FACTOR), dtype=np.int64)
-    for number in range(racks):
-        members = np.flatnonzero(rack == number)
-        at = chosen == number
-        placed[at] = rng.choice(members, size=int(at.sum()), p=weight[members] / weight[members].sum())
-    unsafe = np.flatnonzero(rng.random(count) < 0.05)
-    neighbour = (placed[unsafe, 0] + racks) % brokers
-    placed[unsafe, 1] = np.where(neighbour == placed[unsafe, 2], placed[unsafe, 1], neighbour)
-    size = rng.exponential(1e9, count)
-    numbers = np.arange(count)
-    topics = tuple(f"t{number}" for number in range(-(-count // PARTITIONS)))
-    capacity = np.full(brokers, size.sum() * FACTOR / brokers / 0.5)
-    # Some topics have a hundred times the rate of others, and up to three groups of readers beside the followers.
-    topic = numbers // PARTITIONS
-    into = rng.lognormal(0, 1, len(topics))[topic] * rng.exponential(1, count)
-    out = into * (FACTOR - 1 + rng.integers(0, 4, len(topics))[topic])
-    loads = {DISK: size / 2**20, NETWORK_IN: into, NETWORK_OUT: out, CPU: 0.7 * into + 0.15 * out}
-    used = {DISK: loads[DISK] * FACTOR, NETWORK_IN: into * FACTOR, NETWORK_OUT: out * FACTOR, CPU: loads[CPU] * 1.3}
-    capacities = {name: np.full(brokers, use.sum() / brokers / 0.5) for name, use in used.items()}
+    placed = _generate_replicas(rng, partitions, rack, np.linspace(1 - skew, 1 + skew, brokers))
+    size = rng.exponential(1e9, partitions)
+    numbers = np.arange(partitions)
+    topic = numbers // PARTITIONS_PER_TOPIC
+    topics = tuple(f"t{number}" for number in range(-(-partitions // PARTITIONS_PER_TOPIC)))
+    loads, capacities = _generate_loads(rng, topic, len(topics), size, brokers)
     return Cluster(
-        np.arange(brokers),
-        rack,
-        np.ones(brokers, dtype=np.bool_),
-        capacity,
-        topics,
-        numbers // PARTITIONS,
-        numbers % PARTITIONS,
-        placed,
-        placed[:, 0].copy(),
-        size,
+        broker_ids=np.arange(brokers),
+        racks=rack,
+        live=np.ones(brokers, dtype=np.bool_),
+        disk_capacity=np.full(brokers, size.sum() * REPLICATION_FACTOR / brokers / 0.5),
+        topics=topics,
+        topic=topic,
+        partition=numbers % PARTITIONS_PER_TOPIC,
+        replicas=placed,
+        leader=placed[:, 0].copy(),
+        size=size,
         loads=loads,
         capacities=capacities,
     )
 
 
-def tables(cluster: Cluster) -> dict[Table, pa.Table]:
-    """What ingest would have of the cluster, whose partitions are all in sync."""
+def _generate_replicas(rng: np.random.Generator, partitions: int, rack: Ints, weight: Floats) -> Ints:
+    brokers, racks = len(rack), int(rack.max()) + 1
+    chosen_racks = rng.random((partitions, racks)).argsort(axis=1)[:, :REPLICATION_FACTOR]
+    placed = np.empty((partitions, REPLICATION_FACTOR), dtype=np.int64)
+    for number in range(racks):
+        members = np.flatnonzero(rack == number)
+        is_here = chosen_racks == number
+        placed[is_here] = rng.choice(members, size=int(is_here.sum()), p=weight[members] / weight[members].sum())
+    shared = np.flatnonzero(rng.random(partitions) < 0.05)
+    neighbour = (placed[shared, 0] + racks) % brokers
+    placed[shared, 1] = np.where(neighbour == placed[shared, 2], placed[shared, 1], neighbour)
+    return placed
+
+
+def _generate_loads(rng: np.random.Generator, topic: Ints, topics: int, size: Floats, brokers: int) -> Loads:
+    """Return loads of which some topics have a hundred times those of others; up to three groups read a topic beside the followers."""
+    bytes_in = rng.lognormal(0, 1, topics)[topic] * rng.exponential(1, len(topic))
+    bytes_out = bytes_in * (REPLICATION_FACTOR - 1 + rng.integers(0, 4, topics)[topic])
+    loads = {DISK: size / 2**20, NETWORK_IN: bytes_in, NETWORK_OUT: bytes_out, CPU: 0.7 * bytes_in + 0.15 * bytes_out}
+    used = {
+        DISK: loads[DISK] * REPLICATION_FACTOR,
+        NETWORK_IN: bytes_in * REPLICATION_FACTOR,
+        NETWORK_OUT: bytes_out * REPLICATION_FACTOR,
+        CPU: loads[CPU] * 1.3,
+    }
+    return Loads(loads, {resource: np.full(brokers, values.sum() / brokers / 0.5) for resource, values in used.items()})
+
+
+def table_rows(table: Table, count: int, **columns: object) -> pa.Table:
+    """Return rows of a table with these columns; the other columns are null."""
+    all_columns = {"snapshot_id": ["s"] * count, "cluster_id": ["c"] * count, **columns}
+    return pa.table([pa.array(all_columns.get(field.name, [None] * count), field.type) for field in table.schema], table.schema)
+
+
+def ingested_tables(cluster: Cluster) -> dict[Table, pa.Table]:
+    """Return the ingested tables of the cluster; all its replicas are in sync."""
     count, replicas = cluster.replicas.shape
     topics = np.array(cluster.topics, dtype=object)
-    capacities = {"disk_capacity_bytes": cluster.disk_capacity, **{f"network_{way}_capacity_bytes_per_s": cluster.capacities[name] * 1024 for way, name in (("in", NETWORK_IN), ("out", NETWORK_OUT))},
-                  "cpu_capacity_percent": cluster.capacities[CPU]}  # fmt: skip
-
-    def rows(of: Table, size: int, **given: object) -> pa.Table:
-        named = {"snapshot_id": ["s"] * size, "cluster_id": ["c"] * size, **given}
-        return pa.table([pa.array(named.get(field.name, [None] * size), field.type) for field in of.schema], of.schema)
-
-    lists = pa.ListArray.from_arrays(
-        np.arange(0, count * replicas + 1, replicas, dtype=np.int32), pa.array(cluster.replicas.ravel(), pa.int32())
-    )
-    in_order = pa.ListArray.from_arrays(lists.offsets, pa.array(np.sort(cluster.replicas).ravel(), pa.int32()))
-    sizes = pa.ListArray.from_arrays(lists.offsets, pa.array(np.repeat(cluster.size, replicas).astype(np.int64)))
-    key = {"topic": topics[cluster.topic], "partition": cluster.partition}
-    each = {name: np.repeat(values, replicas) for name, values in key.items()}
-    loads = {"cpu_percent": cluster.loads[CPU], "disk_bytes": cluster.size, "network_in_bytes_per_s": cluster.loads[NETWORK_IN] * 1024, "network_out_bytes_per_s": cluster.loads[NETWORK_OUT] * 1024}  # fmt: skip
+    offsets = np.arange(0, count * replicas + 1, replicas, dtype=np.int32)
+    replica_lists = pa.ListArray.from_arrays(offsets, pa.array(cluster.replicas.ravel(), pa.int32()))
+    isr_lists = pa.ListArray.from_arrays(offsets, pa.array(np.sort(cluster.replicas).ravel(), pa.int32()))
+    replica_sizes = np.repeat(cluster.size, replicas).astype(np.int64)
+    partition_key = {"topic": topics[cluster.topic], "partition": cluster.partition}
+    replica_key = {name: np.repeat(values, replicas) for name, values in partition_key.items()}
     return {
-        CLUSTER: rows(CLUSTER, 1, controller=["kraft"], elr=[False], sources=[[]]),
-        BROKER: rows(BROKER, len(cluster.broker_ids), broker_id=cluster.broker_ids, rack=[f"rack-{rack}" for rack in cluster.racks], live=cluster.live, **capacities),
-        LOG_DIR: rows(LOG_DIR, 0),
-        TOPIC: rows(TOPIC, len(topics), topic=topics, partitions=np.bincount(cluster.topic), replication_factor=[replicas] * len(topics), min_insync_replicas=[2] * len(topics), configs=[[]] * len(topics)),
-        PARTITION: rows(PARTITION, count, **key, leader=cluster.leader, replicas=lists, isr=in_order, replica_size_bytes=sizes),
-        REPLICA: rows(REPLICA, count * replicas, **each, broker_id=cluster.replicas.ravel(), in_sync=np.ones(count * replicas, bool), size_bytes=np.repeat(cluster.size, replicas).astype(np.int64)),
-        PARTITION_LOAD: rows(PARTITION_LOAD, count, **key, **loads),
-    }  # fmt: skip
+        CLUSTER: table_rows(CLUSTER, 1, controller=["kraft"], elr=[False], sources=[[]]),
+        BROKER: table_rows(
+            BROKER,
+            len(cluster.broker_ids),
+            broker_id=cluster.broker_ids,
+            rack=[f"rack-{rack}" for rack in cluster.racks],
+            live=cluster.live,
+            disk_capacity_bytes=cluster.disk_capacity,
+            network_in_capacity_bytes_per_s=cluster.capacities[NETWORK_IN] * 1024,
+            network_out_capacity_bytes_per_s=cluster.capacities[NETWORK_OUT] * 1024,
+            cpu_capacity_percent=cluster.capacities[CPU],
+        ),
+        LOG_DIR: table_rows(LOG_DIR, 0),
+        TOPIC: table_rows(
+            TOPIC,
+            len(topics),
+            topic=topics,
+            partitions=np.bincount(cluster.topic),
+            replication_factor=[replicas] * len(topics),
+            min_insync_replicas=[2] * len(topics),
+            configs=[[]] * len(topics),
+        ),
+        PARTITION: table_rows(
+            PARTITION,
+            count,
+            **partition_key,
+            leader=cluster.leader,
+            replicas=replica_lists,
+            isr=isr_lists,
+            replica_size_bytes=pa.ListArray.from_arrays(offsets, pa.array(replica_sizes)),
+        ),
+        REPLICA: table_rows(
+            REPLICA,
+            count * replicas,
+            **replica_key,
+            broker_id=cluster.replicas.ravel(),
+            in_sync=np.ones(count * replicas, bool),
+            size_bytes=replica_sizes,
+        ),
+        PARTITION_LOAD: table_rows(
+            PARTITION_LOAD,
+            count,
+            **partition_key,
+            cpu_percent=cluster.loads[CPU],
+            disk_bytes=cluster.size,
+            network_in_bytes_per_s=cluster.loads[NETWORK_IN] * 1024,
+            network_out_bytes_per_s=cluster.loads[NETWORK_OUT] * 1024,
+        ),
+    }
 
 
-def generated(cluster: Cluster) -> Plan:
-    """Every topic placed anew."""
-    racks = {int(id): str(rack) for id, rack in zip(cluster.broker_ids, cluster.racks, strict=True)}
-    rows = np.empty_like(cluster.replicas)
+def place_every_topic_again(cluster: Cluster) -> Plan:
+    """Return what Kafka's `kafka-reassign-partitions.sh --generate` proposes."""
+    racks = {int(broker_id): str(rack) for broker_id, rack in zip(cluster.broker_ids, cluster.racks, strict=True)}
+    replicas = np.empty_like(cluster.replicas)
     rng = np.random.default_rng(1)
     for topic in range(len(cluster.topics)):
-        of_topic = np.flatnonzero(cluster.topic == topic)
+        partitions = np.flatnonzero(cluster.topic == topic)
         start = int(rng.integers(len(racks)))
-        rows[of_topic] = place_rack_aware(racks, len(of_topic), FACTOR, start_index=start, shift=start)
-    return Plan(cluster, rows, np.full(len(rows), "", dtype=object))
+        replicas[partitions] = place_rack_aware(racks, len(partitions), REPLICATION_FACTOR, start_index=start, shift=start)
+    return Plan(cluster, replicas, np.full(len(replicas), "", dtype=object))
 
 
-def greedy(cluster: Cluster) -> Plan:
-    """One replica after another from the fullest broker to the emptiest."""
-    rows = cluster.replicas.copy()
-    count = np.bincount(rows.ravel(), minlength=len(cluster.broker_ids))
-    lower, upper = count_limits(int(count.sum()), len(count), 1.1)
-    held = {b: list(zip(*np.nonzero(rows == b), strict=True)) for b in range(len(count))}
-    while count.max() > upper or count.min() < lower:
-        one, other = int(count.argmax()), int(count.argmin())
-        at = next((at for at, (p, _) in enumerate(held[one]) if other not in rows[p]), None)
-        if at is None:
+def move_from_fullest_to_emptiest(cluster: Cluster) -> Plan:
+    """Return a plan of one replica after another from the fullest broker to the emptiest."""
+    replicas = cluster.replicas.copy()
+    counts = np.bincount(replicas.ravel(), minlength=len(cluster.broker_ids))
+    lower, upper = count_limits(int(counts.sum()), len(counts), 1.1)
+    slots_of = {broker: list(zip(*np.nonzero(replicas == broker), strict=True)) for broker in range(len(counts))}
+    while counts.max() > upper or counts.min() < lower:
+        fullest, emptiest = int(counts.argmax()), int(counts.argmin())
+        movable = (index for index, (partition, _) in enumerate(slots_of[fullest]) if emptiest not in replicas[partition])
+        index = next(movable, None)
+        if index is None:
             break
-        p, slot = held[one].pop(at)
-        rows[p, slot] = other
-        held[other].append((p, slot))
-        count[one] -= 1
-        count[other] += 1
-    return Plan(cluster, rows, np.full(len(rows), "", dtype=object))
+        partition, slot = slots_of[fullest].pop(index)
+        replicas[partition, slot] = emptiest
+        slots_of[emptiest].append((partition, slot))
+        counts[fullest] -= 1
+        counts[emptiest] += 1
+    return Plan(cluster, replicas, np.full(len(replicas), "", dtype=object))
 
 
-def told(name: str, made: Plan, seconds: float) -> None:
-    cluster = made.cluster
-    verdicts = evaluate(cluster, made.replicas, made.replicas[:, 0], LIMITS)
+def print_plan(name: str, plan: Plan, seconds: float) -> None:
+    cluster = plan.cluster
+    verdicts = evaluate(cluster, plan.replicas, plan.replicas[:, 0], THRESHOLDS)
     broken = [goal.removesuffix("Goal") for goal, verdict in verdicts.items() if verdict.verdict in ("violated", "unfixable")]
-    moved = (made.added_replicas * cluster.size).sum() / 1e12
+    moves, terabytes = int(plan.added_replicas.sum()), (plan.added_replicas * cluster.size).sum() / 1e12
+    print(f"{name:22} {moves:>10,} moves {terabytes:>9.2f} TB {seconds:>7.1f} s   broken: {', '.join(broken) or 'none'}", flush=True)
+
+
+def print_model_plan(cluster: Cluster) -> None:
+    """Compute a plan and its waves from arrays."""
+    started = time.monotonic()
+    plan = plan_reassignment(cluster, thresholds=THRESHOLDS)
+    print_plan("plan", plan, time.monotonic() - started)
+    leadership_only = int((plan.added_replicas[plan.changed_partitions] == 0).sum())
+    counts = {reason: int((plan.reasons == reason).sum()) for reason in REASONS}
+    steps = ", ".join(f"{reason} {count:,}" for reason, count in counts.items() if count)
+    print(f"{'':22} peak memory {peak_gib():.2f} GiB; partitions by the step that changed them first: {steps}")
+    started = time.monotonic()
+    waves = int(assign_waves(plan, WaveLimits(bytes_per_wave=1e12, moves_per_broker=500)).max())
+    seconds = time.monotonic() - started
+    print(f"{'':22} {leadership_only:,} leadership only, {waves} waves of at most 1 TB and 500 moves per broker, {seconds:.1f} s")
+
+
+def print_computed_plan(cluster: Cluster) -> None:
+    """Compute a plan from rows to rows, every failure before and after it included."""
+    tables = ingested_tables(cluster)
+    question = PlanQuestion("p", "c", wave_bytes=1e12, moves_per_broker=500)
+    started = time.monotonic()
+    (summary,) = compute_plan(tables, question, replace(limits(None), cruise_control=THRESHOLDS)).tables[PLAN].to_pylist()
     print(
-        f"{name:22} {int(made.added_replicas.sum()):>10,} moves {moved:>9.2f} TB {seconds:>7.1f} s   broken: {', '.join(broken) or 'none'}",
+        f"{'plan, rows to rows':22} {summary['moved_replicas']:>10,} moves in {summary['waves']} waves, every failure before and after, "
+        f"{time.monotonic() - started:.1f} s; peak memory {peak_gib():.2f} GiB",
         flush=True,
     )
 
 
+def peak_gib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def main() -> None:
-    sizes = [float(word) for word in sys.argv[1:]] or [200_000, 40, 5, 0.3, 2_800_000, 215, 5, 0.3]
-    for replicas, brokers, racks, skew in zip(*(sizes[at::4] for at in range(4)), strict=True):
-        cluster = made_up(int(replicas), int(brokers), int(racks), skew)
+    arguments = [float(word) for word in sys.argv[1:]] or [200_000, 40, 5, 0.3, 2_800_000, 215, 5, 0.3]
+    for start in range(0, len(arguments), 4):
+        replicas, brokers, racks, skew = arguments[start : start + 4]
+        cluster = generate_cluster(int(replicas), int(brokers), int(racks), skew)
         print(f"{int(replicas):,} replicas on {int(brokers)} brokers, {int(racks)} racks, skew {skew}")
-        told("as it is", Plan(cluster, cluster.replicas, np.full(len(cluster.size), "", dtype=object)), 0.0)
-        began = time.monotonic()
-        made = plan_reassignment(cluster, thresholds=LIMITS)
-        took = time.monotonic() - began
-        told("plan", made, took)
-        alone = int((made.added_replicas[made.changed_partitions] == 0).sum())
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        changed = {reason: int((made.reasons == reason).sum()) for reason in REASONS}
-        steps = ", ".join(f"{reason} {count:,}" for reason, count in changed.items() if count)
-        print(f"{'':22} peak memory {peak:.2f} GiB; partitions by the step that changed them first: {steps}")
-        began = time.monotonic()
-        number = int(assign_waves(made, WaveLimits(bytes_per_wave=1e12, moves_per_broker=500)).max())
-        print(
-            f"{'':22} {alone:,} leadership alone, {number} waves of at most 1 TB and 500 moves a broker, {time.monotonic() - began:.1f} s"
-        )
-        given = tables(cluster)
-        began = time.monotonic()
-        found = planned(given, Question("p", "c", wave_bytes=1e12, moves_per_broker=500), replace(limits(None), cruise_control=LIMITS))
-        (said,) = found.tables[0].to_pylist()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(
-            f"{'the job, rows to rows':22} {said['moved_replicas']:>10,} moves in {said['waves']} waves, every failure before and after, {time.monotonic() - began:.1f} s; peak memory {peak:.2f} GiB",
-            flush=True,
-        )
-        del given, found
+        print_plan("now", Plan(cluster, cluster.replicas, np.full(len(cluster.size), "", dtype=object)), 0.0)
+        print_model_plan(cluster)
+        print_computed_plan(cluster)
         counts = np.bincount(cluster.replicas.ravel(), minlength=int(brokers))
-        print(f"{'net imbalance':22} {net_imbalance(counts.tolist()):>10,} moves: to even the counts to within one, and no more")
-        for name, rival in (("Kafka's --generate", generated), ("greedy", greedy)):
-            began = time.monotonic()
-            other = rival(cluster)
-            told(name, other, time.monotonic() - began)
+        print(f"{'net imbalance':22} {net_imbalance(counts.tolist()):>10,} moves make the counts differ by at most one, and nothing more")
+        for name, method in (("Kafka's --generate", place_every_topic_again), ("greedy", move_from_fullest_to_emptiest)):
+            started = time.monotonic()
+            plan = method(cluster)
+            print_plan(name, plan, time.monotonic() - started)
 
 
 if __name__ == "__main__":

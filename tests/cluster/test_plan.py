@@ -1,10 +1,11 @@
-"""A plan carried out by Kafka's own tools on a real cluster, which then is what the plan said it would be."""
+"""A plan that Kafka's own tools execute on a real cluster: the goals and rules of the result are those that the plan predicts."""
 
 from __future__ import annotations
 
 import json
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,94 +14,118 @@ from expectations.limits import limits
 from jobs import ingest
 from jobs.lake.lake import open_lake
 from jobs.night import Night
-from jobs.plan.plan import READS, Question, answer, files, planned
-from jobs.schema import BROKER, PLAN, PLAN_GOAL, PLAN_RULE, VALIDATION
+from jobs.plan.answer import answer, compute_plan
+from jobs.plan.current import READS
+from jobs.plan.files import write_files
+from jobs.plan.question import PlanQuestion
+from jobs.schema import BROKER, PLAN, PLAN_GOAL, PLAN_MOVE, PLAN_RULE, VALIDATION
 from tests.cluster import Cluster, cluster
+from tests.jobs.plan.clusters import Tables
 
 pytestmark = pytest.mark.kafka
 RACKS = {1: "rack-a", 2: "rack-a", 3: "rack-b", 4: "rack-c"}
-# Rack-unsafe, and nearly all on broker 1 and led by it.
+# Some partitions have two replicas on rack-a, and broker 1 leads nearly all of them.
 TOPICS = {"orders": "1:2:3,1:2:4,1:2:3,1:2:4", "clicks": "1:3,1:3,1:3,1:3,1:4,1:4", "audit": "4:1,1:4"}
 
 
-def dumped(kafka: Cluster, folder: Path) -> Path:
-    """What an operator would save of the cluster, in a source of its own."""
-    of_cluster = folder / "live"
-    of_cluster.mkdir(parents=True)
-    (of_cluster / "topics.txt").write_text(kafka.tool("kafka-topics", "--describe"))
-    (of_cluster / "brokers.txt").write_text(kafka.tool("kafka-broker-api-versions"))
-    (of_cluster / "log-dirs.txt").write_text(kafka.tool("kafka-log-dirs", "--describe"))
-    (of_cluster / "capacity.json").write_text(
-        json.dumps({"brokerCapacities": [{"brokerId": "-1", "capacity": {"NW_IN": "9000", "NW_OUT": "8000"}}]})
-    )
-    return folder
+class RuleResult(NamedTuple):
+    """The result of a rule; success None: its input is missing."""
+
+    success: bool | None
+    broken_rows: int
 
 
-def ingested(source: Path) -> dict:
-    tables = ingest.read(lambda: pytest.fail("a few dumps need no Spark"), str(source), "s")
-    return dict(zip(ingest.WRITES, tables, strict=True))
+RuleResults = dict[tuple[str, str], RuleResult]  # by suite and rule
 
 
-def judged(night: Night, source: Path) -> dict[tuple[str, str], tuple[bool | None, int]]:
-    """What every rule says of the cluster."""
-    assert night.run(str(source), {}, limits(None), None).absent == []
-    return {(row["suite"], row["rule"]): (row["success"], row["broken_rows"]) for row in night.rows(VALIDATION)}
+class Executed(NamedTuple):
+    """The cluster after a plan: the verdict and the number of breaches of each goal, and the folder with its dumps."""
+
+    goals: dict[str, tuple[str, int]]
+    source: Path
 
 
-def test_what_was_planned_is_what_kafka_makes_of_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_executed_plan_has_the_predicted_goals_and_rules(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"), lambda: spark)
     with cluster(RACKS) as kafka:
         for topic, assignment in TOPICS.items():
             kafka.tool("kafka-topics", "--create", "--topic", topic, "--replica-assignment", assignment)
-        before = judged(Night(lake, "s"), dumped(kafka, tmp_path / "before"))
-        answer(lake, None, Question("p", "live", moves_per_broker=3), limits(None))
+        rules_before = run_night(Night(lake, "s"), write_dumps(kafka, tmp_path / "before"))
+        answer(lake, None, PlanQuestion("p", "live", moves_per_broker=3), limits(None))
         (summary,) = lake.read_local(PLAN, snapshot_id="s").to_pylist()
         assert summary["moved_replicas"] > 0
         assert summary["waves"] > 1
-        written = {path.name: path for path in files(lake, "s", "live", "p", tmp_path / "files")}
-        commands = [line.split() for line in written["commands.txt"].read_text().splitlines() if not line.startswith("#")]
-        assert sum("--throttle" in words for words in commands) == summary["waves"]
-        for tool, _, _, *options in commands:
-            named = [str(written.get(word, word)) for word in options]
-            if "--verify" in options:
-                verified(kafka, Path(named[named.index("--reassignment-json-file") + 1]))
-            else:
-                kafka.tool(tool.removesuffix(".sh"), *named)
-        found, source = settled(kafka, tmp_path)
-        assert "throttled" not in kafka.tool("kafka-configs", "--describe", "--entity-type", "topics")  # lifted by --verify
-    predicted = {row["goal"]: (row["verdict"], row["breaches"]) for row in lake.read_local(PLAN_GOAL, snapshot_id="s").to_pylist()}
-    assert found == predicted
-    assert (
-        predicted["RackAwareGoal"] == predicted["ReplicaDistributionGoal"] == predicted["LeaderReplicaDistributionGoal"] == ("satisfied", 0)
-    )
-    goals_before = {row["goal"]: row["verdict_before"] for row in lake.read_local(PLAN_GOAL, snapshot_id="s").to_pylist()}
-    assert goals_before["RackAwareGoal"] == goals_before["ReplicaDistributionGoal"] == "violated"
-    # Every rule of the pipeline, as the plan said and as a night on what Kafka made of it says.
+        run_commands(kafka, write_files(lake, "s", "live", "p", tmp_path / "files"), waves=summary["waves"])
+        executed = wait_until_nothing_moves(kafka, tmp_path)
+        assert "throttled" not in kafka.tool("kafka-configs", "--describe", "--entity-type", "topics")  # --verify removes it
+    goals = {row["goal"]: row for row in lake.read_local(PLAN_GOAL, snapshot_id="s").to_pylist()}
+    assert {name: (row["verdict"], row["breaches"]) for name, row in goals.items()} == executed.goals
+    for name in ("RackAwareGoal", "ReplicaDistributionGoal", "LeaderReplicaDistributionGoal"):
+        assert executed.goals[name] == ("satisfied", 0)
+    assert goals["RackAwareGoal"]["verdict_before"] == goals["ReplicaDistributionGoal"]["verdict_before"] == "violated"
     rules = {(row["suite"], row["rule"]): row for row in lake.read_local(PLAN_RULE, snapshot_id="s").to_pylist()}
-    then = judged(Night(open_lake(str(tmp_path / "then"), lambda: spark), "t"), source)
-    assert {key: (row["success_before"], row["broken_rows_before"]) for key, row in rules.items()} == before
-    assert {key: (row["success"], row["broken_rows"]) for key, row in rules.items()} == then
-    assert len([key for key in then if then[key] != before[key]]) > 5
+    rules_after = run_night(Night(open_lake(str(tmp_path / "lake-after"), lambda: spark), "t"), executed.source)
+    assert {key: RuleResult(row["success_before"], row["broken_rows_before"]) for key, row in rules.items()} == rules_before
+    assert {key: RuleResult(row["success"], row["broken_rows"]) for key, row in rules.items()} == rules_after
+    assert len([key for key in rules_after if rules_after[key] != rules_before[key]]) > 5
 
 
-def verified(kafka: Cluster, path: Path) -> None:
-    """Wait until Kafka says that the reassignment is complete."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        said = kafka.tool("kafka-reassign-partitions", "--reassignment-json-file", str(path), "--verify", check=False)
-        if said.count("is completed") == len(json.loads(path.read_text())["partitions"]):
+def write_dumps(kafka: Cluster, source: Path) -> Path:
+    """Write the output of Kafka's tools into the folder of cluster `live`; return the source, which contains that folder alone."""
+    folder = source / "live"
+    folder.mkdir(parents=True)
+    (folder / "topics.txt").write_text(kafka.tool("kafka-topics", "--describe"))
+    (folder / "brokers.txt").write_text(kafka.tool("kafka-broker-api-versions"))
+    (folder / "log-dirs.txt").write_text(kafka.tool("kafka-log-dirs", "--describe"))
+    capacities = {"brokerCapacities": [{"brokerId": "-1", "capacity": {"NW_IN": "9000", "NW_OUT": "8000"}}]}
+    (folder / "capacity.json").write_text(json.dumps(capacities))
+    return source
+
+
+def run_night(night: Night, source: Path) -> RuleResults:
+    """Run a night of the cluster and return the result of every rule."""
+    assert night.run(str(source), {}, limits(None), None).absent == []
+    return {(row["suite"], row["rule"]): RuleResult(row["success"], row["broken_rows"]) for row in night.rows(VALIDATION)}
+
+
+def run_commands(kafka: Cluster, files: list[Path], *, waves: int) -> None:
+    """Run the commands of a plan as an operator does; the option --verify is repeated until the wave is complete."""
+    paths = {path.name: path for path in files}
+    commands = [line.split() for line in paths["commands.txt"].read_text().splitlines() if not line.startswith("#")]
+    assert sum("--throttle" in words for words in commands) == waves
+    for tool, _, _, *words in commands:  # the second and third words are --bootstrap-server HOST:PORT
+        options = [str(paths.get(word, word)) for word in words]
+        if "--verify" in options:
+            wait_until_complete(kafka, Path(options[options.index("--reassignment-json-file") + 1]))
+        else:
+            kafka.tool(tool.removesuffix(".sh"), *options)
+
+
+def wait_until_complete(kafka: Cluster, reassignment: Path) -> None:
+    """Wait until Kafka reports every partition of a reassignment as completed."""
+    partitions = len(json.loads(reassignment.read_text())["partitions"])
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        output = kafka.tool("kafka-reassign-partitions", "--reassignment-json-file", str(reassignment), "--verify", check=False)
+        if output.count("is completed") == partitions:
             return
         time.sleep(0.5)
-    raise AssertionError(said)
+    raise AssertionError(output)
 
 
-def settled(kafka: Cluster, folder: Path) -> tuple[dict[str, tuple[str, int]], Path]:
-    """The goals' verdicts on what the cluster has become, asked with a plan of nothing; and its dumps."""
+def wait_until_nothing_moves(kafka: Cluster, folder: Path) -> Executed:
+    """Wait until a second plan moves nothing; return the goals before that plan and the dumps that it was made for."""
     for attempt in range(20):
-        rows = ingested(source := dumped(kafka, folder / f"after-{attempt}"))
-        _, moves, _, goals, *_ = planned({table: rows[table] for table in READS}, Question("q", "live"), limits(None)).tables
-        told = {row["goal"]: (row["verdict_before"], row["breaches_before"]) for row in goals.to_pylist()}
-        if len(moves) == 0 and len(rows[BROKER]) == len(RACKS):
-            return told, source
+        source = write_dumps(kafka, folder / f"after-{attempt}")
+        tables = read_dumps(source)
+        plan = compute_plan({table: tables[table] for table in READS}, PlanQuestion("q", "live"), limits(None)).tables
+        goals = {row["goal"]: (row["verdict_before"], row["breaches_before"]) for row in plan[PLAN_GOAL].to_pylist()}
+        if len(plan[PLAN_MOVE]) == 0 and len(tables[BROKER]) == len(RACKS):
+            break
         time.sleep(0.5)
-    return told, source
+    return Executed(goals, source)
+
+
+def read_dumps(source: Path) -> Tables:
+    tables = ingest.read(lambda: pytest.fail("a few dumps need no Spark"), str(source), "s")
+    return dict(zip(ingest.WRITES, tables, strict=True))

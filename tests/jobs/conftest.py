@@ -1,4 +1,7 @@
-"""A lake of two published nights, built once for all tests: `two_nights` is read alone, `changed_nights` is a copy for one test."""
+"""The command, and a lake of two published nights that is built once for all tests.
+
+`two_nights` is read only, and `changed_nights` is a copy for one test.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from jobs.lake.lake import Lake, open_lake
 from jobs.night import Night
+from tests.jobs.command import Command
 from tests.jobs.two_nights import SECOND, write_two_nights
 
 
@@ -45,3 +49,11 @@ def changed_nights(spark: SparkSession, nights_folder: Path, tmp_path: Path) -> 
 def changed_night(changed_nights: Lake) -> Night:
     """The second night of the copy."""
     return Night(changed_nights, SECOND)
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Return the command in an empty folder and on a wide terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return Command(monkeypatch, capsys)

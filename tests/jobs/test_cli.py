@@ -18,6 +18,7 @@ from jobs.night import Night
 from jobs.schema import CLUSTER, INPUT_FILE
 from jobs.spark.scale import Scale
 from jobs.views import VIEWS, DuckdbViews
+from tests.jobs.command import Command
 from tests.jobs.rows import rows
 from tests.web_pages import external_references
 
@@ -36,28 +37,6 @@ COMMANDS = [
     "maintain",
     "airflow",
 ]
-
-
-class Command:
-    """Runs the command in this process and in an empty folder, which takes a second less than a process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        self._monkeypatch.setattr(sys, "argv", ["topology-audit", *arguments])
-        self._capsys.readouterr()
-        with pytest.raises(SystemExit) as exited:
-            cli.main()
-        printed = self._capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, exited.value.code or 0, printed.out, printed.err)
-
-
-@pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    return Command(monkeypatch, capsys)
 
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from jobs import names
 from jobs.errors import AuditError
-from jobs.plan.plan import Question as PlanQuestion
+from jobs.plan.question import PlanQuestion
 from jobs.report.html_page import write_page
 from jobs.what_if import WhatIf
 

@@ -15,7 +15,8 @@ from jobs.errors import AuditError
 from jobs.lake.lake import Lake, open_lake
 from jobs.lake.publication import Outcome
 from jobs.night import Night
-from jobs.plan import plan
+from jobs.plan.answer import answer
+from jobs.plan.question import PlanQuestion
 from jobs.schema import BROKER, PARTITION, PLAN, PLAN_RULE, REPLICA_ASSIGNMENT, TABLES, VALIDATION
 from jobs.spark.scale import Scale
 from tests.jobs.two_nights import FIRST, SECOND, SNAPSHOTS, query, run
@@ -41,7 +42,7 @@ def test_a_rerun_as_a_large_night_changes_no_row(changed_night: Night, monkeypat
 
 
 def test_a_plan_of_nothing_changes_no_rule(changed_nights: Lake) -> None:
-    plan.answer(changed_nights, SECOND, plan.Question("nothing", "orders-eu", balance=False, topics=["prices"]), limits())
+    answer(changed_nights, SECOND, PlanQuestion("nothing", "orders-eu", balance=False, topics=["prices"]), limits())
     (stored,) = changed_nights.read_local(PLAN, snapshot_id=SECOND, plan_id="nothing").to_pylist()
     assert stored["changed_partitions"] == 0
     names = ("suite", "rule", "severity", "success", "broken_rows", "example", "sentence")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -10,38 +10,91 @@ from pyspark.sql import SparkSession
 
 from expectations.limits import limits
 from jobs.errors import NoSuchPlan
-from jobs.plan.plan import READS, WRITES, Planned, Question, planned
-from jobs.schema import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, PLAN_BROKER, PLAN_GOAL, REPLICA, Table
+from jobs.plan.current import READS
+from jobs.schema import BROKER, CLUSTER, PARTITION, PARTITION_LOAD, REPLICA
 from jobs.spark.session import dataframe_from_arrow
 from jobs.steps import goal
-from tests.jobs.plan.clusters import generated_cluster, with_replica_sizes, with_uneven_sizes
+from tests.jobs.plan.clusters import Tables, generated_cluster, plan_rows, with_replica_sizes, with_uneven_sizes
 from tests.jobs.rows import rows, run_step
 
+MIB = 2**20
 
-def verdicts_of_night(spark: SparkSession, clusters: dict[str, dict[Table, pa.Table]]) -> dict[tuple[str, str], tuple[str, int]]:
-    """Return the verdict and the number of breaches of each cluster and goal in `goal_verdict`."""
+
+class Sizes(NamedTuple):
+    """Sizes of a partition in MiB; None: unknown."""
+
+    reported: int | None  # by Cruise Control
+    leader: int | None
+    follower: int | None
+
+
+class Expected(NamedTuple):
+    """The verdict of DiskCapacityGoal on brokers of 1000 MiB, and the size of the partition in MiB."""
+
+    verdict: str
+    size: int | None
+
+
+DISK_LOADS = {
+    Sizes(100, 900, 900): Expected("satisfied", 100),
+    Sizes(900, 100, 100): Expected("violated", 900),
+    Sizes(None, 100, 900): Expected("satisfied", 100),
+    Sizes(None, 900, 100): Expected("violated", 900),
+    Sizes(None, None, 900): Expected("violated", 900),
+    Sizes(None, None, None): Expected("unknown", None),
+}
+
+
+def cluster_with_one_partition(sizes: Sizes) -> Tables:
+    """Return a partition of these sizes on brokers 1 and 2 of three; broker 1 leads it."""
+    tables = {table: rows(table) for table in READS}
+    tables[CLUSTER] = rows(CLUSTER, {"controller": "kraft", "elr": False})
+    brokers = (
+        {"broker_id": broker_id, "rack": f"r{broker_id}", "live": True, "disk_capacity_bytes": 1000.0 * MIB} for broker_id in (1, 2, 3)
+    )
+    tables[BROKER] = rows(BROKER, *brokers)
+    tables[PARTITION] = rows(PARTITION, {"topic": "t", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2]})
+    tables[REPLICA] = rows(
+        REPLICA,
+        *(
+            {"topic": "t", "partition": 0, "broker_id": broker_id, "size_bytes": size and size * MIB}
+            for broker_id, size in ((1, sizes.leader), (2, sizes.follower))
+        ),
+    )
+    if sizes.reported is not None:
+        tables[PARTITION_LOAD] = rows(PARTITION_LOAD, {"topic": "t", "partition": 0, "disk_bytes": sizes.reported * float(MIB)})
+    return with_replica_sizes(tables)
+
+
+GENERATED = {f"generated {seed}": with_uneven_sizes(generated_cluster(seed), seed) for seed in range(40)}
+BY_SIZES = {str(sizes): cluster_with_one_partition(sizes) for sizes in DISK_LOADS}
+
+
+@pytest.fixture(scope="module")
+def nightly_goals(spark: SparkSession) -> dict[tuple[str, str], tuple[str, int]]:
+    """Return the verdict and the number of breaches in `goal_verdict`, by cluster and goal."""
+    clusters = GENERATED | BY_SIZES
     tables = [
         pa.Table.from_pylist(
-            [row | {"cluster_id": id} for id, tables in clusters.items() for row in tables[table].to_pylist()], table.schema
+            [row | {"cluster_id": cluster_id} for cluster_id, tables in clusters.items() for row in tables[table].to_pylist()], table.schema
         )
         for table in goal.READS
     ]
-    frames = [dataframe_from_arrow(spark, given, table.columns) for table, given in zip(goal.READS, tables, strict=True)]
+    frames = [dataframe_from_arrow(spark, table_rows, table.columns) for table, table_rows in zip(goal.READS, tables, strict=True)]
     verdicts, *_ = run_step(goal, *frames, thresholds=limits(None).cruise_control)
     return {(row["cluster_id"], row["goal"]): (row["verdict"], row["breaches"]) for row in verdicts.toArrow().to_pylist()}
 
 
-def test_verdicts_before_a_plan_equal_those_of_the_night(spark: SparkSession) -> None:
-    clusters = {f"c{seed}": with_uneven_sizes(generated_cluster(seed), seed) for seed in range(40)}
-    nightly = verdicts_of_night(spark, clusters)
+def test_goals_before_a_plan_equal_those_of_the_night(nightly_goals: dict[tuple[str, str], tuple[str, int]]) -> None:
     compared, disk_verdicts = 0, set()
-    for id, tables in clusters.items():
+    for cluster_id, tables in GENERATED.items():
         try:
-            plan = planned(tables, Question("p", id, balance=False), limits(None))
+            plan = plan_rows(tables, cluster_id, balance=False)
         except NoSuchPlan:
             continue
-        for row in plan_rows(plan, PLAN_GOAL):
-            assert (id, row["goal"], (row["verdict_before"], row["breaches_before"])) == (id, row["goal"], nightly[id, row["goal"]])
+        for row in plan.goals:
+            nightly_goal = nightly_goals[cluster_id, row["goal"]]
+            assert (row["verdict_before"], row["breaches_before"]) == nightly_goal, (cluster_id, row["goal"])
             if row["goal"].startswith("Disk"):
                 disk_verdicts.add(row["verdict_before"])
         compared += 1
@@ -49,44 +102,12 @@ def test_verdicts_before_a_plan_equal_those_of_the_night(spark: SparkSession) ->
     assert {"satisfied", "violated", "unfixable"} <= disk_verdicts
 
 
-MIB = 2**20
-
-
-@pytest.mark.parametrize(
-    ("reported_mib", "leader_mib", "follower_mib", "verdict", "size_mib"),
-    [
-        (100, 900, 900, "satisfied", 100),
-        (900, 100, 100, "violated", 900),
-        (None, 100, 900, "satisfied", 100),
-        (None, 900, 100, "violated", 900),
-        (None, None, 900, "violated", 900),
-        (None, None, None, "unknown", None),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "expected"), DISK_LOADS.items(), ids=str)
 def test_disk_load_is_the_reported_load_or_the_leaders_size_or_the_largest(
-    spark: SparkSession, reported_mib: int | None, leader_mib: int | None, follower_mib: int | None, verdict: str, size_mib: int | None
+    nightly_goals: dict[tuple[str, str], tuple[str, int]], sizes: Sizes, expected: Expected
 ) -> None:
-    tables = {table: rows(table) for table in READS}
-    tables[CLUSTER] = rows(CLUSTER, {"controller": "kraft", "elr": False})
-    tables[BROKER] = rows(
-        BROKER,
-        *({"broker_id": id, "rack": f"r{id}", "live": True, "disk_capacity_bytes": 1000.0 * MIB} for id in (1, 2, 3)),
-    )
-    tables[PARTITION] = rows(PARTITION, {"topic": "t", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2]})
-    sizes = {1: leader_mib, 2: follower_mib}
-    tables[REPLICA] = rows(
-        REPLICA,
-        *({"topic": "t", "partition": 0, "broker_id": id, "size_bytes": size and size * MIB} for id, size in sizes.items()),
-    )
-    if reported_mib is not None:
-        tables[PARTITION_LOAD] = rows(PARTITION_LOAD, {"topic": "t", "partition": 0, "disk_bytes": reported_mib * float(MIB)})
-    tables = with_replica_sizes(tables)
-    plan = planned(tables, Question("p", "c", balance=False), limits(None))
-    assert {row["goal"]: row["verdict_before"] for row in plan_rows(plan, PLAN_GOAL)}["DiskCapacityGoal"] == verdict
-    assert verdicts_of_night(spark, {"c": tables})["c", "DiskCapacityGoal"][0] == verdict
-    size = None if size_mib is None else size_mib * MIB
-    assert {row["broker_id"]: row["size_bytes_before"] for row in plan_rows(plan, PLAN_BROKER)} == {1: size, 2: size, 3: 0.0}
-
-
-def plan_rows(plan: Planned, table: Table) -> list[dict[str, Any]]:
-    return plan.tables[WRITES.index(table)].to_pylist()
+    plan = plan_rows(BY_SIZES[str(sizes)], balance=False)
+    assert {row["goal"]: row["verdict_before"] for row in plan.goals}["DiskCapacityGoal"] == expected.verdict
+    assert nightly_goals[str(sizes), "DiskCapacityGoal"][0] == expected.verdict
+    size = None if expected.size is None else expected.size * MIB
+    assert {row["broker_id"]: row["size_bytes_before"] for row in plan.brokers} == {1: size, 2: size, 3: 0.0}

@@ -1,0 +1,74 @@
+"""plan: the smallest reassignment that fixes the broken goals of a published cluster, and that drains or adds brokers as requested.
+
+kafka_model.cruise_control.reassignment decides on the arrays of the cluster. A plan that makes something worse (jobs.plan.assessment) is
+tried again with fewer balancing steps, and refused if none is left. The plan is stored as rows; nothing is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from expectations.limits import Limits
+from jobs.failure.counts import PartitionState
+from jobs.lake.lake import Lake
+from jobs.night import Night
+from jobs.plan.candidates import choose_candidate
+from jobs.plan.current import READS, current_cluster
+from jobs.plan.night_after import rules_after_plan
+from jobs.plan.question import PlanQuestion, Row
+from jobs.plan.tables import arrow_rows, compute_moves, plan_tables
+from jobs.schema import (
+    PLAN,
+    PLAN_BLOCKED,
+    PLAN_BROKER,
+    PLAN_GOAL,
+    PLAN_MOVE,
+    PLAN_RULE,
+    PLAN_SCENARIO,
+    PLAN_WAVE,
+    Table,
+)
+from jobs.what_if import published_snapshot
+
+WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_BLOCKED, PLAN_RULE)
+
+
+class PlanAnswer(NamedTuple):
+    """A computed plan."""
+
+    tables: dict[Table, pa.Table]  # all of WRITES except PLAN_RULE, without snapshot_id, cluster_id and plan_id
+    brokers: list[Row]  # after the plan
+    states: dict[tuple[str, int], PartitionState]  # changed partitions after the plan, in the order of their waves
+
+
+def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: Limits, *, rules: bool = True) -> str:
+    """Compute a plan for a published snapshot, by default the cluster's newest, and store it; return the snapshot's id.
+
+    With `rules`, every rule is evaluated on the night after the plan, which takes as long as a night of the cluster.
+    """
+    night = Night(lake, published_snapshot(lake, snapshot_id, question.cluster_id))
+    plan = compute_plan({table: night.of_cluster(table, question.cluster_id) for table in READS}, question, limits)
+    rule_rows = rules_after_plan(night, question.cluster_id, limits, plan.brokers, plan.states) if rules else []
+    tables = plan.tables | {PLAN_RULE: arrow_rows(PLAN_RULE, rule_rows)}
+    for table in WRITES:
+        lake.replace(table, tables[table], snapshot_id=night.snapshot_id, plan_id=question.id, cluster_id=question.cluster_id)
+    return night.snapshot_id
+
+
+def compute_plan(rows: Mapping[Table, pa.Table], question: PlanQuestion, limits: Limits) -> PlanAnswer:
+    """Compute the plan for a cluster with these rows of READS."""
+    current = current_cluster(rows, question, limits)
+    choice = choose_candidate(current, question)
+    moves = compute_moves(current, choice.candidate)
+    in_order = sorted(moves.rows, key=lambda p: (moves.rows[p]["wave"], moves.rows[p]["topic"], moves.rows[p]["partition"]))
+    states = {(moves.rows[p]["topic"], moves.rows[p]["partition"]): choice.candidate.states[p] for p in in_order}
+    return PlanAnswer(plan_tables(current, question, choice, moves), current.brokers, states)
+
+
+def unfulfilled(lake: Lake, snapshot_id: str, question: PlanQuestion) -> str | None:
+    """Return the requested changes that a stored plan does not make, with the reasons; None: it makes all of them."""
+    (plan,) = lake.read_local(PLAN, snapshot_id=snapshot_id, cluster_id=question.cluster_id, plan_id=question.id).to_pylist()
+    return None if plan["unfulfilled"] is None else str(plan["unfulfilled"])

@@ -1,0 +1,105 @@
+"""Candidate plans with more or fewer balancing steps, and the choice of the one with the most steps that makes nothing worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jobs.errors import NoSuchPlan
+from jobs.failure.counts import PartitionState
+from jobs.plan.assessment import Assessment, assess, find_worse
+from jobs.plan.current import CurrentCluster
+from jobs.plan.question import PlanQuestion
+from kafka_model.cruise_control import columnar
+from kafka_model.cruise_control.columnar import Ints
+from kafka_model.cruise_control.plan import REQUIRED_REASONS, Plan, PlanRequest
+from kafka_model.cruise_control.reassignment import BALANCING_STEPS, plan_reassignment
+from kafka_model.cruise_control.waves import WaveLimits, schedule
+
+
+class Candidate(NamedTuple):
+    """A plan in waves, and the cluster after it. Changed partitions are those with other replicas, or with an election only."""
+
+    plan: Plan
+    leader: Ints  # the leader of each partition after the plan
+    waves: Mapping[int, int]  # by changed partition
+    states: Mapping[int, PartitionState]  # after the plan, by changed partition
+    assessment: Assessment
+
+
+class Choice(NamedTuple):
+    """The chosen candidate, and the balancing that it leaves out with the reason; None: nothing."""
+
+    candidate: Candidate
+    left_out: str | None
+
+
+def choose_candidate(current: CurrentCluster, question: PlanQuestion) -> Choice:
+    """Return the candidate with the most balancing steps that makes nothing worse; raise NoSuchPlan if each makes something worse.
+
+    The baseline is the cluster now. If brokers or replicas are to be added or removed, it is the plan that does only that.
+    """
+    steps = list(BALANCING_STEPS) if question.balances else []
+    whole = _candidate(current, question, len(steps))
+    if not question.requests_moves and not find_worse(whole.assessment, current.assessment):
+        return Choice(whole, None)
+    required = _candidate(current, question, 0) if steps else whole
+    baseline = required.assessment if question.requests_moves else current.assessment
+
+    def worse_parts(candidate: Candidate) -> list[str]:
+        return find_worse(candidate.assessment, baseline, required.assessment)
+
+    if not (worse := worse_parts(whole)):
+        return Choice(whole, None)
+    reason = "; ".join(worse[:2])
+    for count in range(len(steps) - 1, 0, -1):
+        candidate = _candidate(current, question, count)
+        if candidate.states and not worse_parts(candidate):
+            return Choice(candidate, f"balancing of {', '.join(steps[count:])}: {reason}")
+    if question.requests_moves or (required.states and not worse_parts(required)):
+        return Choice(required, f"all balancing: {reason}")
+    without_elections = _candidate(current, question, 0, elect=False)
+    if without_elections.states and not worse_parts(without_elections):
+        return Choice(without_elections, f"all balancing and preferred elections: {reason}")
+    raise NoSuchPlan(f"cluster {question.cluster_id} has no plan that makes nothing worse: {reason}")
+
+
+def _candidate(current: CurrentCluster, question: PlanQuestion, balancing_steps: int, *, elect: bool = True) -> Candidate:
+    """Return the plan with the first so many balancing steps; without `elect`, partitions that keep their replicas keep their leader."""
+    cluster, thresholds = current.cluster, current.thresholds
+    request = PlanRequest(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
+    plan = plan_reassignment(cluster, request, thresholds, current.disk_space, balancing_steps=balancing_steps)
+    plan, waves = schedule(plan, WaveLimits(question.wave_bytes, question.moves_per_broker), current.disk_space)
+    first = plan.replicas[:, 0]
+    becomes_leader = cluster.live[first]
+    if not elect:
+        becomes_leader = becomes_leader & np.isin(np.arange(len(first)), plan.changed_partitions)
+    leader = np.where(becomes_leader, first, cluster.leader)
+    # A partition that its first replica does not lead needs an election only; it is in wave 0.
+    elected = np.flatnonzero((cluster.leader != leader) & (leader >= 0))
+    wave_of = dict.fromkeys(elected.tolist(), 0) | dict(zip(plan.changed_partitions.tolist(), waves.tolist(), strict=True))
+    states = {p: _state_after(current, p, plan.replicas[p]) for p in sorted(wave_of)}
+    failures = current.assessment.failures.copy()
+    failures.add([current.partition_states[p] for p in states], sign=-1)
+    failures.add(list(states.values()))
+    all_states = [states.get(p, state) for p, state in enumerate(current.partition_states)]
+    verdicts = columnar.evaluate(cluster, plan.replicas, leader, thresholds)
+    blocked = sum(blocked.replicas for blocked in plan.blocked if blocked.reason in REQUIRED_REASONS)
+    return Candidate(plan, leader, wave_of, states, assess(verdicts, thresholds, failures, all_states, blocked))
+
+
+def _state_after(current: CurrentCluster, partition: int, replicas: Ints) -> PartitionState:
+    """Return the partition after its reassignment: every live replica is in sync, and the first of them leads."""
+    before = current.partition_states[partition]
+    broker_ids: Sequence[int] = current.cluster.broker_ids[replicas[replicas >= 0]].tolist()
+    isr = tuple(broker_id for broker_id in broker_ids if broker_id in current.cluster_state.racks)
+    return before._replace(
+        replicas=tuple(broker_ids),
+        leader=isr[0] if isr else None,
+        isr=isr,
+        elr=None if before.elr is None else (),
+        last_known_elr=None if before.last_known_elr is None else (),
+        replication_factor=len(broker_ids),
+    )

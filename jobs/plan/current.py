@@ -1,0 +1,80 @@
+"""A cluster before a plan, built from its rows, and the limits that the plan respects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from expectations.limits import Limits
+from jobs.failure.cluster_state import ClusterState, cluster_state
+from jobs.failure.counts import FailureCounts, PartitionState, partition_states
+from jobs.plan.assessment import Assessment, assess
+from jobs.plan.disk_space import disk_space
+from jobs.plan.question import PlanQuestion, Row, brokers_of_plan, check_possible
+from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
+from jobs.steps.cluster_array import ClusterArrays, cluster_arrays
+from kafka_model.cruise_control import columnar
+from kafka_model.cruise_control.columnar import Cluster
+from kafka_model.cruise_control.limits import Thresholds
+from kafka_model.cruise_control.plan_state import DiskSpace
+
+READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
+
+
+class CurrentCluster(NamedTuple):
+    """A cluster before the plan, new brokers included."""
+
+    brokers: list[Row]
+    cluster: Cluster
+    thresholds: Thresholds
+    disk_limit: float  # share of each disk's capacity
+    disk_space: DiskSpace
+    cluster_state: ClusterState
+    partition_states: list[PartitionState]  # in the order of the cluster's partitions
+    assessment: Assessment
+
+
+def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limits: Limits) -> CurrentCluster:
+    """Return the cluster with these rows of READS; raise AuditError if it cannot have the plan."""
+    brokers = brokers_of_plan(rows[BROKER].to_pylist(), question)
+    partitions = rows[PARTITION].to_pylist()
+    arrays = _arrays(rows, brokers)
+    cluster = arrays.cluster
+    check_possible(question, brokers, cluster.topics, partitions)
+    (cluster_row,) = rows[CLUSTER].to_pylist()
+    racks = {row["broker_id"]: row["rack"] for row in brokers if row["live"]}
+    # A broker that is drained may still die.
+    state = cluster_state(cluster_row, racks, [row["broker_id"] for row in brokers if not row["live"]])
+    states = partition_states(state, rows[TOPIC].to_pylist(), partitions)
+    topic_names = [cluster.topics[topic] for topic in cluster.topic.tolist()]
+    ordered_states = [states[key] for key in zip(topic_names, cluster.partition.tolist(), strict=True)]
+    failures = FailureCounts(state)
+    failures.add(ordered_states)
+    thresholds = limits.cruise_control
+    verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
+    disk_limit = limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
+    return CurrentCluster(
+        brokers=brokers,
+        cluster=cluster,
+        thresholds=thresholds,
+        disk_limit=disk_limit,
+        disk_space=disk_space(rows, brokers, arrays, disk_limit),
+        cluster_state=state,
+        partition_states=ordered_states,
+        assessment=assess(verdicts, thresholds, failures, ordered_states, math.inf),
+    )
+
+
+def _arrays(rows: Mapping[Table, pa.Table], brokers: Sequence[Row]) -> ClusterArrays:
+    """Return the arrays of these brokers and of the partitions with their loads."""
+    partitions = rows[PARTITION].select(["topic", "partition", "leader", "replicas", "replica_size_bytes"])
+    key = ["topic", "partition"]
+    # Arrow cannot join tables with list columns, so join the keys and their row numbers.
+    numbered = partitions.select(key).append_column("row", pa.array(range(len(partitions)), pa.int64()))
+    loads = numbered.join(rows[PARTITION_LOAD].drop_columns(["snapshot_id", "cluster_id"]), key, join_type="left outer").sort_by("row")
+    for name in ("disk_bytes", "network_in_bytes_per_s", "network_out_bytes_per_s", "cpu_percent"):
+        partitions = partitions.append_column(name, loads[name])
+    return cluster_arrays(brokers, partitions)

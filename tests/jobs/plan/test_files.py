@@ -1,0 +1,79 @@
+"""Files of a plan for Kafka's own tools, and the rows of a stored plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from expectations.limits import limits
+from jobs.lake.lake import open_lake
+from jobs.plan.answer import WRITES, answer
+from jobs.plan.files import write_files
+from jobs.plan.question import PlanQuestion
+from jobs.schema import PLAN, PLAN_MOVE, SNAPSHOT, TABLES
+from tests.jobs.plan.clusters import cluster_on_three_racks, published_lake
+from tests.jobs.rows import rows
+
+
+def test_files_contain_each_wave_its_rollback_and_the_election(tmp_path: Path) -> None:
+    lake = published_lake(cluster_on_three_racks([([1, 2], 2, [1, 2]), ([3, 4], 3, [3, 4])]), tmp_path / "lake")
+    assert answer(lake, None, PlanQuestion("p", "c"), limits(None), rules=False) == "s"
+    paths = write_files(lake, "s", "c", "p", tmp_path)
+    documents = {path.name: json.loads(path.read_text()) for path in paths if path.suffix == ".json"}
+    assert documents.keys() == {"reassignment-1.json", "rollback-1.json", "preferred-election.json"}
+    assert [line for line in paths[-1].read_text().splitlines() if not line.startswith("#")] == [
+        "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file reassignment-1.json --execute --throttle 500000",
+        "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file reassignment-1.json --verify",
+        "kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type preferred --path-to-json-file preferred-election.json",
+    ]
+    (move,) = lake.read_local(PLAN_MOVE, snapshot_id="s").to_pylist()
+    assert documents["reassignment-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": move["replicas"]}]}
+    assert documents["rollback-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
+    assert documents["preferred-election.json"] == {"partitions": [{"topic": "t", "partition": 0}]}
+
+
+def test_plan_of_the_same_id_is_replaced_and_other_plans_stay(tmp_path: Path) -> None:
+    lake = published_lake(cluster_on_three_racks([([1, 2], 2, [1, 2])]), tmp_path)
+    for plan_id in ("p", "p", "q"):
+        answer(lake, "s", PlanQuestion(plan_id, "c"), limits(None), rules=False)
+    assert sorted(row["plan_id"] for row in lake.read_local(PLAN).to_pylist()) == ["p", "q"]
+
+
+def test_plan_is_stored_in_eight_tables() -> None:
+    assert [table.name for table in WRITES] == [
+        "plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_blocked", "plan_rule",
+    ]  # fmt: skip
+
+
+def test_plans_of_two_clusters_may_have_the_same_id(tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a small cluster needs no Spark"))
+    for table in TABLES:
+        lake.create(table)
+    for table, one_cluster in cluster_on_three_racks([([1, 2], 2, [1, 2])]).items():
+        two_clusters = [row | {"cluster_id": cluster_id} for cluster_id in ("a", "b's") for row in one_cluster.to_pylist()]
+        lake.replace(table, pa.Table.from_pylist(two_clusters, table.schema), snapshot_id="s")
+    published = rows(SNAPSHOT, {"cluster_id": "a", "published_at": 0}, {"cluster_id": "b's", "published_at": 0})
+    lake.replace(SNAPSHOT, published, snapshot_id="s")
+
+    def stored_keys() -> dict[str, list[tuple[str, int]]]:
+        return {
+            table.name: sorted(
+                (row["cluster_id"], number) for number, row in enumerate(sorted(lake.read_local(table).to_pylist(), key=str))
+            )
+            for table in WRITES
+        }
+
+    for cluster_id in ("a", "b's"):
+        answer(lake, "s", PlanQuestion("p", cluster_id), limits(None), rules=False)
+    keys_of_both = stored_keys()
+    for table in ("plan", "plan_scenario"):
+        assert {cluster_id for cluster_id, _ in keys_of_both[table]} == {"a", "b's"}
+    answer(lake, "s", PlanQuestion("p", "a"), limits(None), rules=False)
+    assert stored_keys() == keys_of_both
+    commands_of_a, commands_of_b = (
+        write_files(lake, "s", cluster_id, "p", tmp_path / f"files of {cluster_id}")[-1] for cluster_id in ("a", "b's")
+    )
+    assert commands_of_a.read_text() == commands_of_b.read_text()
