@@ -71,7 +71,7 @@ def assign_waves(plan: Plan, limits: WaveLimits, disk_space: DiskSpace | None = 
         for index in waiting:
             partition = int(changed[index])
             move = _Move.between(partition, replicas_before[partition], plan.replicas[partition])
-            assigned[index] = waves.assign(move, float(plan.cluster.size[partition]))
+            assigned[index] = waves.assign(move)
         still_waiting = [index for index in waiting if assigned[index] == NO_WAVE_POSSIBLE]
         if len(still_waiting) == len(waiting):
             break
@@ -108,7 +108,7 @@ class _Waves:
         self._first_for_broker = [0] * brokers
         self._first_for_bytes = 0
 
-    def assign(self, move: _Move, size: float) -> int:
+    def assign(self, move: _Move) -> int:
         """Put the partition into the first wave that has room for it and return the wave; NO_WAVE_POSSIBLE: its disks have no space yet."""
         if not move.added:
             self._space.take(move, -1)
@@ -116,7 +116,7 @@ class _Waves:
         if not self._space.has_room_at_end(move):
             return NO_WAVE_POSSIBLE
         brokers = sorted(move.added | move.removed.keys())
-        copied = size * len(move.added)
+        copied = self._space.copy_size(move) * len(move.added)
         index = self._first_with_room(move, brokers, copied)
         if index == self._count:
             self._add_wave()
@@ -160,9 +160,12 @@ class _WaveDiskSpace:
         self._count = 0
         self._stored_at_end: list[float] = disk_space.used.tolist()
 
+    def copy_size(self, move: _Move) -> float:
+        return float(self._disk_space.copy_sizes[move.partition])
+
     def has_room_at_end(self, move: _Move) -> bool:
         """Return whether the move fits into a new wave after all others."""
-        size = self._disk_space.copy_sizes[move.partition]
+        size = self.copy_size(move)
         return all(self._stored_at_end[broker] + size <= self._disk_space.limit[broker] for broker in move.added & self._limited)
 
     def has_room(self, move: _Move, first: int, count: int) -> Bools:
@@ -170,7 +173,7 @@ class _WaveDiskSpace:
         has_room = np.ones(count - first, dtype=np.bool_)
         for broker in move.added & self._limited:
             stored_from_here = np.maximum.accumulate(self._stored[first:count, broker][::-1])[::-1]
-            has_room &= stored_from_here + self._disk_space.copy_sizes[move.partition] <= self._disk_space.limit[broker]
+            has_room &= stored_from_here + self.copy_size(move) <= self._disk_space.limit[broker]
         return has_room
 
     def take(self, move: _Move, wave: int) -> None:
@@ -181,7 +184,7 @@ class _WaveDiskSpace:
             self._stored[self._count] = self._stored_at_end
             self._count += 1
         for broker in move.added:
-            size = float(self._disk_space.copy_sizes[move.partition])
+            size = self.copy_size(move)
             self._stored[wave : self._count, broker] += size
             self._stored_at_end[broker] += size
         for broker, slot in move.removed.items():

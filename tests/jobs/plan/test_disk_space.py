@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.plan.files import commands
-from jobs.schema import LOG_DIR, PARTITION, REPLICA
+from jobs.schema import LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA
 from tests.jobs.plan.clusters import GIB, TWO_RACKS, Tables, cluster_with_disks, plan_rows
 from tests.jobs.rows import rows
 
@@ -46,6 +46,13 @@ def test_no_wave_exceeds_the_disk_limit() -> None:
     assert [wave["fullest_target_share"] for wave in plan.waves] == pytest.approx(fullest)
     lower_limit = plan_rows(tables, disk_limit=0.8)
     assert max(max(wave.values()) for wave in bytes_by_wave(tables, lower_limit.moves)) <= 80 * GIB
+
+
+def test_waves_limit_the_bytes_that_are_copied_not_the_reported_load() -> None:
+    tables = cluster_with_disks({number: ([1, 2], 10 * GIB) for number in range(4)}, capacity=None, racks=TWO_RACKS)
+    tables[PARTITION_LOAD] = rows(PARTITION_LOAD, *({"topic": "t", "partition": number, "disk_bytes": 1.0 * GIB} for number in range(4)))
+    plan = plan_rows(tables, balance=False, wave_bytes=20.0 * GIB)
+    assert [wave["moved_bytes"] for wave in plan.waves] == [20.0 * GIB, 20.0 * GIB]
 
 
 def test_replicas_that_fit_on_no_disk_are_blocked_with_the_reason() -> None:
