@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def gx_context(folder: str | None) -> EphemeralDataContext:
-    """Return a GX context without a project, usage statistics and progress bars; results and pages go to the folder, if there is one."""
+    """Return a GX context without a project, usage statistics and progress bars, which writes results and pages to the folder, if any."""
     import great_expectations as gx
     from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
 
@@ -23,7 +23,7 @@ def gx_context(folder: str | None) -> EphemeralDataContext:
     defaults = InMemoryStoreBackendDefaults()
     sites = {}
     if folder is not None:
-        # The gates of a night may run in different processes: the index lists the results that all of them stored.
+        # Results are files, since the gates of a night run in several processes and the index lists the results of all.
         defaults.stores[defaults.expectations_store_name]["store_backend"] = store("/results/suites")
         defaults.stores[defaults.validation_results_store_name]["store_backend"] = store("/results/validations")
         page, index, renderer = (
@@ -45,8 +45,8 @@ def gx_context(folder: str | None) -> EphemeralDataContext:
 
 
 def build_pages(context: EphemeralDataContext, folder: str, suites: Iterable[str], snapshot_id: str) -> None:
-    """Build the pages of these suites and the index; results of an earlier run of the same gate are deleted."""
-    with FileLock(f"{folder}/.building"):  # the index lists the pages in the folder: of two builders each could miss the other's pages
+    """Build the pages of these suites and the index, and delete the results of an earlier run of the same gate."""
+    with FileLock(f"{folder}/.building"):  # two gates that build the index at once could each miss the pages of the other
         store, newest = context.validation_results_store, {}
         for key in sorted(store.list_keys(), key=lambda key: key.run_id.run_time):
             suite = key.expectation_suite_identifier.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -66,9 +65,5 @@ class DuckdbTables:
 def tables_read(queries: Iterable[str]) -> set[str]:
     """Return the names that queries read from: tables, and the names of their own subqueries."""
     union = " UNION ALL ".join(f"SELECT 1 FROM ({query})" for query in queries)
-    (tree,) = duckdb.execute(
-        "SELECT json_serialize_sql(?, skip_null := true, skip_empty := true, skip_default := true)", [union]
-    ).fetchone()
-    names: set[str] = set()
-    json.loads(tree, object_hook=lambda node: names.add(node.get("table_name", "")))
-    return names
+    names = "SELECT DISTINCT unnest(json_extract_string(json_serialize_sql(?), '$..table_name'))"
+    return {name for (name,) in duckdb.execute(names, [union]).fetchall()}

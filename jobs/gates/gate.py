@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # importing GX takes 3 s, and most commands evaluate no gate
     from great_expectations.data_context import EphemeralDataContext
 
 Suites = Mapping[str, Sequence[Rule]]  # the rules of each table, by its name
-# These tables also have rows of files beside the cluster folders, and of folders without a readable file.
+# These tables also have rows for files beside the cluster folders, and for folders without a readable file.
 _WITH_ROWS_OF_NO_CLUSTER = (INPUT_FILE.name, REJECTED_INPUT.name)
 
 
@@ -117,7 +117,7 @@ def _clusters_with_input(tables: DuckdbTables, suites: Suites) -> dict[str, set[
 def _validate(
     context: EphemeralDataContext, suite: str, rules: Sequence[Rule], tables: DuckdbTables, snapshot_id: str
 ) -> ExpectationSuiteValidationResult:
-    """Return GX's result for the rows that break the rules of a table."""
+    """Return GX's result for the rows that break the rules of a table, whose name is the name of the suite."""
     import great_expectations as gx
     from great_expectations.core.run_identifier import RunIdentifier
 
