@@ -247,12 +247,12 @@ def what_if(
         {"yes": True, "no": False, "topic": None}[unclean],
         controlled_shutdown,
     )
-    place = _lake(lake)
+    opened = _lake(lake)
     with _timed(f"what if, on {cluster}"):
-        snapshot_id = simulate(place, _snapshot_id(snapshot) if snapshot else None, request)
-    parts = what_if_report(DuckdbViews(place), snapshot_id, cluster, request.id)
+        snapshot_id = simulate(opened, _snapshot_id(snapshot) if snapshot else None, request)
+    parts = what_if_report(DuckdbViews(opened), snapshot_id, cluster, request.id)
     print_parts(parts)
-    if folder := _report_folder(place, f"{snapshot_id}/what-if/{folder_name(cluster)}/{request.id}", report):
+    if folder := _report_folder(opened, f"{snapshot_id}/what-if/{folder_name(cluster)}/{request.id}", report):
         name_snapshot(folder, snapshot_id)
         write_page(parts, folder / "index.html", title=f"What if, on {cluster}")
         _print(f"The page is in [bold]{escape(str(folder))}[/].")
@@ -323,29 +323,32 @@ def plan(
         network_share,
         disk_limit,
     )
-    place, thresholds = _lake(lake), _limits(limits)
+    opened, thresholds = _lake(lake), _limits(limits)
     with _timed(f"plan, on {cluster}"):
-        snapshot_id = answer(place, _snapshot_id(snapshot) if snapshot else None, question, thresholds, rules=rules)
-        connection = DuckdbViews(place)
+        snapshot_id = answer(opened, _snapshot_id(snapshot) if snapshot else None, question, thresholds, rules=rules)
+        connection = DuckdbViews(opened)
         parts = plan_report(connection, snapshot_id, cluster, question.id)
         print_parts(parts)  # inside _timed, because the first line is what cannot be done
-    written = []
-    if folder := _report_folder(place, f"{snapshot_id}/plan/{folder_name(cluster)}/{question.id}", report):
-        charts = plan_charts(connection, snapshot_id, cluster, question.id)
+    if folder := _report_folder(opened, f"{snapshot_id}/plan/{folder_name(cluster)}/{question.id}", report):
         name_snapshot(folder, snapshot_id)
+        charts = plan_charts(connection, snapshot_id, cluster, question.id)
         write_page(parts, folder / "index.html", title=f"Plan, on {cluster}", charts=charts)
-        written = write_files(place, snapshot_id, cluster, question.id, folder)
-        if written:
-            _print(
-                f"The page and {len(written) - 1} files for kafka-reassign-partitions and kafka-leader-election are in "
-                f"[bold]{escape(str(folder))}[/]. Run there:"
-            )
-            typer.echo(written[-1].read_text(), nl=False)
-        else:
-            _print(f"The page is in [bold]{escape(str(folder))}[/]. No files for Kafka's tools are written.")
+        _print_plan_files(folder, write_files(opened, snapshot_id, cluster, question.id, folder))
     _print(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{question.id}'\"[/]")
-    if missing := unfulfilled(place, snapshot_id, question):
+    if missing := unfulfilled(opened, snapshot_id, question):
         raise NoSuchPlan(f"plan {question.id} does not fulfil the whole request: {missing}")
+
+
+def _print_plan_files(folder: Path, files: list[Path]) -> None:
+    """Print where the files of a plan are, and the commands, which the last file contains, or that there are none."""
+    if not files:
+        _print(f"The page is in [bold]{escape(str(folder))}[/]. No files for Kafka's tools are written.")
+        return
+    _print(
+        f"The page and {len(files) - 1} files for kafka-reassign-partitions and kafka-leader-election are in "
+        f"[bold]{escape(str(folder))}[/]. Run there:"
+    )
+    typer.echo(files[-1].read_text(), nl=False)
 
 
 def _broker_and_rack(text: str) -> str:
