@@ -71,7 +71,7 @@ def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
         (WhatIf("x", "payments-us", log_dirs=["11:/var/lib/kafka/data1"]), "no live log dir 11:/var/lib/kafka/data1"),
         (
             WhatIf("x", "payments-us", log_dirs=["12:/var/lib/kafka/data1"], controlled_shutdown=True),
-            "a log dir fails, it does not shut down in order",
+            "a log dir cannot be shut down in order",
         ),
         (WhatIf("x", "payments-us"), "at least one broker, rack or log dir"),
         (WhatIf("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
