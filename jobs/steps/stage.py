@@ -7,7 +7,9 @@ A step is a module of this folder that declares
     WRITES           the tables that `transform` returns, in this order
     transform        a function from the tables to DataFrames; `parameters` and `thresholds` are passed by name if it has them
 
-The tables ARROW_TABLES arrive as Arrow rows, all others as DataFrames. `transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
+The tables ARROW_TABLES arrive as Arrow rows, all others as DataFrames.
+
+`transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
 once, it yields them as a Stage, and the runner sends them back materialized.
 
     def transform(topic, partition, *, parameters):
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-ARROW_TABLES = frozenset({CLUSTER, BROKER, SCENARIO})  # those with a few rows per broker
-
+ARROW_TABLES = frozenset({CLUSTER, BROKER, SCENARIO})  # tables with a few rows per broker
 _SHORT_BYTES = 4096  # 10,000 rows of this size, Spark's largest batch, fit in the memory of a Python worker
 _MAX_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 

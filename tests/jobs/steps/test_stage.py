@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,25 +12,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.limits import limits
-from jobs.cli import BUNDLED
-from jobs.lake.lake import open_lake
+from jobs.lake.lake import Lake
 from jobs.night import JOBS, Night
 from jobs.schema import LOG_STORAGE
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale
 from jobs.steps.stage import Materializer, Stage, run_stages, transform
-
-SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
-FIRST, SECOND = "2026-01-01", "2026-01-02"
+from tests.jobs.two_nights import SECOND
 
 
 @pytest.fixture(scope="module")
-def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
-    """A published night with the night before it."""
-    lake = open_lake(str(tmp_path_factory.mktemp("lake")), lambda: spark)
-    for snapshot_id, source in ((FIRST, SNAPSHOTS / "night-before"), (SECOND, BUNDLED)):
-        Night(lake, snapshot_id).run(str(source), {}, limits(), None)
-    return Night(lake, SECOND)
+def night(two_nights: Lake) -> Night:
+    return Night(two_nights, SECOND)
 
 
 @pytest.fixture
@@ -39,26 +33,58 @@ def large(spark: SparkSession) -> Iterator[None]:
     configure_for_scale(spark, Scale.SMALL)
 
 
-@pytest.mark.parametrize("name", sorted(JOBS.keys() - {"failover", "joint_failover"}))
-def test_a_transform_triggers_no_spark_action(spark: SparkSession, night: Night, name: str) -> None:
+class OpenedFiles:
+    """Names of the files that this process opens while `active`, except for Python's modules and Spark's temporary files."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.active, self.names, self._spark_folder = False, [], spark.sparkContext._temp_dir
+        sys.addaudithook(self._record)  # a hook stays until the process ends
+
+    def _record(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self.active and event == "open":
+            name = str(arguments[0])
+            if not name.endswith((".py", ".pyc")) and not name.startswith(self._spark_folder):
+                self.names.append(name)
+
+
+@pytest.fixture(scope="module")
+def opened_files(spark: SparkSession) -> OpenedFiles:
+    return OpenedFiles(spark)
+
+
+def test_opened_files_are_recorded(opened_files: OpenedFiles, tmp_path: Path) -> None:
+    opened_files.names, opened_files.active = [], True
+    (tmp_path / "written").touch()
+    opened_files.active = False
+    assert opened_files.names == [str(tmp_path / "written")]
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_transform_triggers_no_spark_action_and_opens_no_file(
+    spark: SparkSession, night: Night, opened_files: OpenedFiles, name: str
+) -> None:
     # The scan of a checkpoint runs as a job, unlike that of rows in this process.
     inputs = [rows.localCheckpoint() if isinstance(rows, DataFrame) else rows for rows in night.inputs(JOBS[name])]
+    thresholds = limits().cruise_control
 
-    def in_group(group: str) -> None:
+    def observe(group: str) -> None:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
+        opened_files.active = group == name
 
     def materialize(stage: Stage) -> DataFrame:
-        in_group("stages")
+        observe("stages")
         rows = stage.rows.localCheckpoint()
-        in_group(name)
+        observe(name)
         return rows
 
-    in_group(name)
+    opened_files.names = []
+    observe(name)
     try:
-        run_stages(transform(JOBS[name], inputs, parameters={}, thresholds=limits().cruise_control), materialize)
+        run_stages(transform(JOBS[name], inputs, parameters={}, thresholds=thresholds), materialize)
     finally:
-        in_group("")
-    assert spark.sparkContext.statusTracker().getJobIdsForGroup(name) == []
+        observe("")
+    assert list(spark.sparkContext.statusTracker().getJobIdsForGroup(name)) == []
+    assert opened_files.names == []
 
 
 def test_a_small_night_computes_the_rows_of_a_stage_once_in_this_process(spark: SparkSession) -> None:
