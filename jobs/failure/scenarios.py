@@ -27,14 +27,14 @@ class Scenario(NamedTuple):
     log_dirs: Sequence[str] = ()
 
 
-_FACTS = (
+_DERIVED_FIELDS = (
     pa.field("controller_moves", pa.bool_()),  # null: the active controller is unknown
     pa.field("quorum_lost", pa.bool_()),  # null: the voters are unknown, or the controller uses ZooKeeper
     pa.field("effective_deaths", pa.int32()),
     pa.field("surviving_brokers", pa.int32()),
     pa.field("kraft", pa.bool_()),
 )
-_SCHEMA = pa.schema([*(SCENARIO.schema.field(name).with_nullable(True) for name in Scenario._fields), *_FACTS])
+_SCHEMA = pa.schema([*(SCENARIO.schema.field(name).with_nullable(True) for name in Scenario._fields), *_DERIVED_FIELDS])
 
 
 def nightly_scenarios(state: ClusterState) -> list[Scenario]:

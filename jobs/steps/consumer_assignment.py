@@ -106,7 +106,7 @@ def _cases(group: dict[str, Any]) -> Iterator[tuple[_Case, Assignment]]:
     partitions = dict(group["partitions"])
     for assignor, assign in ASSIGNORS.items():
         unchanged: dict[tuple[str, int], str] = {}
-        for change, present in _changed(members).items():
+        for change, present in _members_by_change(members).items():
             assignment = assign(partitions, present)
             member_of = {partition: member for member, assigned in assignment.items() for partition in assigned}
             unchanged = unchanged or member_of
@@ -126,8 +126,11 @@ def _cases(group: dict[str, Any]) -> Iterator[tuple[_Case, Assignment]]:
                 yield case, assignment
 
 
-def _changed(members: list[Member]) -> dict[int, list[Member]]:
-    """The group's members by their change: none; one more; one fewer, if one remains. The last member in the order of ids is the example."""
+def _members_by_change(members: list[Member]) -> dict[int, list[Member]]:
+    """Return the group's members unchanged (0), with one more (1), and with one fewer (-1) if any remains.
+
+    The last member in the order of ids is the one that leaves; the new member subscribes to the same topics.
+    """
     last = members[-1]
     joined = Member(f"{last.member_id}+1", last.topics)
     return {0: members, 1: [*members, joined], **({-1: members[:-1]} if len(members) > 1 else {})}

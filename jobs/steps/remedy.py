@@ -100,9 +100,8 @@ def _brokers_by_load(broker: DataFrame, partition: DataFrame) -> DataFrame:
 
 def _changes() -> Column:
     """Return the changes that may help, the smallest first, and last the partition without its unclean election and ELR."""
-    replicas, live, none = F.col("replicas"), F.col("live"), F.array().cast("array<int>")
-    two = F.col("new_replicas")
-    one = F.slice(two, 1, 1)
+    replicas, live, no_replicas = F.col("replicas"), F.col("live"), F.array().cast("array<int>")
+    new_replicas = F.col("new_replicas")
 
     def change(order: int, remedy: str, replicas: Column, isr: Column, live: Column, added: Column) -> Column:
         return F.struct(
@@ -117,14 +116,17 @@ def _changes() -> Column:
     def if_possible(condition: Column, order: int, remedy: str, replicas: Column, live: Column, added: Column) -> Column:
         return F.when(condition, change(order, remedy, replicas, live, live, added))
 
+    def addition(added: Column, count: int, order: int, remedy: str) -> Column:
+        return if_possible(F.size(added) == count, order, remedy, F.concat(replicas, added), F.concat(live, added), added)
+
     lagging = F.size(F.array_except("live", "isr")) > 0
     return F.array_compact(
         F.array(
-            if_possible(lagging, 1, "bring its lagging replicas back in sync", replicas, live, none),
-            if_possible(F.size("live") < F.size("replicas"), 2, "bring its dead brokers back", replicas, replicas, none),
-            if_possible(F.size(one) == 1, 3, "add a replica", F.concat(replicas, one), F.concat(live, one), one),
-            if_possible(F.size(two) == 2, 4, "add two replicas", F.concat(replicas, two), F.concat(live, two), two),
-            change(9, "", replicas, F.col("isr"), live, none),
+            if_possible(lagging, 1, "bring its lagging replicas back in sync", replicas, live, no_replicas),
+            if_possible(F.size("live") < F.size("replicas"), 2, "bring its dead brokers back", replicas, replicas, no_replicas),
+            addition(F.slice(new_replicas, 1, 1), 1, 3, "add a replica"),
+            addition(new_replicas, 2, 4, "add two replicas"),
+            change(9, "", replicas, F.col("isr"), live, no_replicas),
         )
     )
 
