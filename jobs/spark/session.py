@@ -7,16 +7,15 @@ class-data archive, which halves the start-up time.
 
 from __future__ import annotations
 
-import atexit
-import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jobs.spark.jars import CACHE, SPARK_JARS, fetch, java
+from jobs.spark.jars import CACHE, fetch, java
 from jobs.spark.s3 import s3_jars, s3_settings
 from jobs.spark.scale import Scale
+from jobs.spark.startup import jvm_options, make_class_archive, resolve_names_once, spark_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,16 +23,6 @@ if TYPE_CHECKING:
 
 # The other dependencies of delta-spark are in Spark already, or serve Unity Catalog only.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
-# Java names that PySpark looks up for each column expression.
-_EXPRESSION_NAMES = (
-    "functions",
-    "org.apache.spark.sql.functions",
-    "PythonUtils",
-    "PythonSQLUtils",
-    "org.apache.spark.sql.classic.SparkSession",
-)
-# Five times the JVM's default thresholds for its second compiler (C2). With the defaults half of its work goes to code that plans queries.
-_LATE_C2 = "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -51,24 +40,19 @@ def properties(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) ->
     logging = CACHE / "log4j2.properties"
     if not logging.exists() or logging.read_text() != _LOGGING:
         logging.write_text(_LOGGING)
-    # A small night is mostly start-up, so it uses the first compiler (C1) alone and the serial collector. Delta's plans need a deep stack.
-    # With C1 alone the JVM reserves 48 MB for compiled code. A night fills that, and the rest of its code would stay uncompiled.
-    options = _LATE_C2 if scale is Scale.LARGE else "-XX:TieredStopAtLevel=1"
-    options += f" -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xss4m -Xlog:disable -Dlog4j2.configurationFile={logging.as_uri()}"
-    archive = _archive()
-    options += f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
+    # Delta's plans recurse deeply, which needs a large stack.
+    options = ["-Xss4m", "-Xlog:disable", f"-Dlog4j2.configurationFile={logging.as_uri()}", *jvm_options(scale)]
     return {
         "spark.app.name": "kafka-topology-audit",
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
-        "spark.driver.extraJavaOptions": options,
+        "spark.driver.extraJavaOptions": " ".join(options),
         "spark.driver.memory": "3g",
         "spark.buffer.pageSize": "1m",  # the default lets each hash table, even of three rows, allocate and clear 64 MiB
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.python.daemon.module": "jobs.spark.python_daemon",
         # Otherwise half of the calls between Python and the JVM report which line of Python created a column.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # These five are for few rows; configure_for_scale sets others for a large night.
@@ -84,6 +68,7 @@ def properties(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) ->
         "spark.sql.maxConcurrentOutputFileWriters": "8",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **spark_settings(),
         **(s3_settings() if s3 else {}),
         **extra,
     }
@@ -104,10 +89,8 @@ def session(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) -> Sp
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     settings = extra if submitted else {"spark.master": "local[*]", **properties(scale, s3=s3, **extra)}
-    if not submitted and not s3 and not _archive().exists():  # the archive of a longer class path does not fit a shorter one
-        part = _archive().with_suffix(f".{os.getpid()}")
-        settings["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={part}"
-        atexit.register(_keep_archive, part)
+    if not submitted and not s3:  # an archive of a longer class path does not fit a shorter one
+        settings["spark.driver.extraJavaOptions"] = " ".join([settings["spark.driver.extraJavaOptions"], *make_class_archive()])
 
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -122,7 +105,7 @@ def session(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) -> Sp
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    _cache_java_names(spark)
+    resolve_names_once(spark)
     return spark
 
 
@@ -159,43 +142,3 @@ def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None
     """Return rows of this process as a DataFrame."""
     # One chunk: Spark 4.1 takes an empty batch between others as the end of the rows. It needs at least one batch.
     return spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
-
-
-def _cache_java_names(spark: SparkSession) -> None:
-    """Look up the Java names of column expressions once.
-
-    py4j looks them up for each expression, and the JVM then searches every jar of the class path. The cache saves an eighth of a small night.
-    """
-    from py4j.java_gateway import JavaClass
-
-    class CachedClass(JavaClass):  # type: ignore[misc]
-        def __getattr__(self, name: str) -> object:
-            member = super().__getattr__(name)
-            setattr(self, name, member)
-            return member
-
-    jvm: Any = spark.sparkContext._jvm
-    gateway: Any = spark.sparkContext._gateway
-    for name in _EXPRESSION_NAMES:
-        setattr(jvm, name, CachedClass(getattr(jvm, name)._fqn, gateway._gateway_client))
-
-
-def _archive() -> Path:
-    """Return the path of the JVM's class-data archive. The first session of a machine writes it at its end, and later sessions use it."""
-    # The JVM accepts an archive only with the Java and the class path that wrote it.
-    java_and_jars = hashlib.sha256(f"{Path(java()).resolve()} {SPARK_JARS}".encode()).hexdigest()[:12]
-    return CACHE / f"classes-{java_and_jars}.jsa"
-
-
-def _keep_archive(part: Path) -> None:
-    from pyspark import SparkContext
-
-    gateway = SparkContext._gateway
-    if gateway is None:
-        return
-    if SparkContext._active_spark_context is not None:
-        SparkContext._active_spark_context.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    if gateway.proc.wait() == 0 and part.exists():
-        part.replace(_archive())
