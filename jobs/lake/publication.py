@@ -55,7 +55,7 @@ def absent(
     """Return the rows of `absent_cluster`, sorted by cluster, without their snapshot id.
 
     `earlier` maps each cluster to its newest snapshot before this night; a cluster is expected if that is one of `nights`. `withheld` and
-    `unreadable` map clusters to the cause. A `retired` cluster is not expected, but it is reported if its dumps were read and it is withheld.
+    `unreadable` map clusters to the cause. A `retired` cluster is not expected, but it is reported if it is withheld.
     """
     missing = {id for id, snapshot_id in earlier.items() if snapshot_id in nights} - {*published, *withheld, *unreadable, *retired}
     causes = {id: (NO_FOLDER, "the source has no folder of this name") for id in missing}

@@ -37,10 +37,17 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (folder / "s3proxy.conf").write_text(
-        f"s3proxy.endpoint=http://127.0.0.1:{port}\ns3proxy.authorization=aws-v2-or-v4\ns3proxy.identity=identity\ns3proxy.credential=secret\n"
-        f"jclouds.provider=filesystem-nio2\njclouds.filesystem.basedir={folder / 'objects'}\njclouds.identity=unused\njclouds.credential=unused\n"
-    )
+    settings = {
+        "s3proxy.endpoint": f"http://127.0.0.1:{port}",
+        "s3proxy.authorization": "aws-v2-or-v4",
+        "s3proxy.identity": "identity",
+        "s3proxy.credential": "secret",
+        "jclouds.provider": "filesystem-nio2",
+        "jclouds.filesystem.basedir": folder / "objects",
+        "jclouds.identity": "unused",
+        "jclouds.credential": "unused",
+    }
+    (folder / "s3proxy.conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     jars = ":".join(map(str, fetch(S3PROXY, transitive=True)))
     (folder / "logback.xml").write_text('<configuration><root level="warn"/></configuration>')  # it logs every request by default
     options = [f"-Dlogback.configurationFile={folder / 'logback.xml'}", "-cp", jars]
