@@ -120,5 +120,6 @@ def _list_lengths(lists: pa.ChunkedArray) -> Ints:
 def _leader_or_largest(replicas: Ints, sizes: Floats, leader: Ints) -> Floats:
     """Return the size of each leader's replica, or of the largest replica if that is unknown; NaN if no size is known."""
     is_leader = (replicas == leader[:, None]) & (replicas >= 0)
-    of_leader = np.fmax.reduce(np.where(is_leader, sizes, np.nan), axis=1)
-    return np.where(np.isnan(of_leader), np.fmax.reduce(sizes, axis=1), of_leader)
+    leader_size: Floats = np.fmax.reduce(np.where(is_leader, sizes, np.nan), axis=1)
+    largest_size: Floats = np.fmax.reduce(sizes, axis=1)
+    return np.where(np.isnan(leader_size), largest_size, leader_size)
