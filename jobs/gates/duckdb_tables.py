@@ -66,4 +66,5 @@ def tables_read(queries: Iterable[str]) -> set[str]:
     """Return the names that queries read from: tables, and the names of their own subqueries."""
     union = " UNION ALL ".join(f"SELECT 1 FROM ({query})" for query in queries)
     names = "SELECT DISTINCT unnest(json_extract_string(json_serialize_sql(?), '$..table_name'))"
-    return {name for (name,) in duckdb.execute(names, [union]).fetchall()}
+    with duckdb.connect() as connection:  # threads cannot share DuckDB's default connection
+        return {name for (name,) in connection.execute(names, [union]).fetchall()}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # importing GX takes 3 s, and most commands evaluate no gate
     from great_expectations.data_context import EphemeralDataContext
 
 Suites = Mapping[str, Sequence[Rule]]  # the rules of each table, by its name
+_GX_LOCK = Lock()  # GX has one context for the whole process, and gates of a night may run in several threads
 # These tables also have rows for files beside the cluster folders, and for folders without a readable file.
 _WITH_ROWS_OF_NO_CLUSTER = (INPUT_FILE.name, REJECTED_INPUT.name)
 
@@ -90,15 +92,16 @@ def evaluate(tables: DuckdbTables, suites: Suites, snapshot_id: str, *, docs: st
     if not clusters:
         raise AuditError(f"snapshot {snapshot_id} has no cluster: ingest it first")
     known = _clusters_with_input(tables, suites)
-    context = gx_context(docs)
     rows = []
-    for suite, rules in suites.items():
-        result = _validate(context, suite, rules, tables, snapshot_id)
-        outcomes = {outcome.expectation_config.kwargs["rule"]: outcome for outcome in result.results}
-        for rule in rules:
-            rows += _verdicts(suite, rule, outcomes[rule.name], clusters, known)
-    if docs is not None:
-        build_pages(context, docs, suites, snapshot_id)
+    with _GX_LOCK:
+        context = gx_context(docs)
+        for suite, rules in suites.items():
+            result = _validate(context, suite, rules, tables, snapshot_id)
+            outcomes = {outcome.expectation_config.kwargs["rule"]: outcome for outcome in result.results}
+            for rule in rules:
+                rows += _verdicts(suite, rule, outcomes[rule.name], clusters, known)
+        if docs is not None:
+            build_pages(context, docs, suites, snapshot_id)
     schema = pa.schema([field for field in VALIDATION.schema if field.name != "gate"])
     return pa.Table.from_pylist([{"snapshot_id": snapshot_id} | row for row in rows], schema)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from jobs.gates import gate
 from jobs.gates.duckdb_tables import SAMPLE_ROWS, DuckdbTables, tables_read
 from jobs.gates.gate import check, evaluate
 from jobs.lake.lake import Lake, open_lake
-from jobs.schema import BY_NAME, INPUT_FILE, PARTITION, REJECTED_INPUT, TOPIC, VALIDATION
+from jobs.schema import BY_NAME, INPUT_FILE, PARTITION, REJECTED_INPUT, TOPIC, VALIDATION, Table
 from tests.expectations.lake import Edit, add, arrow, drop, edit, sound
 from tests.web_pages import external_references
 
@@ -152,6 +153,17 @@ def test_gate_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, doc
 def test_snapshot_without_a_cluster_is_an_error(lake: Lake) -> None:
     with pytest.raises(AuditError, match="snapshot other has no cluster"):
         check(lake, "other", [TOPIC], previous={}, limits=limits(), docs=None)
+
+
+def test_gates_in_threads_of_one_process_give_the_verdicts_of_one_gate_at_a_time(lake: Lake, verdicts: list, docs: Path) -> None:
+    """Great Expectations has one context for the whole process."""
+
+    def verdicts_of(table: Table) -> list:
+        return check(lake, "s", [table], previous={}, limits=limits(), docs=str(docs)).to_pylist()
+
+    with ThreadPoolExecutor(4) as threads:
+        for rows in threads.map(lambda tables: [row for table in tables for row in verdicts_of(table)], [TABLES] * 4):
+            assert rows == verdicts
 
 
 def test_tables_that_rules_read_include_those_of_the_previous_snapshot() -> None:
