@@ -11,12 +11,15 @@ from urllib.parse import urlparse
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 
+from jobs.errors import AuditError
 from jobs.lake.selection import Values
 from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_SCHEMES = ("file", "s3", "s3a", "abfss", "gs", "hdfs", "viewfs")  # which both Hadoop and delta-rs can read
 
 
 class Lake(Protocol):
@@ -91,9 +94,13 @@ class Lake(Protocol):
 def open_lake(uri: str, spark: Callable[[], SparkSession]) -> Lake:
     """Open a lake: a plain path is a FolderLake, a URI with a scheme (`s3a://`, `file://`) a SparkLake.
 
-    `spark` returns the Spark session; it is called when the session is first needed.
+    `spark` returns the Spark session; it is called when the session is first needed. Raises an AuditError for a scheme that Spark or
+    delta-rs cannot read.
     """
     from jobs.lake.folder_lake import FolderLake
     from jobs.lake.spark_lake import SparkLake
 
-    return SparkLake(uri, spark) if urlparse(uri).scheme else FolderLake(uri, spark)
+    scheme = urlparse(uri).scheme
+    if scheme and scheme not in _SCHEMES:
+        raise AuditError(f"lake {uri} cannot be opened: its scheme is {scheme}, and the known ones are {', '.join(_SCHEMES)}")
+    return SparkLake(uri, spark) if scheme else FolderLake(uri, spark)
