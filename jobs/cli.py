@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from expectations.limits import Limits
     from jobs.lake.lake import Lake
-    from jobs.night import Night
+    from jobs.night import NightlyRun
     from jobs.views import DuckdbViews
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -98,7 +98,7 @@ def nightly(
     """Run a night: ingest, every step and check, publish, and the report."""
     from jobs import ingest
     from jobs.lake.lake import open_lake
-    from jobs.night import Night
+    from jobs.night import NightlyRun
     from jobs.spark.jars import java
 
     started = time.monotonic()
@@ -107,7 +107,7 @@ def nightly(
     if not ingested:
         scale = ingest.source_scale(source)
     elif (folder_lake := _lake(lake)).folder:
-        scale = Night(folder_lake, snapshot_id).scale
+        scale = NightlyRun(folder_lake, snapshot_id).scale
     else:  # Spark reads the scale from other storage, but its JVM cannot change compilers after its start.
         scale = Scale.LARGE
     with ThreadPoolExecutor(1) as starting:
@@ -117,7 +117,7 @@ def nightly(
         with opened.sole_writer():
             spark()  # it starts while the dumps are read
             docs = _data_docs_folder(folder, snapshot_id)
-            Night(opened, snapshot_id).run(None if ingested else source, values, thresholds, docs, _timed, _cluster_ids(retired))
+            NightlyRun(opened, snapshot_id).run(None if ingested else source, values, thresholds, docs, _timed, _cluster_ids(retired))
     missing = _show_report(opened, snapshot_id, folder)
     where = opened.folder or lake
     _print(
@@ -577,10 +577,10 @@ def _cluster_ids(given: list[str] | None) -> set[str]:
     return {id.strip() for each in given or () for id in each.split(",") if id.strip()}
 
 
-def _night(lake: str, snapshot: str | None) -> Night:
-    from jobs.night import Night
+def _night(lake: str, snapshot: str | None) -> NightlyRun:
+    from jobs.night import NightlyRun
 
-    return Night(_lake(lake), _snapshot_id(snapshot))
+    return NightlyRun(_lake(lake), _snapshot_id(snapshot))
 
 
 def _lake(uri: str) -> Lake:

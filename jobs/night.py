@@ -85,7 +85,7 @@ PARAMETERS = {
 
 
 @dataclass(frozen=True)
-class Night:
+class NightlyRun:
     """One night: a snapshot in a lake, and the tasks that compute it."""
 
     lake: Lake

@@ -15,7 +15,7 @@ from jobs.failure.cluster_state import ClusterState, cluster_states
 from jobs.failure.scenarios import Scenario
 from jobs.lake.lake import Lake
 from jobs.names import storable_id
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA, SNAPSHOT, Table
 from jobs.steps import failover
 from jobs.steps.stage import ARROW_TABLES
@@ -43,7 +43,7 @@ class WhatIf:
 
 def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     """Compute a failure on a published snapshot, by default the cluster's newest, and store the result; return the snapshot's id."""
-    night = Night(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id))
+    night = NightlyRun(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id))
     local = {table: night.of_cluster(table, what_if.cluster_id) for table in failover.READS if table in ARROW_TABLES}
     states = cluster_states(local[CLUSTER].to_pylist(), local[BROKER].to_pylist())
     scenario = _scenario(night, what_if, states[what_if.cluster_id])
@@ -72,7 +72,7 @@ def published_snapshot(lake: Lake, snapshot_id: str | None, cluster_id: str) -> 
     return snapshot_id
 
 
-def _scenario(night: Night, what_if: WhatIf, state: ClusterState) -> Scenario:
+def _scenario(night: NightlyRun, what_if: WhatIf, state: ClusterState) -> Scenario:
     """Return the failure as a scenario; raise an AuditError if the cluster has no such live broker, rack or log dir."""
     if unknown := [broker for broker in what_if.brokers if broker not in state.racks]:
         raise AuditError(f"cluster {what_if.cluster_id} has no live broker {_list(unknown)}: it has {_list(state.racks)}")
@@ -98,7 +98,7 @@ def _scenario(night: Night, what_if: WhatIf, state: ClusterState) -> Scenario:
     )
 
 
-def _brokers_without_log_dirs(night: Night, what_if: WhatIf, live: Collection[int]) -> list[int]:
+def _brokers_without_log_dirs(night: NightlyRun, what_if: WhatIf, live: Collection[int]) -> list[int]:
     """Return the brokers whose log dirs all fail: such a broker halts."""
     if what_if.controlled_shutdown:
         raise AuditError("a log dir cannot be shut down in order: leave out the controlled shutdown")
@@ -112,7 +112,7 @@ def _brokers_without_log_dirs(night: Night, what_if: WhatIf, live: Collection[in
     return [broker for broker, log_dirs in sorted(log_dirs_of.items()) if log_dirs <= set(what_if.log_dirs)]
 
 
-def _rows(night: Night, table: Table, cluster_id: str) -> list[dict[str, Any]]:
+def _rows(night: NightlyRun, table: Table, cluster_id: str) -> list[dict[str, Any]]:
     return list(night.of_cluster(table, cluster_id).to_pylist())
 
 

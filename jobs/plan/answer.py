@@ -14,7 +14,7 @@ import pyarrow as pa
 from expectations.limits import Limits
 from jobs.failure.counts import PartitionState
 from jobs.lake.lake import Lake
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.plan.candidates import choose_candidate
 from jobs.plan.current import READS, current_cluster
 from jobs.plan.night_after import rules_after_plan
@@ -49,7 +49,7 @@ def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: 
 
     With `rules`, every rule is evaluated on the night after the plan, which takes as long as a night of the cluster.
     """
-    night = Night(lake, published_snapshot(lake, snapshot_id, question.cluster_id))
+    night = NightlyRun(lake, published_snapshot(lake, snapshot_id, question.cluster_id))
     plan = compute_plan({table: night.of_cluster(table, question.cluster_id) for table in READS}, question, limits)
     rule_rows = rules_after_plan(night, question.cluster_id, limits, plan.brokers, plan.states) if rules else []
     tables = plan.tables | {PLAN_RULE: arrow_rows(PLAN_RULE, rule_rows)}

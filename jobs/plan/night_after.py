@@ -19,7 +19,7 @@ from expectations.limits import Limits
 from jobs import ingest
 from jobs.failure.counts import PartitionState
 from jobs.lake.lake import Lake, open_lake
-from jobs.night import JOBS, PARAMETERS, Night
+from jobs.night import JOBS, PARAMETERS, NightlyRun
 from jobs.plan.question import Row
 from jobs.schema import BROKER, LOG_DIR, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table
 
@@ -46,21 +46,21 @@ class LogDirKey(NamedTuple):
     log_dir: str | None
 
 
-def rules_after_plan(night: Night, cluster_id: str, limits: Limits, brokers: Sequence[Row], states: States) -> list[Row]:
+def rules_after_plan(night: NightlyRun, cluster_id: str, limits: Limits, brokers: Sequence[Row], states: States) -> list[Row]:
     """Return the rows of `plan_rule` for a plan that leaves these brokers and changes partitions to these states."""
     tables = {table: night.of_cluster(table, cluster_id) for table in ingest.WRITES}
     before = {(row["suite"], row["rule"]): row for row in night.of_cluster(VALIDATION, cluster_id).to_pylist()}
     (published,) = (row for row in night.rows(SNAPSHOT) if row["cluster_id"] == cluster_id)
     previous = published["previous_snapshot_id"]
     with _temporary_lake(night.lake) as lake:
-        night_after = Night(lake, night.snapshot_id)
+        night_after = NightlyRun(lake, night.snapshot_id)
         parameters = {name: value for name, value in night.parameters().items() if name in PARAMETERS}
         night_after.begin([*tables_after_plan(tables, brokers, states).values()], parameters, night.scale)
         if previous is not None:
             published |= {"snapshot_id": previous, "previous_snapshot_id": None}
             lake.replace(SNAPSHOT, pa.Table.from_pylist([published], SNAPSHOT.schema), snapshot_id=previous)
             for table in READS_PREVIOUS:
-                lake.replace(table, Night(night.lake, previous).of_cluster(table, cluster_id), snapshot_id=previous)
+                lake.replace(table, NightlyRun(night.lake, previous).of_cluster(table, cluster_id), snapshot_id=previous)
         night_after.run(None, {}, limits, None)
         results = night_after.rows(VALIDATION)
     return [_rule_row(before.get((row["suite"], row["rule"])), row) for row in results]

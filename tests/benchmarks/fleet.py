@@ -36,7 +36,7 @@ from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake.lake import Lake, open_lake
-from jobs.night import GATES, JOBS, NIGHT, Night
+from jobs.night import GATES, JOBS, NIGHT, NightlyRun
 from jobs.schema import TABLES, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, session
@@ -93,7 +93,7 @@ def measure_night(fleet: Fleet, folder: Path, fleet_lake: Path | None, only: lis
     memory.start()
     spark = session(Scale.LARGE, **json.loads(os.environ.get("SPARK_SETTINGS", "{}")))  # as `nightly` does for so many dumps
     lake = open_lake(str(fleet_lake or folder / "lake"), lambda: spark)
-    night, thresholds = Night(lake, SNAPSHOT), limits(None)
+    night, thresholds = NightlyRun(lake, SNAPSHOT), limits(None)
     configure_for_scale(spark, Scale.LARGE)
     if fleet_lake is None:
         seconds = seconds_of(lambda: night.begin([*tables(spark, fleet, SNAPSHOT).values()], {}, Scale.LARGE))

@@ -27,7 +27,7 @@ from jobs.ingest.partitions import LISTS, NO_LEADER
 from jobs.ingest.source import list_clusters
 from jobs.lake.lake import open_lake
 from jobs.lake.table_file import TableFile
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.schema import PARTITION, TABLES
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, session
@@ -145,13 +145,13 @@ def discard(df: DataFrame) -> None:
 
 
 @contextmanager
-def night(spark: SparkSession, *, by_spark: bool = False) -> Iterator[Night]:
+def night(spark: SparkSession, *, by_spark: bool = False) -> Iterator[NightlyRun]:
     """Yield a night in a lake that has every table; Spark writes the tables if `by_spark`."""
     with tempfile.TemporaryDirectory() as lake_folder:
         folder_lake = open_lake(lake_folder, lambda: spark)
         for table in TABLES:
             folder_lake.create(table)
-        yield Night(open_lake(f"file://{lake_folder}", lambda: spark) if by_spark else folder_lake, NIGHT)
+        yield NightlyRun(open_lake(f"file://{lake_folder}", lambda: spark) if by_spark else folder_lake, NIGHT)
 
 
 def best_seconds(run: Callable[[], object], runs: int = 3) -> float:

@@ -24,7 +24,7 @@ from expectations.limits import limits
 from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake.lake import open_lake
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.schema import BROKER, FAILOVER, GROUP_MEMBER, KEY_SAMPLE, PARTITION, TOPIC
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, session
@@ -47,7 +47,7 @@ def main(
     spark = session()
     configure_for_scale(spark, Scale.LARGE)
     with tempfile.TemporaryDirectory() as folder:
-        night = Night(open_lake(f"{folder}/lake", lambda: spark), SNAPSHOT)
+        night = NightlyRun(open_lake(f"{folder}/lake", lambda: spark), SNAPSHOT)
         night.begin(
             [*tables(spark, Fleet(clusters, brokers, racks, topics, groups, partitions, keys, seed), SNAPSHOT).values()], {}, Scale.LARGE
         )
@@ -76,7 +76,7 @@ def seconds_of(run: Callable[[], object]) -> float:
     return time.monotonic() - started
 
 
-def write_text(night: Night, folder: Path) -> None:
+def write_text(night: NightlyRun, folder: Path) -> None:
     """Write the fleet as tab-separated files, which the Java program reads."""
     topic = night.read(TOPIC).select("cluster_id", "topic", "partitions", "replication_factor", F.lit(0))
     key = night.read(KEY_SAMPLE).where("key IS NOT NULL").select("cluster_id", "topic", F.col("key").cast("string"), "records")
@@ -86,7 +86,7 @@ def write_text(night: Night, folder: Path) -> None:
         df.toArrow().to_pandas().to_csv(folder / f"{name}.tsv", sep="\t", header=False, index=False)
 
 
-def run_pandas(night: Night, folder: Path) -> dict[str, tuple[float, int]]:
+def run_pandas(night: NightlyRun, folder: Path) -> dict[str, tuple[float, int]]:
     """Return the seconds and rows of each task, and print how many leaders are equal to ours.
 
     In a generated fleet, most elections need only the rule that pandas has: the first live replica in sync leads.

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from expectations.limits import limits
 from jobs import ingest
 from jobs.lake.lake import open_lake
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.plan.answer import answer, compute_plan
 from jobs.plan.current import READS
 from jobs.plan.files import write_files
@@ -50,7 +50,7 @@ def test_executed_plan_has_the_predicted_goals_and_rules(spark: SparkSession, tm
     with cluster(RACKS) as kafka:
         for topic, assignment in TOPICS.items():
             kafka.tool("kafka-topics", "--create", "--topic", topic, "--replica-assignment", assignment)
-        rules_before = run_night(Night(lake, "s"), write_dumps(kafka, tmp_path / "before"))
+        rules_before = run_night(NightlyRun(lake, "s"), write_dumps(kafka, tmp_path / "before"))
         answer(lake, None, PlanQuestion("p", "live", moves_per_broker=3), limits(None))
         (summary,) = lake.read_local(PLAN, snapshot_id="s").to_pylist()
         assert summary["moved_replicas"] > 0
@@ -64,7 +64,7 @@ def test_executed_plan_has_the_predicted_goals_and_rules(spark: SparkSession, tm
         assert executed.goals[name] == ("satisfied", 0)
     assert goals["RackAwareGoal"]["verdict_before"] == goals["ReplicaDistributionGoal"]["verdict_before"] == "violated"
     rules = {(row["suite"], row["rule"]): row for row in lake.read_local(PLAN_RULE, snapshot_id="s").to_pylist()}
-    rules_after = run_night(Night(open_lake(str(tmp_path / "lake-after"), lambda: spark), "t"), executed.source)
+    rules_after = run_night(NightlyRun(open_lake(str(tmp_path / "lake-after"), lambda: spark), "t"), executed.source)
     assert {key: RuleResult(row["success_before"], row["broken_rows_before"]) for key, row in rules.items()} == rules_before
     assert {key: RuleResult(row["success"], row["broken_rows"]) for key, row in rules.items()} == rules_after
     assert len([key for key in rules_after if rules_after[key] != rules_before[key]]) > 5
@@ -82,7 +82,7 @@ def write_dumps(kafka: Cluster, source: Path) -> Path:
     return source
 
 
-def run_night(night: Night, source: Path) -> RuleResults:
+def run_night(night: NightlyRun, source: Path) -> RuleResults:
     """Run a night of the cluster and return the result of every rule."""
     assert night.run(str(source), {}, limits(None), None).absent == []
     return {(row["suite"], row["rule"]): RuleResult(row["success"], row["broken_rows"]) for row in night.rows(VALIDATION)}

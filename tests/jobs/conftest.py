@@ -14,7 +14,7 @@ from filelock import FileLock
 from pyspark.sql import SparkSession
 
 from jobs.lake.lake import Lake, open_lake
-from jobs.night import Night
+from jobs.night import NightlyRun
 from tests.jobs.command import Command
 from tests.jobs.two_nights import SECOND, write_two_nights
 
@@ -46,9 +46,9 @@ def changed_nights(spark: SparkSession, nights_folder: Path, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def changed_night(changed_nights: Lake) -> Night:
+def changed_night(changed_nights: Lake) -> NightlyRun:
     """The second night of the copy."""
-    return Night(changed_nights, SECOND)
+    return NightlyRun(changed_nights, SECOND)
 
 
 @pytest.fixture

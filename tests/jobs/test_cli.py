@@ -14,7 +14,7 @@ import pytest
 from jobs import cli, ingest
 from jobs.errors import AuditError, IncompleteNight
 from jobs.lake.lake import open_lake
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.schema import CLUSTER, INPUT_FILE
 from jobs.spark.scale import Scale
 from jobs.views import VIEWS, DuckdbViews
@@ -200,7 +200,7 @@ def two_nights(tmp_path: Path) -> str:
     lake = open_lake(str(tmp_path / "lake"), pytest.fail)
     for night in ("2026-01-01", "2026-01-02"):
         tables = {CLUSTER: rows(CLUSTER, {"snapshot_id": night}), INPUT_FILE: rows(INPUT_FILE, {"snapshot_id": night})}
-        Night(lake, night).begin([tables.get(table, table.schema.empty_table()) for table in ingest.WRITES], {}, Scale.SMALL)
+        NightlyRun(lake, night).begin([tables.get(table, table.schema.empty_table()) for table in ingest.WRITES], {}, Scale.SMALL)
     return str(tmp_path / "lake")
 
 

@@ -9,7 +9,7 @@ from jobs import views
 from jobs.cli import BUNDLED
 from jobs.lake.folder_lake import FolderLake
 from jobs.lake.lake import Lake
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.plan.answer import WRITES as PLAN_TABLES
 from jobs.schema import ABSENT_CLUSTER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, VALIDATION
 from tests.jobs.published import check_survival_and_verdict
@@ -17,7 +17,7 @@ from tests.jobs.two_nights import FIRST, SECOND, query
 
 
 def test_every_line_of_every_dump_is_accepted_or_rejected(two_nights: Lake) -> None:
-    files = Night(two_nights, SECOND).read(INPUT_FILE)
+    files = NightlyRun(two_nights, SECOND).read(INPUT_FILE)
     assert files.count() == len([path for path in BUNDLED.rglob("*") if path.is_file()])
     assert files.where("entries <> accepted + rejected OR format IS NULL OR rejected > 0").collect() == []
 

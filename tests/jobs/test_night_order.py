@@ -14,7 +14,7 @@ from jobs import ingest
 from jobs.gates.gate import tables_of
 from jobs.lake.lake import open_lake
 from jobs.lake.publication import Outcome
-from jobs.night import GATES, JOBS, NIGHT, Night
+from jobs.night import GATES, JOBS, NIGHT, NightlyRun
 from jobs.spark.scale import Scale
 from tests.jobs.two_nights import FIRST
 
@@ -22,7 +22,7 @@ from tests.jobs.two_nights import FIRST
 def test_the_step_that_most_others_wait_for_starts_first() -> None:
     started: list[tuple[str, str]] = []
 
-    class RecordedNight(Night):
+    class RecordedNight(NightlyRun):
         scale = Scale.LARGE  # one step at a time
 
         def step(self, name: str, limits: object) -> None:
@@ -46,7 +46,7 @@ def test_the_step_that_most_others_wait_for_starts_first() -> None:
 def test_a_gate_waits_only_for_its_own_tables() -> None:
     validated = Event()
 
-    class RecordedNight(Night):
+    class RecordedNight(NightlyRun):
         scale = Scale.SMALL  # steps in parallel
 
         def step(self, name: str, limits: object) -> None:

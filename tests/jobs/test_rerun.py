@@ -14,7 +14,7 @@ from jobs.cli import BUNDLED
 from jobs.errors import AuditError
 from jobs.lake.lake import Lake, open_lake
 from jobs.lake.publication import Outcome
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.plan.answer import answer
 from jobs.plan.question import PlanQuestion
 from jobs.schema import BROKER, PARTITION, PLAN, PLAN_RULE, REPLICA_ASSIGNMENT, TABLES, VALIDATION
@@ -22,7 +22,7 @@ from jobs.spark.scale import Scale
 from tests.jobs.two_nights import FIRST, SECOND, SNAPSHOTS, query, run
 
 
-def contents(night: Night, *, without: tuple[str, ...]) -> dict[str, list[str]]:
+def contents(night: NightlyRun, *, without: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the rows of the night in each table, as text."""
     return {
         table.name: sorted(json.dumps(row.asDict(recursive=True), default=str, sort_keys=True) for row in night.read(table).collect())
@@ -31,10 +31,10 @@ def contents(night: Night, *, without: tuple[str, ...]) -> dict[str, list[str]]:
     }
 
 
-def test_a_rerun_as_a_large_night_changes_no_row(changed_night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rerun_as_a_large_night_changes_no_row(changed_night: NightlyRun, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(changed_night, without=("snapshot", "parameter"))
     monkeypatch.setattr("jobs.spark.scale.MAX_SMALL_BYTES", 0)
-    again = Night(changed_night.lake, SECOND)
+    again = NightlyRun(changed_night.lake, SECOND)
     assert run(again, BUNDLED, docs=f"{changed_night.lake.uri}/docs").absent == []
     assert again.scale is Scale.LARGE
     now = contents(changed_night, without=("snapshot", "parameter"))
@@ -58,7 +58,7 @@ def test_a_plan_of_nothing_changes_no_rule(changed_nights: Lake) -> None:
 
 
 def test_an_unfinished_night_is_hidden_and_the_night_before_stays_visible(changed_nights: Lake) -> None:
-    third = Night(changed_nights, "2026-01-03")
+    third = NightlyRun(changed_nights, "2026-01-03")
     third.ingest(str(BUNDLED), {})
     third.step("replica_assignment", limits())
     withheld = [(row["cluster_id"], row["detail"].partition(":")[0]) for row in third.publish(limits()).absent]
@@ -68,7 +68,7 @@ def test_an_unfinished_night_is_hidden_and_the_night_before_stays_visible(change
 
 
 def test_a_broken_hard_rule_withholds_only_its_cluster(changed_nights: Lake) -> None:
-    night = Night(changed_nights, SECOND)
+    night = NightlyRun(changed_nights, SECOND)
     sound = night.read(REPLICA_ASSIGNMENT).localCheckpoint()
     wrong = sound.withColumn(
         "replicas", F.when(F.col("cluster_id") == "payments-us", F.array(F.lit(12), F.lit(12))).otherwise(F.col("replicas"))
@@ -89,7 +89,7 @@ def test_a_broken_hard_rule_withholds_only_its_cluster(changed_nights: Lake) -> 
     assert night.publish(limits()).absent == []
 
 
-def test_a_wrong_parameter_is_an_error_and_changes_nothing(changed_night: Night) -> None:
+def test_a_wrong_parameter_is_an_error_and_changes_nothing(changed_night: NightlyRun) -> None:
     with pytest.raises(AuditError, match="unknown parameter startindex"):
         changed_night.ingest(str(BUNDLED), {"startindex": "1"})
     with pytest.raises(AuditError, match="must be a whole number"):
@@ -99,26 +99,26 @@ def test_a_wrong_parameter_is_an_error_and_changes_nothing(changed_night: Night)
 
 def test_the_error_of_a_step_without_its_ingest_names_the_command(changed_nights: Lake) -> None:
     with pytest.raises(AuditError, match="run `step ingest --snapshot 1999-01-01` first"):
-        Night(changed_nights, "1999-01-01").step("failover", limits())
+        NightlyRun(changed_nights, "1999-01-01").step("failover", limits())
 
 
-def test_a_source_that_cannot_be_read_changes_nothing(changed_night: Night) -> None:
+def test_a_source_that_cannot_be_read_changes_nothing(changed_night: NightlyRun) -> None:
     with pytest.raises(AuditError):
         changed_night.ingest(str(SNAPSHOTS / "no-such-folder"), {})
     assert query(changed_night.lake, f"SELECT count(*) FROM snapshot WHERE snapshot_id = '{SECOND}'") == [(2,)]
 
 
-def test_a_null_in_a_not_null_column_is_an_error(changed_night: Night) -> None:
+def test_a_null_in_a_not_null_column_is_an_error(changed_night: NightlyRun) -> None:
     incomplete = changed_night.read(BROKER).withColumn("live", F.lit(None).cast("boolean"))
     with pytest.raises(Exception, match="null values to non-nullable"):
         changed_night.replace(BROKER, incomplete)
     assert changed_night.read(BROKER).where("live IS NULL").isEmpty()
 
 
-def test_rows_of_another_night_cannot_be_written(changed_nights: Lake, changed_night: Night) -> None:
-    before = Night(changed_nights, FIRST).read(PARTITION).count()
+def test_rows_of_another_night_cannot_be_written(changed_nights: Lake, changed_night: NightlyRun) -> None:
+    before = NightlyRun(changed_nights, FIRST).read(PARTITION).count()
     changed_night.replace(PARTITION, changed_night.read(PARTITION).localCheckpoint().withColumn("snapshot_id", F.lit(FIRST)))
-    assert Night(changed_nights, FIRST).read(PARTITION).count() == before
+    assert NightlyRun(changed_nights, FIRST).read(PARTITION).count() == before
 
 
 def test_a_cluster_with_a_dump_of_topics_alone_has_a_verdict(spark: SparkSession, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_cluster_with_a_dump_of_topics_alone_has_a_verdict(spark: SparkSession
     dump = "Topic: t\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: \n" + line.format(0) + line.format(1)
     (tmp_path / "source" / "bare" / "topics.txt").write_text(dump)
     lake = open_lake(str(tmp_path / "lake"), lambda: spark)
-    assert Night(lake, FIRST).run(str(tmp_path / "source"), {}, limits(), None) == Outcome(["bare"], [])
+    assert NightlyRun(lake, FIRST).run(str(tmp_path / "source"), {}, limits(), None) == Outcome(["bare"], [])
     verdict = (
         "SELECT cluster_id, any_broker_reads, any_broker_writes, any_rack_reads, producer_skew, consumer_spread, byte_skew FROM verdict"
     )

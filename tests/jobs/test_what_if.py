@@ -10,20 +10,20 @@ from pyspark.sql import SparkSession
 
 from jobs.errors import AuditError
 from jobs.lake.lake import open_lake
-from jobs.night import Night
+from jobs.night import NightlyRun
 from jobs.schema import FAILOVER
 from jobs.what_if import WhatIf, simulate
 from tests.jobs.two_nights import SECOND, query
 
 
 @pytest.fixture(scope="module")
-def night(spark: SparkSession, nights_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Night:
+def night(spark: SparkSession, nights_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> NightlyRun:
     """The second night of a copy of the shared lake. Each test writes scenario sets of its own."""
     folder = shutil.copytree(nights_folder, tmp_path_factory.mktemp("what-if") / "lake")
-    return Night(open_lake(str(folder), lambda: spark), SECOND)
+    return NightlyRun(open_lake(str(folder), lambda: spark), SECOND)
 
 
-def test_a_what_if_of_a_broker_has_the_rows_of_the_nightly_failure(night: Night) -> None:
+def test_a_what_if_of_a_broker_has_the_rows_of_the_nightly_failure(night: NightlyRun) -> None:
     assert simulate(night.lake, None, WhatIf("requested", "payments-us", brokers=[12])) == SECOND
     columns = [name for name in night.read(FAILOVER).columns if name not in ("scenario_set", "scenario_id")]
     rows = night.read(FAILOVER).where("cluster_id = 'payments-us'").select(*columns, "scenario_set", "scenario_id")
@@ -32,7 +32,7 @@ def test_a_what_if_of_a_broker_has_the_rows_of_the_nightly_failure(night: Night)
     assert nightly
 
 
-def test_what_ifs_of_two_clusters_may_share_an_id(night: Night) -> None:
+def test_what_ifs_of_two_clusters_may_share_an_id(night: NightlyRun) -> None:
     def stored() -> list[tuple]:
         return query(night.lake, "SELECT cluster_id, brokers FROM scenario WHERE scenario_set = 'shared' ORDER BY ALL")
 
@@ -47,7 +47,7 @@ def test_what_ifs_of_two_clusters_may_share_an_id(night: Night) -> None:
     assert query(night.lake, nightly) == [(2, True)]
 
 
-def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
+def test_a_broker_whose_log_dirs_all_fail_halts(night: NightlyRun) -> None:
     for id, question in (("halted", {"log_dirs": ["12:/var/lib/kafka/data1", "12:/var/lib/kafka/data2"]}), ("killed", {"brokers": [12]})):
         simulate(night.lake, None, WhatIf(id, "payments-us", **question))
     outcome = "SELECT topic, partition, leader, isr, elr FROM failover WHERE scenario_set = '{}' ORDER BY ALL"
@@ -77,7 +77,7 @@ def test_a_broker_whose_log_dirs_all_fail_halts(night: Night) -> None:
         (WhatIf("x", "nowhere", brokers=[1]), "no published snapshot of cluster nowhere"),
     ],
 )
-def test_the_error_of_an_unknown_target_names_the_known_ones(night: Night, question: WhatIf, message: str) -> None:
+def test_the_error_of_an_unknown_target_names_the_known_ones(night: NightlyRun, question: WhatIf, message: str) -> None:
     with pytest.raises(AuditError, match=message):
         simulate(night.lake, None, question)
     assert night.read(FAILOVER).where("scenario_set = 'x'").isEmpty()

@@ -15,7 +15,7 @@ from expectations.limits import limits
 from jobs import cli
 from jobs.errors import IncompleteNight, NothingReadable
 from jobs.lake.lake import Lake, open_lake
-from jobs.night import GATES, Night
+from jobs.night import GATES, NightlyRun
 from jobs.report.absent import absent_cluster_report, unread_files
 from jobs.report.tables import print_parts
 from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, REJECTED_INPUT, TABLES, VALIDATION, Table
@@ -34,7 +34,7 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def write(night: Night, table: Table, rows: list[dict[str, Any]]) -> None:
+def write(night: NightlyRun, table: Table, rows: list[dict[str, Any]]) -> None:
     rows = [{"snapshot_id": night.snapshot_id, **row} for row in rows]
     night.lake.replace(table, pa.Table.from_pylist(rows, table.schema), snapshot_id=night.snapshot_id)
 
@@ -53,9 +53,9 @@ def night(
     *sound: str,
     withheld: dict[str, list[tuple[str, str, str]]] | None = None,
     unreadable: tuple[str, ...] = (),
-) -> Night:
+) -> NightlyRun:
     """Write a night up to its last check: its sound clusters, clusters that break these rules, and clusters without a readable file."""
-    written_night, broken = Night(lake, snapshot_id), withheld or {}
+    written_night, broken = NightlyRun(lake, snapshot_id), withheld or {}
     read = [*sound, *broken]
     write(written_night, CLUSTER, [{"cluster_id": id, "controller": "kraft", "elr": False, "sources": ["kafka-topics"]} for id in read])
     write(written_night, BROKER, [{"cluster_id": id, "broker_id": 1, "live": True} for id in read])
@@ -269,7 +269,7 @@ def test_a_source_without_a_readable_dump_fails_and_its_reasons_are_stored(
         (source / name).write_bytes(text)
     night(lake, FIRST, "east").publish(limits())
     with pytest.raises(NothingReadable, match=f"has no readable dump, for example in cluster east: {cause}; ") as refused:
-        Night(lake, SECOND).ingest(str(source), {})
+        NightlyRun(lake, SECOND).ingest(str(source), {})
     assert refused.value.exit_code == 5
     assert len(query(lake, f"SELECT * FROM all_input_file WHERE snapshot_id = '{SECOND}' AND cluster_id = 'east'")) == 1
     assert query(lake, "SELECT snapshot_id FROM snapshot") == [(FIRST,)]
@@ -280,7 +280,7 @@ def test_a_cluster_without_a_readable_file_stops_at_ingest_and_the_others_go_on(
     for name, text in {"east": "t:0:7\n", "blank": "garbage\n"}.items():
         (tmp_path / "source" / name).mkdir(parents=True)
         (tmp_path / "source" / name / "offsets.txt").write_text(text)
-    written_night = Night(lake, FIRST)
+    written_night = NightlyRun(lake, FIRST)
     written_night.ingest(str(tmp_path / "source"), {})
     assert [row["cluster_id"] for row in written_night.rows(CLUSTER)] == ["east"]
     assert sorted(row["cluster_id"] for row in written_night.rows(INPUT_FILE)) == ["blank", "east"]

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from expectations.limits import limits
 from jobs.lake.lake import Lake
-from jobs.night import JOBS, Night
+from jobs.night import JOBS, NightlyRun
 from jobs.schema import LOG_STORAGE
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale
@@ -22,8 +22,8 @@ from tests.jobs.two_nights import SECOND
 
 
 @pytest.fixture(scope="module")
-def night(two_nights: Lake) -> Night:
-    return Night(two_nights, SECOND)
+def night(two_nights: Lake) -> NightlyRun:
+    return NightlyRun(two_nights, SECOND)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_opened_files_are_recorded(opened_files: OpenedFiles, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", JOBS)
 def test_a_transform_triggers_no_spark_action_and_opens_no_file(
-    spark: SparkSession, night: Night, opened_files: OpenedFiles, name: str
+    spark: SparkSession, night: NightlyRun, opened_files: OpenedFiles, name: str
 ) -> None:
     # The scan of a checkpoint runs as a job, unlike that of rows in this process.
     inputs = [rows.localCheckpoint() if isinstance(rows, DataFrame) else rows for rows in night.inputs(JOBS[name])]
