@@ -7,12 +7,11 @@ from pathlib import Path
 
 from jobs.spark.jars import SPARK_JARS, fetch
 
-_HADOOP = next(SPARK_JARS.glob("hadoop-client-api-*.jar")).stem.rpartition("-")[2]  # S3A must have the version of Spark's Hadoop
-
 
 def s3_jars() -> list[Path]:
     """Return the jars of S3A and of Amazon's SDK, which are fetched once (640 MB)."""
-    return fetch(f"org.apache.hadoop:hadoop-aws:{_HADOOP}", transitive=True)
+    (client,) = SPARK_JARS.glob("hadoop-client-api-*.jar")  # S3A must have the version of Spark's Hadoop
+    return fetch(f"org.apache.hadoop:hadoop-aws:{client.stem.rpartition('-')[2]}", transitive=True)
 
 
 def s3_settings() -> dict[str, str]:
