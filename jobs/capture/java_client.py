@@ -165,7 +165,7 @@ class Connection:
             return future.get(_MAX_WAIT_S, self.client.constant("java.util.concurrent.TimeUnit", "SECONDS"))
 
     def send(self, node: Any, request: Any) -> Any:
-        """Send a request to one broker and return all fields of its response, some of which the Admin leaves out."""
+        """Send a request to one broker and return all fields of its response. The Admin client leaves some of them out."""
         kafka = self.client.kafka
         time, network = kafka.common.utils.Time.SYSTEM, kafka.clients.NetworkClientUtils
         with self.translated_errors():

@@ -117,7 +117,7 @@ def relieve_by_leadership(state: PlanState, quantity: int, broker: int, reason: 
 
 
 def sources_and_destinations(utilization: Floats, is_over: Bools, is_under: Bools, brokers: Ints) -> Iterator[tuple[int, int]]:
-    """Yield pairs of a fuller and an emptier broker, the fullest and the emptiest first, of which one is outside its limits."""
+    """Yield pairs of a fuller and an emptier broker, the fullest and the emptiest first. One of the two is outside its limits."""
     shares = utilization.tolist()
     fullest_first = sorted(brokers.tolist(), key=lambda broker: (-shares[broker], broker))
     emptiest_first = fullest_first[::-1]

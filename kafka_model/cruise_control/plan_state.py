@@ -158,7 +158,7 @@ class PlanState:
         row, slot = np.nonzero(self.replicas >= 0)
         broker, brokers = self.replicas[row, slot], len(self.cluster.broker_ids)
         order = np.argsort(broker, kind="stable")
-        # The partitions of each broker in their order, some of which may have left since, and those that have come since.
+        # The first partitions of each broker, in their order: some may have left since. Then the partitions that came later.
         self._partitions_on = np.split(row[order], np.cumsum(np.bincount(broker, minlength=brokers))[:-1])
         self._new_partitions_on: list[list[int]] = [[] for _ in range(brokers)]
         self._movable_replicas: list[ReplicaArrays | None] = [None] * brokers  # None: the broker's replicas have changed since

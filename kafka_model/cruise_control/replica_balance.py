@@ -35,7 +35,7 @@ class CountLimits(NamedTuple):
 
 
 def replica_count_limits(state: PlanState) -> CountLimits:
-    """Return the limits of ReplicaDistributionGoal for the eligible brokers, of which there must be one."""
+    """Return the limits of ReplicaDistributionGoal for the eligible brokers. At least one broker must be eligible."""
     threshold = state.thresholds.replica_count_balance_threshold
     return CountLimits(*count_limits(int(state.replica_counts.sum()), int(state.eligible_brokers.sum()), threshold))
 

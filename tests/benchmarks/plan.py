@@ -82,7 +82,7 @@ def _generate_replicas(rng: np.random.Generator, partitions: int, rack: Ints, we
 
 
 def _generate_loads(rng: np.random.Generator, topic: Ints, topics: int, size: Floats, brokers: int) -> Loads:
-    """Return loads of which some topics have a hundred times those of others; up to three groups read a topic beside the followers."""
+    """Return loads in which some topics have a hundred times the load of others; up to three groups read a topic beside the followers."""
     bytes_in = rng.lognormal(0, 1, topics)[topic] * rng.exponential(1, len(topic))
     bytes_out = bytes_in * (REPLICATION_FACTOR - 1 + rng.integers(0, 4, topics)[topic])
     loads = {DISK: size / 2**20, NETWORK_IN: bytes_in, NETWORK_OUT: bytes_out, CPU: 0.7 * bytes_in + 0.15 * bytes_out}

@@ -10,7 +10,7 @@ Printed by kafka.tools.DumpLogSegments (3.0 to 3.9) and org.apache.kafka.tools.D
     | offset: 1 CreateTime: 1795276077377 keySize: -1 ... payload: {"type":"FEATURE_LEVEL_RECORD","version":0,"data":{...}}
 
 With --skip-record-metadata a record's line is `| payload: ...`, and its offset follows from the batch above it. A dump may contain several
-files, each of which starts with `Dumping`. Rejected records are stored without their payload, which may contain a credential.
+files; each one starts with `Dumping`. Rejected records are stored without their payload, which may contain a credential.
 """
 
 from __future__ import annotations
