@@ -19,7 +19,7 @@ from jobs.schema import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SCHEMES = ("file", "s3", "s3a", "abfss", "gs", "hdfs", "viewfs")  # which both Hadoop and delta-rs can read
+_SCHEMES = ("file", "s3a", "abfss", "gs", "hdfs", "viewfs")  # which both Hadoop and delta-rs can read
 
 
 class Lake(Protocol):

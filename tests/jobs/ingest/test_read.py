@@ -46,9 +46,9 @@ def read(spark: SparkSession, source: Path, **options: int) -> dict[str, DataFra
 
 
 def test_getting_the_session_does_not_change_its_settings(spark: SparkSession) -> None:
-    _spark()
+    _spark("lake")
     configure_for_scale(spark, Scale.LARGE)
-    _spark()
+    _spark("lake")
     assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
 
 
