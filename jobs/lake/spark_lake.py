@@ -163,7 +163,7 @@ class SparkLake:
 
     @property
     def _is_s3(self) -> bool:
-        return urlparse(self.uri).scheme in ("s3a", "s3")
+        return urlparse(self.uri).scheme == "s3a"
 
     def _open(self, table: Table) -> DeltaTable:
         options = delta_rs_options(self._spark_properties()) if self._is_s3 else None
