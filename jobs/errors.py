@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -27,3 +28,8 @@ class NothingReadable(AuditError):
     """No cluster of the source has a readable file. A retry on the same files would fail again."""
 
     exit_code = 5
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return distinct names in order, for an error message."""
+    return ", ".join(str(name) for name in sorted(set(names), key=str)) or "none"

@@ -11,7 +11,6 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -24,13 +23,12 @@ from jobs.errors import AuditError, NothingReadable
 from jobs.gates.gate import check
 from jobs.gates.judge_pool import judge_pool
 from jobs.lake import publication as publish
-from jobs.lake.lake import Lake
 from jobs.lake.publication import Outcome
 from jobs.lake.selection import Values
 from jobs.lake.table_file import TableFile
-from jobs.names import snapshot_name
 from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 from jobs.schema.failure import NIGHTLY
+from jobs.snapshot import SCALE, Snapshot
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale
 from jobs.steps import (
@@ -75,7 +73,6 @@ NIGHT: tuple[Task, ...] = (
     Task("publish", ""),
 )
 _PARALLEL_TASKS = 3  # of a small night on two cores: one of them usually waits for the disk
-SCALE = "scale"  # the parameter that ingest writes
 # The parameters that a user may set, each a whole number.
 PARAMETERS = {
     "start_index": "the index of the broker at which AdminUtils starts, for all topics; by default the one that explains each topic best",
@@ -85,29 +82,13 @@ PARAMETERS = {
 
 
 @dataclass(frozen=True)
-class NightlyRun:
-    """One night: a snapshot in a lake, and the tasks that compute it."""
-
-    lake: Lake
-    snapshot_id: str
-
-    def __post_init__(self) -> None:
-        snapshot_name(self.snapshot_id)
-
-    def read(self, table: Table) -> DataFrame:
-        return self.lake.read(table, snapshot_id=self.snapshot_id)
+class NightlyRun(Snapshot):
+    """One night: a snapshot, and the tasks that compute it."""
 
     def replace(self, table: Table, rows: pa.Table | DataFrame, **where: Values) -> None:
         if self.scale is Scale.SMALL and isinstance(rows, DataFrame):
             rows = rows.toArrow()
         self.lake.replace(table, rows, snapshot_id=self.snapshot_id, **where)
-
-    def rows(self, table: Table) -> list[dict[str, Any]]:
-        return self.lake.read_local(table, snapshot_id=self.snapshot_id).to_pylist()
-
-    def of_cluster(self, table: Table, cluster_id: str) -> pa.Table:
-        """Read a cluster's rows into this process."""
-        return self.lake.read_local(table, snapshot_id=self.snapshot_id, cluster_id=cluster_id)
 
     def run(
         self,
@@ -239,20 +220,6 @@ class NightlyRun:
         read = {row["cluster_id"] for row in self.rows(CLUSTER)}
         ids = {row["cluster_id"] for row in self.rows(INPUT_FILE)} - read - {BESIDE}
         return {id: publish.why_unreadable(self.of_cluster(REJECTED_INPUT, id).to_pylist()) for id in sorted(ids)}
-
-    @cached_property
-    def scale(self) -> Scale:
-        """The scale that ingest decided; an AuditError if ingest has not run."""
-        parameters = self.parameters() if self.lake.exists(PARAMETER) else {}
-        if SCALE not in parameters:
-            raise AuditError(
-                f"lake {self.lake.uri} has nothing of snapshot {self.snapshot_id}: run `step ingest --snapshot {self.snapshot_id}` first"
-            )
-        return Scale(parameters[SCALE])
-
-    def parameters(self) -> dict[str, str]:
-        """Return the values of the snapshot's parameters by name, its scale among them."""
-        return {row["name"]: row["value"] for row in self.rows(PARAMETER)}
 
     def session(self) -> SparkSession:
         """Return the Spark session, configured for the snapshot's scale."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.errors import AuditError
+from jobs.errors import AuditError, listed
 from jobs.failure.cluster_state import ClusterState, cluster_states
 from jobs.failure.scenarios import Scenario
 from jobs.lake.lake import Lake
 from jobs.names import storable_id
 from jobs.night import NightlyRun
-from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA, SNAPSHOT, Table
+from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA, Table
+from jobs.snapshot import published_snapshot
 from jobs.steps import failover
 from jobs.steps.stage import ARROW_TABLES
 
@@ -43,7 +44,7 @@ class WhatIf:
 
 def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     """Compute a failure on a published snapshot, by default the cluster's newest, and store the result; return the snapshot's id."""
-    night = NightlyRun(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id))
+    night = NightlyRun(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id).snapshot_id)
     local = {table: night.of_cluster(table, what_if.cluster_id) for table in failover.READS if table in ARROW_TABLES}
     states = cluster_states(local[CLUSTER].to_pylist(), local[BROKER].to_pylist())
     scenario = _scenario(night, what_if, states[what_if.cluster_id])
@@ -58,27 +59,13 @@ def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     return night.snapshot_id
 
 
-def published_snapshot(lake: Lake, snapshot_id: str | None, cluster_id: str) -> str:
-    """Return the named snapshot of a cluster, or its newest; raise an AuditError if it is not published."""
-    published = {(row["cluster_id"], row["snapshot_id"]) for row in lake.read_local(SNAPSHOT).to_pylist()}
-    snapshot_ids = [snapshot for cluster, snapshot in published if cluster == cluster_id]
-    if not snapshot_ids:
-        clusters = _list(cluster for cluster, _ in published)
-        raise AuditError(f"no published snapshot of cluster {cluster_id} in {lake.uri}: it has {clusters}")
-    if snapshot_id is None:
-        return max(snapshot_ids)
-    if snapshot_id not in snapshot_ids:
-        raise AuditError(f"snapshot {snapshot_id} of cluster {cluster_id} is not published in {lake.uri}: there are {_list(snapshot_ids)}")
-    return snapshot_id
-
-
 def _scenario(night: NightlyRun, what_if: WhatIf, state: ClusterState) -> Scenario:
     """Return the failure as a scenario; raise an AuditError if the cluster has no such live broker, rack or log dir."""
     if unknown := [broker for broker in what_if.brokers if broker not in state.racks]:
-        raise AuditError(f"cluster {what_if.cluster_id} has no live broker {_list(unknown)}: it has {_list(state.racks)}")
+        raise AuditError(f"cluster {what_if.cluster_id} has no live broker {listed(unknown)}: it has {listed(state.racks)}")
     racks = set(filter(None, state.racks.values()))
     if unknown_racks := [rack for rack in what_if.racks if rack not in racks]:
-        raise AuditError(f"cluster {what_if.cluster_id} has no live broker on rack {_list(unknown_racks)}: its racks are {_list(racks)}")
+        raise AuditError(f"cluster {what_if.cluster_id} has no live broker on rack {listed(unknown_racks)}: its racks are {listed(racks)}")
     if not what_if.brokers and not what_if.racks and not what_if.log_dirs:
         raise AuditError("a what-if needs at least one broker, rack or log dir that fails")
     failing = [*what_if.brokers, *(broker for failed in what_if.racks for broker, rack in state.racks.items() if rack == failed)]
@@ -108,13 +95,9 @@ def _brokers_without_log_dirs(night: NightlyRun, what_if: WhatIf, live: Collecti
             log_dirs_of.setdefault(row["broker_id"], set()).add(f"{row['broker_id']}:{row['log_dir']}")
     known = set().union(*log_dirs_of.values())
     if unknown := set(what_if.log_dirs) - known:
-        raise AuditError(f"cluster {what_if.cluster_id} has no live log dir {_list(unknown)}: it has {_list(known)}")
+        raise AuditError(f"cluster {what_if.cluster_id} has no live log dir {listed(unknown)}: it has {listed(known)}")
     return [broker for broker, log_dirs in sorted(log_dirs_of.items()) if log_dirs <= set(what_if.log_dirs)]
 
 
 def _rows(night: NightlyRun, table: Table, cluster_id: str) -> list[dict[str, Any]]:
     return list(night.of_cluster(table, cluster_id).to_pylist())
-
-
-def _list(names: Iterable[object]) -> str:
-    return ", ".join(str(name) for name in sorted(set(names), key=str)) or "none"

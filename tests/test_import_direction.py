@@ -26,13 +26,15 @@ ALLOWED: dict[str, set[str]] = {
     "jobs.gates": _BASE | {"jobs.schema", "jobs.lake", "expectations"},
     "jobs.report": _BASE | {"jobs.schema", "jobs.views", "jobs.lake", "expectations"},
     "jobs.generate": _BASE | {"jobs.schema", "jobs.ingest", "jobs.steps", "kafka_model"},
-    "jobs.night": _BASE | {"jobs.schema", "jobs.steps", "jobs.gates", "jobs.ingest", "jobs.lake", "jobs.spark", "expectations"},
-    "jobs.what_if": _BASE | {"jobs.schema", "jobs.night", "jobs.failure", "jobs.steps", "jobs.lake"},
+    "jobs.snapshot": _BASE | {"jobs.schema", "jobs.lake", "jobs.spark"},
+    "jobs.night": _BASE
+    | {"jobs.snapshot", "jobs.schema", "jobs.steps", "jobs.gates", "jobs.ingest", "jobs.lake", "jobs.spark", "expectations"},
+    "jobs.what_if": _BASE | {"jobs.schema", "jobs.snapshot", "jobs.night", "jobs.failure", "jobs.steps", "jobs.lake"},
     "jobs.plan": _BASE
     | {
         "jobs.schema",
         "jobs.night",
-        "jobs.what_if",
+        "jobs.snapshot",
         "jobs.failure",
         "jobs.steps",
         "jobs.ingest",

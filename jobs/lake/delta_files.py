@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,12 +13,14 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pyarrow import fs
-from pyarrow.dataset import Dataset
 
 from jobs.errors import AuditError
 from jobs.lake.selection import Selection, Values
 from jobs.lake.sql_literal import standard_literal
 from jobs.schema import Table
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 _DUCKDB_TYPES = {
     pa.string(): "VARCHAR",

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction, RemoveAction
-from pyarrow.dataset import Dataset
 
 from jobs.lake import delta_files
 from jobs.lake.selection import Selection, Values
@@ -30,6 +29,7 @@ from jobs.schema import INPUT_FILE, Table
 from jobs.spark.session import dataframe_from_arrow
 
 if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame, SparkSession
 
 # Parquet bytes up to which `read` gives Spark rows of this process. Beyond that a file scan is cheaper: Spark's analyser and optimiser look

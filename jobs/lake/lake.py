@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlparse
 
 import pyarrow as pa
-from pyarrow.dataset import Dataset
 
 from jobs.errors import AuditError
 from jobs.lake.selection import Values
@@ -17,6 +16,7 @@ from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import Table
 
 if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame, SparkSession
 
 _SCHEMES = ("file", "s3a", "abfss", "gs", "hdfs", "viewfs")  # which both Hadoop and delta-rs can read

@@ -12,7 +12,6 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 from deltalake import DeltaTable
-from pyarrow.dataset import Dataset
 from pyarrow.fs import SubTreeFileSystem
 
 from jobs.lake import delta_files
@@ -26,6 +25,7 @@ from jobs.schema import INPUT_FILE, Table
 from jobs.spark.session import dataframe_from_arrow
 
 if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame, SparkSession
 
 # Collect min and max of the key columns only, which readers filter by. For all columns this costs 20 % of a write.

@@ -14,10 +14,8 @@ import pyarrow as pa
 from expectations.limits import Limits
 from jobs.failure.counts import PartitionState
 from jobs.lake.lake import Lake
-from jobs.night import NightlyRun
 from jobs.plan.candidates import choose_candidate
 from jobs.plan.current import READS, current_cluster
-from jobs.plan.night_after import rules_after_plan
 from jobs.plan.question import PlanQuestion, Row
 from jobs.plan.tables import arrow_rows, compute_moves, plan_tables
 from jobs.schema import (
@@ -31,7 +29,7 @@ from jobs.schema import (
     PLAN_WAVE,
     Table,
 )
-from jobs.what_if import published_snapshot
+from jobs.snapshot import Snapshot, published_snapshot
 
 WRITES = (PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_GOAL, PLAN_BROKER, PLAN_SCENARIO, PLAN_BLOCKED, PLAN_RULE)
 
@@ -49,13 +47,20 @@ def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: 
 
     With `rules`, every rule is evaluated on the night after the plan, which takes as long as a night of the cluster.
     """
-    night = NightlyRun(lake, published_snapshot(lake, snapshot_id, question.cluster_id))
-    plan = compute_plan({table: night.of_cluster(table, question.cluster_id) for table in READS}, question, limits)
-    rule_rows = rules_after_plan(night, question.cluster_id, limits, plan.brokers, plan.states) if rules else []
+    snapshot = published_snapshot(lake, snapshot_id, question.cluster_id)
+    plan = compute_plan({table: snapshot.of_cluster(table, question.cluster_id) for table in READS}, question, limits)
+    rule_rows = _rules(snapshot, question.cluster_id, limits, plan) if rules else []
     tables = plan.tables | {PLAN_RULE: arrow_rows(PLAN_RULE, rule_rows)}
     for table in WRITES:
-        lake.replace(table, tables[table], snapshot_id=night.snapshot_id, plan_id=question.id, cluster_id=question.cluster_id)
-    return night.snapshot_id
+        snapshot.replace(table, tables[table], plan_id=question.id, cluster_id=question.cluster_id)
+    return snapshot.snapshot_id
+
+
+def _rules(snapshot: Snapshot, cluster_id: str, limits: Limits, plan: PlanAnswer) -> list[Row]:
+    """Return the rows of `plan_rule`."""
+    from jobs.plan.night_after import rules_after_plan  # imports Spark, which a plan without rules does not need
+
+    return rules_after_plan(snapshot, cluster_id, limits, plan.brokers, plan.states)
 
 
 def compute_plan(rows: Mapping[Table, pa.Table], question: PlanQuestion, limits: Limits) -> PlanAnswer:

@@ -22,6 +22,7 @@ from jobs.lake.lake import Lake, open_lake
 from jobs.night import JOBS, PARAMETERS, NightlyRun
 from jobs.plan.question import Row
 from jobs.schema import BROKER, LOG_DIR, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table
+from jobs.snapshot import Snapshot
 
 # The tables of the previous night that steps read. Rules read no others of it.
 READS_PREVIOUS = tuple(dict.fromkeys(table for step in JOBS.values() for table in getattr(step, "READS_PREVIOUS", ())))
@@ -46,21 +47,21 @@ class LogDirKey(NamedTuple):
     log_dir: str | None
 
 
-def rules_after_plan(night: NightlyRun, cluster_id: str, limits: Limits, brokers: Sequence[Row], states: States) -> list[Row]:
+def rules_after_plan(snapshot: Snapshot, cluster_id: str, limits: Limits, brokers: Sequence[Row], states: States) -> list[Row]:
     """Return the rows of `plan_rule` for a plan that leaves these brokers and changes partitions to these states."""
-    tables = {table: night.of_cluster(table, cluster_id) for table in ingest.WRITES}
-    before = {(row["suite"], row["rule"]): row for row in night.of_cluster(VALIDATION, cluster_id).to_pylist()}
-    (published,) = (row for row in night.rows(SNAPSHOT) if row["cluster_id"] == cluster_id)
+    tables = {table: snapshot.of_cluster(table, cluster_id) for table in ingest.WRITES}
+    before = {(row["suite"], row["rule"]): row for row in snapshot.of_cluster(VALIDATION, cluster_id).to_pylist()}
+    (published,) = (row for row in snapshot.rows(SNAPSHOT) if row["cluster_id"] == cluster_id)
     previous = published["previous_snapshot_id"]
-    with _temporary_lake(night.lake) as lake:
-        night_after = NightlyRun(lake, night.snapshot_id)
-        parameters = {name: value for name, value in night.parameters().items() if name in PARAMETERS}
-        night_after.begin([*tables_after_plan(tables, brokers, states).values()], parameters, night.scale)
+    with _temporary_lake(snapshot.lake) as lake:
+        night_after = NightlyRun(lake, snapshot.snapshot_id)
+        parameters = {name: value for name, value in snapshot.parameters().items() if name in PARAMETERS}
+        night_after.begin([*tables_after_plan(tables, brokers, states).values()], parameters, snapshot.scale)
         if previous is not None:
             published |= {"snapshot_id": previous, "previous_snapshot_id": None}
             lake.replace(SNAPSHOT, pa.Table.from_pylist([published], SNAPSHOT.schema), snapshot_id=previous)
             for table in READS_PREVIOUS:
-                lake.replace(table, NightlyRun(night.lake, previous).of_cluster(table, cluster_id), snapshot_id=previous)
+                lake.replace(table, Snapshot(snapshot.lake, previous).of_cluster(table, cluster_id), snapshot_id=previous)
         night_after.run(None, {}, limits, None)
         results = night_after.rows(VALIDATION)
     return [_rule_row(before.get((row["suite"], row["rule"])), row) for row in results]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import re
 import shutil
@@ -10,12 +11,13 @@ import subprocess
 from pathlib import Path
 
 import platformdirs
-import pyspark
 from filelock import FileLock
 
 from jobs.errors import AuditError
 
-SPARK_JARS = Path(pyspark.__file__).with_name("jars")
+_PYSPARK = importlib.util.find_spec("pyspark")  # not imported: that takes 0.5 s, and most commands start no Spark
+assert _PYSPARK is not None
+SPARK_JARS = Path(str(_PYSPARK.origin)).with_name("jars")
 CACHE = Path(os.environ.get("TOPOLOGY_AUDIT_CACHE") or platformdirs.user_cache_dir("kafka-topology-audit"))
 
 
