@@ -31,6 +31,7 @@ from jobs.schema.failure import NIGHTLY
 from jobs.snapshot import SCALE, Snapshot
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale
+from jobs.spark.worker_rows import WorkerRows
 from jobs.steps import (
     broker_balance,
     broker_restart,
@@ -85,7 +86,7 @@ PARAMETERS = {
 class NightlyRun(Snapshot):
     """One night: a snapshot, and the tasks that compute it."""
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame, **where: Values) -> None:
+    def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
         if self.scale is Scale.SMALL and isinstance(rows, DataFrame):
             rows = rows.toArrow()
         self.lake.replace(table, rows, snapshot_id=self.snapshot_id, **where)
@@ -124,8 +125,10 @@ class NightlyRun(Snapshot):
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster into the lake; raise NothingReadable if no cluster has a readable file."""
         _validated(parameters)
-        scale, file_writer = ingest.source_scale(source), self.lake.file_writer(snapshot_id=self.snapshot_id)
-        self.begin(ingest.read(self.lake.spark, source, self.snapshot_id, scale, file_writer=file_writer), parameters, scale)
+        scale = ingest.source_scale(source)
+        tables = ingest.read(self.lake.spark, source, self.snapshot_id, scale)
+        with self.lake.computed(tables, snapshot_id=self.snapshot_id) if isinstance(tables, WorkerRows) else nullcontext(tables) as written:
+            self.begin(written, parameters, scale)
         if not self.rows(CLUSTER):
             cluster, reason = next(iter(self._unreadable().items()))
             raise NothingReadable(
@@ -134,7 +137,7 @@ class NightlyRun(Snapshot):
             )
 
     def begin(
-        self, tables: Sequence[pa.Table] | Sequence[list[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str], scale: Scale
+        self, tables: Sequence[pa.Table] | Sequence[Sequence[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str], scale: Scale
     ) -> None:
         """Start the night with these tables, in the order of ingest.WRITES. Results that it published before are withdrawn first."""
         values = [*_validated(parameters).items(), (SCALE, scale)]
@@ -176,7 +179,17 @@ class NightlyRun(Snapshot):
             self.replace(table, rows, **selection(table))
             return self.lake.read(table, snapshot_id=self.snapshot_id, **selection(table))
 
-        with Materializer(self.scale is Scale.SMALL, write_and_reread) as materialize:
+        def write_and_reread_computed(rows: WorkerRows) -> list[DataFrame]:
+            with self.lake.computed(rows, snapshot_id=self.snapshot_id, **where) as computed:
+                _in_parallel(
+                    lambda pair: self.replace(*pair, **selection(pair[0])),
+                    [*zip(rows.tables, computed, strict=True)],
+                )
+            return [self.lake.read(table, snapshot_id=self.snapshot_id, **selection(table)) for table in rows.tables]
+
+        # The files of workers replace whole partitions of a table, and one cluster's rows fit in this process.
+        in_process = self.scale is Scale.SMALL or "cluster_id" in where
+        with Materializer(in_process, write_and_reread, write_and_reread_computed) as materialize:
             computed = zip(tables, run_stages(result, materialize), strict=True)
             _in_parallel(
                 lambda pair: self.replace(*pair, **selection(pair[0])),

@@ -24,12 +24,11 @@ from jobs.ingest import spark_workers
 from jobs.ingest.cluster_tables import WRITES, cluster_tables
 from jobs.ingest.source import filesystem, list_clusters
 from jobs.ingest.spark_workers import CHUNK_BYTES
-from jobs.lake.table_file import TableFile, TableFileWriter
-from jobs.schema import Table
 from jobs.spark.scale import Scale
+from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 __all__ = ["WRITES", "read", "source_scale"]
 
@@ -40,17 +39,15 @@ def read(
     snapshot_id: str,
     scale: Scale = Scale.SMALL,
     *,
-    file_writer: Callable[[Table], TableFileWriter] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
-) -> tuple[pa.Table, ...] | tuple[list[TableFile], ...] | tuple[DataFrame, ...]:
+) -> tuple[pa.Table, ...] | WorkerRows:
     """Return the tables of WRITES with the rows of all clusters of a source.
 
-    Spark's workers read a LARGE source. Several workers share a kafka-topics text of more than `chunk_bytes`. With a `file_writer` the workers
-    write the rows into files, which are returned instead of data frames.
+    Spark's workers read a LARGE source. Several workers share a kafka-topics text of more than `chunk_bytes`.
     """
     clusters = list_clusters(source)
     if scale is Scale.LARGE:
-        return spark_workers.read(spark(), source, clusters, snapshot_id, file_writer, chunk_bytes)
+        return spark_workers.read(spark(), source, clusters, snapshot_id, chunk_bytes)
     system, _ = filesystem(source)
     tables = [cluster_tables(system, cluster, snapshot_id) for cluster in clusters]
     return tuple(pa.concat_tables(tables_of_clusters) for tables_of_clusters in zip(*tables, strict=True))

@@ -1,16 +1,15 @@
 """Reading a large source with Spark's workers.
 
 Each task reads several clusters, one at a time, with the same function as the driver. A kafka-topics text that is larger than a chunk is parsed
-chunk by chunk in tasks before that. If the lake is a folder, the workers write the rows into Parquet files; otherwise they return the rows as
-packed Arrow batches, one table at a time.
+chunk by chunk in tasks before that. The lake stores the rows without Spark's own rows (jobs/lake/worker_rows.py).
 """
 
 from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,22 +21,18 @@ from jobs.ingest.cluster_tables import WRITES, cluster_tables
 from jobs.ingest.partition_lines import ParsedChunk
 from jobs.ingest.reading import is_partition_text
 from jobs.ingest.source import ClusterFolder, filesystem, read_head, read_lines
-from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale
+from jobs.spark.worker_rows import Batches, WorkerRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHUNK_BYTES = 32 << 20  # a task parses this much of a kafka-topics text in one second
-_PACKED_ROWS = 1 << 20  # rows in one packed value, far below Spark's limit of 2 GiB
-_BATCH_ROWS = 10_000  # rows that Spark reads at once
 _TASKS_PER_CORE = 4
 _TASK_BYTES = 128 << 20  # dumps that one task reads: its rows may be in memory together when Spark reads them again
 _CLUSTER_COLUMNS = {"number": "BIGINT", "file": "STRING", "start": "BIGINT", "chunk": "BINARY"}
-
-Batches = Iterator[pa.RecordBatch]
 
 
 class _Chunk(NamedTuple):
@@ -57,7 +52,6 @@ class _Tasks:
     chunks: Sequence[_Chunk]
     chunk_bytes: int
     snapshot_id: str
-    file_writer: Callable[[Table], TableFileWriter] | None
 
     def parse_chunks(self, batches: Batches) -> Batches:
         """Parse the chunks with these numbers, if they are of a kafka-topics text."""
@@ -75,8 +69,8 @@ class _Tasks:
                     continue  # the task of the cluster reads the whole file, and reports the error
                 yield pa.record_batch({"number": [number], "file": [name], "start": [start], "chunk": [pickle.dumps(chunk)]})
 
-    def read_clusters(self, batches: Batches) -> Iterator[list[pa.Table]]:
-        """Read one cluster after the other; its parsed chunks are in rows of the same number, in their order."""
+    def read_clusters(self, batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
+        """Return the tables of one cluster after the other; its parsed chunks are in rows of the same number, in their order."""
         system, _ = filesystem(self.source)
         rows = (row for batch in batches for row in batch.to_pylist())
         for number, cluster_rows in groupby(rows, key=itemgetter("number")):
@@ -84,54 +78,17 @@ class _Tasks:
             for row in cluster_rows:
                 if row["file"] is not None:
                     chunks[row["file"]].append(pickle.loads(row["chunk"]))
-            yield cluster_tables(system, self.clusters[number], self.snapshot_id, chunks)
-
-    def write_files(self, batches: Batches) -> Batches:
-        """Write the rows of some clusters, one file for each table, and return the files."""
-        writers: dict[str, TableFileWriter] = {}
-        for tables in self.read_clusters(batches):
-            for table, rows in zip(WRITES, tables, strict=True):
-                if len(rows):
-                    if table.name not in writers:
-                        writers[table.name] = self.file_writer(table)
-                    writers[table.name].write(rows)
-        for name, writer in writers.items():
-            yield pa.RecordBatch.from_pylist([{"name": name, **asdict(writer.close())}])
-
-    def pack_tables(self, batches: Batches) -> Batches:
-        """Return the rows of some clusters in packed form, with the name of their table."""
-        for tables in self.read_clusters(batches):
-            for table, rows in zip(WRITES, tables, strict=True):
-                for start in range(0, len(rows), _PACKED_ROWS):
-                    yield pa.record_batch({"name": [table.name], "packed": [_pack(rows.slice(start, _PACKED_ROWS))]})
+            yield from zip(WRITES, cluster_tables(system, self.clusters[number], self.snapshot_id, chunks), strict=True)
 
 
-def read(
-    spark: SparkSession,
-    source: str,
-    clusters: Sequence[ClusterFolder],
-    snapshot_id: str,
-    file_writer: Callable[[Table], TableFileWriter] | None,
-    chunk_bytes: int,
-) -> tuple[list[TableFile], ...] | tuple[DataFrame, ...]:
-    """Return the tables of WRITES: the files that the workers wrote, or data frames if there is no `file_writer`."""
-    from pyspark import StorageLevel
-
+def read(spark: SparkSession, source: str, clusters: Sequence[ClusterFolder], snapshot_id: str, chunk_bytes: int) -> WorkerRows:
+    """Return the tables of WRITES as rows that the workers will compute."""
     configure_for_scale(spark, Scale.LARGE)
     total_bytes = sum(cluster.size_bytes for cluster in clusters)
     task_count = min(len(clusters), max(_TASKS_PER_CORE * spark.sparkContext.defaultParallelism, total_bytes // _TASK_BYTES))
     clusters = _balanced(clusters, task_count)
-    tasks = _Tasks(source, clusters, _chunks(clusters, chunk_bytes), chunk_bytes, snapshot_id, file_writer)
-    rows = _clusters_with_chunks(spark, tasks, task_count)
-    if file_writer is not None:
-        files: dict[str, list[TableFile]] = {table.name: [] for table in WRITES}
-        for file in rows.mapInArrow(tasks.write_files, "name STRING, path STRING, size_bytes BIGINT, stats STRING").toArrow().to_pylist():
-            files[file.pop("name")].append(TableFile(**file))
-        return tuple(files.values())
-    # Packed Arrow batches, one table each, because Spark need not convert them to rows before a table is written. A data frame with a
-    # column for each table took four times as long, and twenty times the disk.
-    packed = rows.mapInArrow(tasks.pack_tables, "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
-    return tuple(packed.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, table.columns) for table in WRITES)
+    tasks = _Tasks(source, clusters, _chunks(clusters, chunk_bytes), chunk_bytes, snapshot_id)
+    return WorkerRows(_clusters_with_chunks(spark, tasks, task_count), tasks.read_clusters, WRITES)
 
 
 def _balanced(clusters: Sequence[ClusterFolder], task_count: int) -> list[ClusterFolder]:
@@ -160,16 +117,3 @@ def _clusters_with_chunks(spark: SparkSession, tasks: _Tasks, task_count: int) -
     numbers = spark.range(0, len(tasks.chunks), 1, len(tasks.chunks))
     parsed = numbers.mapInArrow(tasks.parse_chunks, ", ".join(f"{name} {type_name}" for name, type_name in _CLUSTER_COLUMNS.items()))
     return rows.union(parsed).repartition(task_count, "number").sortWithinPartitions("number", "file", "start")
-
-
-def _pack(table: pa.Table) -> bytes:
-    stream = pa.BufferOutputStream()
-    with pa.ipc.new_stream(stream, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(table, max_chunksize=_BATCH_ROWS)
-    return stream.getvalue().to_pybytes()
-
-
-def _unpack(batches: Batches) -> Batches:
-    for batch in batches:
-        for packed in batch.column(0):
-            yield from pa.ipc.open_stream(packed.as_buffer())

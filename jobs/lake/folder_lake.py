@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,9 +24,11 @@ from jobs.lake.selection import Selection, Values
 from jobs.lake.spark_lake import TABLE_PROPERTIES, SparkLake
 from jobs.lake.sql_literal import standard_literal
 from jobs.lake.table_file import TableFile, TableFileWriter
+from jobs.lake.worker_rows import write_files
 from jobs.lake.write_lock import file_lock
 from jobs.schema import INPUT_FILE, Table
 from jobs.spark.session import dataframe_from_arrow
+from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -97,6 +99,8 @@ class FolderLake:
             self._by_spark.replace(table, rows, **where)
 
     def _commit(self, table: Table, files: Sequence[TableFile], where: Mapping[str, Values]) -> None:
+        if where.keys() != set(table.partition_by):
+            raise ValueError(f"files of table {table.name} replace whole partitions ({', '.join(table.partition_by)}), not {dict(where)}")
         delta, now_ms = self._open(table), time.time_ns() // 1_000_000
         partition = {column: value for column, value in where.items() if isinstance(value, str)}
         added: list[AddAction | RemoveAction] = [
@@ -105,8 +109,8 @@ class FolderLake:
         replaced = [(column, "=", value) for column, value in partition.items()]
         delta.create_write_transaction(added, "overwrite", delta.schema(), list(table.partition_by), replaced)
 
-    def file_writer(self, **partition: str) -> Callable[[Table], TableFileWriter]:
-        return partial(TableFileWriter, str(self.folder), partition)
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Sequence[TableFile]]]:
+        return nullcontext(write_files(rows, partial(TableFileWriter, str(self.folder), where)))
 
     def snapshots(self) -> list[str]:
         return sorted({partition["snapshot_id"] for partition in self._open(INPUT_FILE).partitions()})

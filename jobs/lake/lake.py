@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from jobs.errors import AuditError
 from jobs.lake.selection import Values
-from jobs.lake.table_file import TableFile, TableFileWriter
+from jobs.lake.table_file import TableFile
 from jobs.schema import Table
+from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -66,11 +67,14 @@ class Lake(Protocol):
         """Replace the selected rows by these, in one commit.
 
         A column with a single selected value need not be among the columns of `rows`. Raises for an unknown column and for a null in a
-        column that is NOT NULL. Files are those of `file_writer`.
+        column that is NOT NULL. Files are those of `computed`.
         """
 
-    def file_writer(self, **partition: str) -> Callable[[Table], TableFileWriter] | None:
-        """Return a factory of Parquet writers for Spark's workers; None where only Spark can write."""
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[DataFrame] | Sequence[Sequence[TableFile]]]:
+        """Let Spark's workers compute rows of several tables; yield those of each table, for `replace` within the `with` block.
+
+        `where` has the value of every Delta partition column of the tables.
+        """
 
     def snapshots(self) -> list[str]:
         """Return the ids of all snapshots whose ingest has begun, published or not, sorted."""

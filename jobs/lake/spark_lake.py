@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +20,11 @@ from jobs.lake.selection import Selection, Values
 from jobs.lake.sql_literal import spark_literal
 from jobs.lake.storage_options import delta_rs_options, s3_file_system
 from jobs.lake.table_file import TableFile
+from jobs.lake.worker_rows import packed_rows
 from jobs.lake.write_lock import LEASE_S, file_lock, object_lock
 from jobs.schema import INPUT_FILE, Table
 from jobs.spark.session import dataframe_from_arrow
+from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -109,8 +111,8 @@ class SparkLake:
         folders = [hadoop_path(self.spark(), f"{self.path(table)}/{name}") for name in names]
         return not any(file_system.exists(folder) for file_system, folder in folders)
 
-    def file_writer(self, **partition: str) -> None:
-        return None
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[DataFrame]]:
+        return packed_rows(rows)
 
     def snapshots(self) -> list[str]:
         return sorted(row.snapshot_id for row in self.read(INPUT_FILE).select("snapshot_id").distinct().collect())

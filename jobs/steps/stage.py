@@ -10,27 +10,31 @@ A step is a module of this folder that declares
 The tables ARROW_TABLES arrive as Arrow rows, all others as DataFrames.
 
 `transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
-once, it yields them as a Stage, and the runner sends them back materialized.
+once, it yields them as a Stage, and the runner sends them back materialized. Tables that Spark's workers compute as Arrow are yielded as
+WorkerRows, and the runner sends back a list with a DataFrame for each of them.
 
     def transform(topic, partition, *, parameters):
         counts = yield Stage(partition.groupBy("topic").count())
-        return topic.join(counts, on="topic"), counts
+        (load,) = yield WorkerRows(partition, compute_load, (PRODUCER_LOAD,))
+        return topic.join(counts, on="topic"), load
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobs.schema import BROKER, CLUSTER, SCENARIO, Table
 from jobs.spark.session import dataframe_from_arrow
+from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Result = TypeVar("Result")
 
@@ -53,7 +57,7 @@ class Stage:
 
 
 # A generator that yields stages, receives the materialized rows of each, and returns its result.
-Stages = Generator[Stage, "DataFrame", Result]
+Stages = Generator[Stage | WorkerRows, Any, Result]
 
 
 def transform(step: ModuleType, inputs: Sequence[DataFrame | pa.Table], **options: Any) -> Any:
@@ -62,7 +66,7 @@ def transform(step: ModuleType, inputs: Sequence[DataFrame | pa.Table], **option
     return step.transform(*inputs, **{name: value for name, value in options.items() if name in taken})
 
 
-def run_stages(step: Stages[Result] | Result, materialize: Callable[[Stage], DataFrame]) -> Result:
+def run_stages(step: Stages[Result] | Result, materialize: Callable[[Stage | WorkerRows], Any]) -> Result:
     """Run what `transform` returned: the result itself, or a generator of stages."""
     if not isinstance(step, Generator):
         return step
@@ -80,6 +84,7 @@ class Materializer:
 
     small: bool  # the rows of every stage fit in this process
     write_and_reread: Callable[[Table, DataFrame], DataFrame]
+    write_and_reread_computed: Callable[[WorkerRows], list[DataFrame]]
     written: set[Table] = field(default_factory=set)
     _cached: list[DataFrame] = field(default_factory=list)
 
@@ -90,12 +95,14 @@ class Materializer:
         for rows in self._cached:
             rows.unpersist()
 
-    def __call__(self, stage: Stage) -> DataFrame:
+    def __call__(self, stage: Stage | WorkerRows) -> DataFrame | list[DataFrame]:
         """Return the rows of a stage, computed once.
 
         Rows of a small night come to this process: most of Spark's time is planning there, and what reads them is planned without the
         query that computed them. Large results are written to their table, or cached on disk: in memory they would leave no room for joins.
         """
+        if isinstance(stage, WorkerRows):
+            return self._computed(stage)
         if self.small:
             return dataframe_from_arrow(stage.rows.sparkSession, stage.rows.toArrow())
         if stage.table is not None:
@@ -103,26 +110,39 @@ class Materializer:
             return self.write_and_reread(stage.table, stage.rows)
         return self._cache_on_disk(stage)
 
+    def _computed(self, rows: WorkerRows) -> list[DataFrame]:
+        spark = rows.input.sparkSession
+        if self.small:
+            computed = zip(rows.tables, rows.in_this_process(), strict=True)
+            return [dataframe_from_arrow(spark, in_process, table.columns) for table, in_process in computed]
+        self.written.update(rows.tables)
+        with _batches_of_any_size(spark, rows.longest_bytes):
+            return self.write_and_reread_computed(rows)
+
     def _cache_on_disk(self, stage: Stage) -> DataFrame:
         from pyspark import StorageLevel
 
         rows = stage.rows.persist(StorageLevel.DISK_ONLY)
         self._cached.append(rows)
-        if stage.longest_bytes is not None and stage.longest_bytes.collect()[0][0] <= _SHORT_BYTES:
-            _compute_in_batches_of_any_size(rows)
+        if stage.longest_bytes is not None:
+            with _batches_of_any_size(rows.sparkSession, stage.longest_bytes):
+                rows.count()
         return rows
 
 
-def _compute_in_batches_of_any_size(rows: DataFrame) -> None:
-    """Compute cached rows in batches that Spark limits by their number of rows alone.
+@contextmanager
+def _batches_of_any_size(spark: SparkSession, longest_bytes: DataFrame | None) -> Iterator[None]:
+    """Let Spark limit batches for Python by their number of rows alone, if their longest value is short.
 
     Spark otherwise adds up the bytes of each row that it sends to Python, which costs as much as to send it. The setting belongs to the
     whole session: a large night runs one step at a time.
     """
-    conf = rows.sparkSession.conf
-    limit = conf.get(_MAX_BATCH_BYTES)
-    conf.set(_MAX_BATCH_BYTES, (1 << 31) - 1)
+    if longest_bytes is None or longest_bytes.collect()[0][0] > _SHORT_BYTES:
+        yield
+        return
+    limit = spark.conf.get(_MAX_BATCH_BYTES)
+    spark.conf.set(_MAX_BATCH_BYTES, (1 << 31) - 1)
     try:
-        rows.count()
+        yield
     finally:
-        conf.set(_MAX_BATCH_BYTES, limit)
+        spark.conf.set(_MAX_BATCH_BYTES, limit)

@@ -12,15 +12,18 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from types import ModuleType
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.lake.worker_rows import packed_rows
 from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, dataframe_from_arrow, session
+from jobs.spark.worker_rows import WorkerRows
 from jobs.steps import failover, joint_failover
 from jobs.steps.stage import ARROW_TABLES, Materializer, run_stages, transform
 
@@ -62,7 +65,12 @@ def run_step(step: ModuleType, tables: Mapping[Table, DataFrame], use: Callable[
     """Run a step as on a large night, and pass its output to `use`."""
     inputs = [tables[table].toArrow() if table in ARROW_TABLES else tables[table] for table in step.READS]
     # A checkpoint takes the place of writing a stage to its table and reading it again.
-    with Materializer(small=False, write_and_reread=lambda table, rows: rows.localCheckpoint()) as materialize:
+    with ExitStack() as released:
+
+        def computed(rows: WorkerRows) -> list[DataFrame]:
+            return released.enter_context(packed_rows(rows))
+
+        materialize = released.enter_context(Materializer(False, lambda table, rows: rows.localCheckpoint(), computed))
         use(run_stages(transform(step, inputs), materialize))
 
 

@@ -16,8 +16,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -26,14 +26,15 @@ from jobs.ingest import partition_lines
 from jobs.ingest.partitions import LISTS, NO_LEADER
 from jobs.ingest.source import list_clusters
 from jobs.lake.lake import open_lake
-from jobs.lake.table_file import TableFile
 from jobs.night import NightlyRun
-from jobs.schema import PARTITION, TABLES
+from jobs.schema import PARTITION, TABLES, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, session
+from jobs.spark.worker_rows import WorkerRows
 
 TOPICS, PARTITIONS, BROKERS = 1_000, 70, 60
 NIGHT = "2026-01-01"
+Result = TypeVar("Result")
 _MOST_CLUSTERS_BY_SPARK = 10  # for more clusters, Spark's writer takes minutes
 
 
@@ -88,28 +89,40 @@ def write_table(spark: SparkSession, folder: str) -> None:
     with tempfile.TemporaryDirectory() as lake_folder:
         lake = open_lake(lake_folder, lambda: spark)
         lake.create(PARTITION)
-        file_writer = lake.file_writer(snapshot_id=NIGHT)
         unknown = {field.name: field.type for field in list(PARTITION.schema)[11:]}
 
-        def write(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
-            writer = file_writer(PARTITION)
+        def complete(tables: Iterator[pa.Table]) -> Iterator[tuple[Table, pa.Table]]:
             for number, table in enumerate(tables):
                 cluster_id = pa.repeat(f"cluster-{number}", len(table))
                 renamed = table.append_column("cluster_id", cluster_id)
                 for name, type in unknown.items():
                     renamed = renamed.append_column(name, pa.nulls(len(table), type))
-                writer.write(renamed)
-            yield pa.RecordBatch.from_pylist([asdict(writer.close())])
+                yield PARTITION, renamed
 
-        files = partitions_by_loop(spark, folder, write, "path STRING, size_bytes BIGINT, stats STRING").toArrow().to_pylist()
-        lake.replace(PARTITION, [TableFile(**file) for file in files], snapshot_id=NIGHT)
+        with lake.computed(WorkerRows(text_numbers(spark, folder), by_loop(folder, complete), (PARTITION,)), snapshot_id=NIGHT) as (files,):
+            lake.replace(PARTITION, files, snapshot_id=NIGHT)
 
 
 def partitions_by_loop(
     spark: SparkSession, folder: str, use: Callable[[Iterator[pa.Table]], Iterator[pa.RecordBatch]], columns: str
 ) -> DataFrame:
     """Apply `use` to the sorted partitions of each text, in up to 8 tasks."""
-    paths = [str(path) for path in sorted(Path(folder).glob("*/*"))]
+    return text_numbers(spark, folder).mapInArrow(by_loop(folder, use), columns)
+
+
+def text_paths(folder: str) -> list[str]:
+    return [str(path) for path in sorted(Path(folder).glob("*/*"))]
+
+
+def text_numbers(spark: SparkSession, folder: str) -> DataFrame:
+    """Return a row for each text."""
+    count = len(text_paths(folder))
+    return spark.range(0, count, 1, min(count, 8))
+
+
+def by_loop(folder: str, use: Callable[[Iterator[pa.Table]], Result]) -> Callable[[Iterator[pa.RecordBatch]], Result]:
+    """Return a function for Spark's workers that applies `use` to the sorted partitions of each text."""
+    paths = text_paths(folder)
 
     def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         for batch in batches:
@@ -122,7 +135,7 @@ def partitions_by_loop(
                     [partitions.topic_names(), pa.array(partitions.partition), leader, *lists], ["topic", "partition", "leader", *LISTS]
                 )
 
-    return spark.range(0, len(paths), 1, min(len(paths), 8)).mapInArrow(lambda batches: use(tables(batches)), columns)
+    return lambda batches: use(tables(batches))
 
 
 def partitions_by_spark(spark: SparkSession, folder: str) -> DataFrame:

@@ -41,4 +41,4 @@ def run_step(step: ModuleType, *inputs: DataFrame, **options: Any) -> tuple[Data
 
 def materialized(step: Stages[Result] | Result) -> Result:
     """Return the result of a generator of stages, run as on a small night."""
-    return run_stages(step, Materializer(True, pytest.fail))
+    return run_stages(step, Materializer(True, pytest.fail, pytest.fail))

@@ -5,13 +5,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest
 from jobs.cli import BUNDLED, _spark
 from jobs.lake.lake import open_lake
+from jobs.lake.worker_rows import packed_rows
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -26,6 +26,7 @@ from jobs.schema import (
 )
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, dataframe_from_arrow
+from jobs.spark.worker_rows import WorkerRows
 
 PARTITION_LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
 
@@ -39,10 +40,10 @@ def small_again(spark: SparkSession) -> Iterator[None]:
 
 def read(spark: SparkSession, source: Path, **options: int) -> dict[str, DataFrame]:
     tables = ingest.read(lambda: spark, str(source), "2026-11-21", **options)
-    declared = zip(ingest.WRITES, tables, strict=True)
-    return {
-        table.name: dataframe_from_arrow(spark, rows, table.columns) if isinstance(rows, pa.Table) else rows for table, rows in declared
-    }
+    if isinstance(tables, WorkerRows):
+        with packed_rows(tables) as frames:
+            tables = [frame.toArrow() for frame in frames]
+    return {table.name: dataframe_from_arrow(spark, rows, table.columns) for table, rows in zip(ingest.WRITES, tables, strict=True)}
 
 
 def test_getting_the_session_does_not_change_its_settings(spark: SparkSession) -> None:
@@ -175,16 +176,17 @@ def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Pa
     ]
 
 
-def test_writing_the_frames_twice_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
+def test_writing_the_rows_twice_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
     """Delta rejects a null in a NOT NULL column, a column of another type, and a row of another snapshot."""
     lake = open_lake(tmp_path.as_uri(), lambda: spark)
-    for scale in (Scale.LARGE, Scale.SMALL):
-        frames = read(spark, BUNDLED, scale=scale)
+    with lake.computed(ingest.read(lambda: spark, str(BUNDLED), "2026-11-21", Scale.LARGE), snapshot_id="2026-11-21") as computed:
+        from_workers = dict(zip(ingest.WRITES, computed, strict=True))
+        from_driver = read(spark, BUNDLED)
         for table in (CLUSTER, REPLICA, KEY_SAMPLE):
             lake.create(table)
-            lake.replace(table, frames[table.name], snapshot_id="2026-11-21")
-    for table in (CLUSTER, REPLICA, KEY_SAMPLE):
-        assert lake.read(table).count() == frames[table.name].count()
+            for rows in (from_workers[table], from_driver[table.name]):
+                lake.replace(table, rows, snapshot_id="2026-11-21")
+                assert lake.read(table).count() == from_driver[table.name].count()
 
 
 def test_workers_write_the_same_rows_as_the_driver(spark: SparkSession, tmp_path: Path) -> None:
@@ -193,10 +195,10 @@ def test_workers_write_the_same_rows_as_the_driver(spark: SparkSession, tmp_path
     folder_lake, spark_lake = open_lake(str(tmp_path), lambda: spark), open_lake(tmp_path.as_uri(), lambda: spark)
     driver_tables = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}
     for night in (*nights, nights[1]):
-        files = ingest.read(lambda: spark, str(BUNDLED), night, file_writer=folder_lake.file_writer(snapshot_id=night), scale=Scale.LARGE)
-        for table, table_files in zip(ingest.WRITES, files, strict=True):
-            folder_lake.create(table)
-            folder_lake.replace(table, table_files, snapshot_id=night)
+        with folder_lake.computed(ingest.read(lambda: spark, str(BUNDLED), night, Scale.LARGE), snapshot_id=night) as files:
+            for table, table_files in zip(ingest.WRITES, files, strict=True):
+                folder_lake.create(table)
+                folder_lake.replace(table, table_files, snapshot_id=night)
     for table in ingest.WRITES:
         expected = sorted([row for rows in driver_tables.values() for row in rows[table].to_pylist()], key=str)
         assert sorted(folder_lake.read_local(table).to_pylist(), key=str) == expected, table.name

@@ -14,9 +14,10 @@ from pyspark.sql import functions as F
 from expectations.limits import limits
 from jobs.lake.lake import Lake
 from jobs.night import JOBS, NightlyRun
-from jobs.schema import LOG_STORAGE
+from jobs.schema import ABSENT_CLUSTER, LOG_STORAGE, Table
 from jobs.spark.scale import Scale
-from jobs.spark.session import configure_for_scale
+from jobs.spark.session import configure_for_scale, dataframe_from_arrow
+from jobs.spark.worker_rows import WorkerRows
 from jobs.steps.stage import Materializer, Stage, run_stages, transform
 from tests.jobs.two_nights import SECOND
 
@@ -71,9 +72,12 @@ def test_a_transform_triggers_no_spark_action_and_opens_no_file(
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
         opened_files.active = group == name
 
-    def materialize(stage: Stage) -> DataFrame:
+    def materialize(stage: Stage | WorkerRows) -> DataFrame | list[DataFrame]:
         observe("stages")
-        rows = stage.rows.localCheckpoint()
+        if isinstance(stage, WorkerRows):
+            rows = [dataframe_from_arrow(spark, computed) for computed in stage.in_this_process()]
+        else:
+            rows = stage.rows.localCheckpoint()
         observe(name)
         return rows
 
@@ -88,13 +92,13 @@ def test_a_transform_triggers_no_spark_action_and_opens_no_file(
 
 
 def test_a_small_night_computes_the_rows_of_a_stage_once_in_this_process(spark: SparkSession) -> None:
-    rows = Materializer(True, pytest.fail)(Stage(spark.range(3).withColumn("random", F.rand()), LOG_STORAGE))
+    rows = Materializer(True, pytest.fail, pytest.fail)(Stage(spark.range(3).withColumn("random", F.rand()), LOG_STORAGE))
     assert rows.collect() == rows.collect()
     assert not rows.is_cached
 
 
 def test_a_large_night_caches_a_stage_on_disk_until_the_step_ends(spark: SparkSession, large: None) -> None:
-    with Materializer(False, pytest.fail) as materialize:
+    with Materializer(False, pytest.fail, pytest.fail) as materialize:
         rows = materialize(Stage(spark.range(3).withColumn("random", F.rand())))
         assert rows.storageLevel.useDisk
         assert not rows.storageLevel.useMemory
@@ -104,10 +108,34 @@ def test_a_large_night_caches_a_stage_on_disk_until_the_step_ends(spark: SparkSe
 
 def test_a_large_night_writes_a_stage_that_is_a_table_and_reads_it_back(spark: SparkSession, large: None) -> None:
     stored, reread = [], spark.range(1)
-    with Materializer(False, lambda table, rows: stored.append((table, rows.count())) or reread) as materialize:
+    with Materializer(False, lambda table, rows: stored.append((table, rows.count())) or reread, pytest.fail) as materialize:
         assert materialize(Stage(spark.range(3), LOG_STORAGE)) is reread
         assert materialize.written == {LOG_STORAGE}
     assert stored == [(LOG_STORAGE, 3)]
+
+
+def absent_clusters(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
+    """Return an absent cluster for each id."""
+    for batch in batches:
+        ids = [str(id) for id in batch.column(0).to_pylist()]
+        rows = [{"snapshot_id": "s", "cluster_id": id, "reason": "no folder", "detail": ""} for id in ids]
+        yield ABSENT_CLUSTER, pa.Table.from_pylist(rows, ABSENT_CLUSTER.schema)
+
+
+def test_a_small_night_computes_the_rows_of_workers_in_this_process(spark: SparkSession) -> None:
+    materialize = Materializer(True, pytest.fail, pytest.fail)
+    (rows,) = materialize(WorkerRows(spark.range(3), absent_clusters, (ABSENT_CLUSTER,)))
+    assert [row["cluster_id"] for row in rows.collect()] == ["0", "1", "2"]
+    assert materialize.written == set()
+
+
+def test_a_large_night_writes_the_rows_of_workers_and_reads_them_back(spark: SparkSession, large: None) -> None:
+    stored, reread = [], [spark.range(1)]
+    with Materializer(False, pytest.fail, lambda rows: stored.append(rows) or reread) as materialize:
+        rows = WorkerRows(spark.range(3), absent_clusters, (ABSENT_CLUSTER,))
+        assert materialize(rows) is reread
+        assert materialize.written == {ABSENT_CLUSTER}
+    assert stored == [rows]
 
 
 @pytest.mark.parametrize(("longest_bytes", "rows_in_batch"), [(1_024, 10_000), (4_097, 1_024)])
@@ -123,7 +151,7 @@ def test_batches_of_short_values_are_limited_by_their_rows_and_others_by_their_b
     try:
         text = spark.range(20_000, numPartitions=1).select(F.repeat(F.lit("k"), 1_024).alias("key"))
         stage = Stage(text.mapInArrow(counted, "rows LONG"), longest_bytes=spark.range(1).select(F.lit(longest_bytes)))
-        with Materializer(False, pytest.fail) as materialize:
+        with Materializer(False, pytest.fail, pytest.fail) as materialize:
             sizes = [row["rows"] for row in materialize(stage).collect()]
         assert sum(sizes) == 20_000
         assert rows_in_batch - rows_in_batch // 20 <= max(sizes) <= rows_in_batch

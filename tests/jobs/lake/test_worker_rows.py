@@ -1,0 +1,114 @@
+"""Rows that Spark's workers compute as Arrow: in a folder the workers write them, on other storage Spark does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+
+from jobs.lake.lake import Lake, open_lake
+from jobs.schema import Table
+from jobs.spark.worker_rows import WorkerRows
+
+NUMBERS = Table(
+    "number", "a number", ("snapshot_id", "set_id", "n"), "snapshot_id STRING NOT NULL,\nset_id STRING NOT NULL,\nn BIGINT NOT NULL,\nparts ARRAY<INT>",
+    partition_by=("snapshot_id", "set_id"),
+)  # fmt: skip
+SQUARES = Table("square", "its square", ("snapshot_id", "n"), "snapshot_id STRING NOT NULL,\nn BIGINT NOT NULL,\nsquare BIGINT")
+WHERE = {"snapshot_id": "2026-01-31T02:00", "set_id": "odd"}
+
+
+@pytest.fixture(params=["folder", "uri"])
+def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Lake:
+    lake = open_lake(str(tmp_path) if request.param == "folder" else tmp_path.as_uri(), lambda: spark)
+    for table in (NUMBERS, SQUARES):
+        lake.create(table)
+    return lake
+
+
+def odd_numbers(spark: SparkSession, count: int, fails_at: int = -1) -> WorkerRows:
+    """Return the odd numbers below `count` and the squares of those below 5, which two tasks compute."""
+
+    def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
+        for batch in batches:
+            odd = [n for n in batch.column(0).to_pylist() if n % 2]
+            if fails_at in odd:
+                raise ValueError(f"there is no square of {fails_at}")
+            yield NUMBERS, pa.table({"parts": [[n] * (n % 3) for n in odd], "n": odd}).append_column("set_id", constant("odd", odd)).append_column(
+                "snapshot_id", constant(WHERE["snapshot_id"], odd)
+            )  # fmt: skip
+            small = [n for n in odd if n < 5]
+            yield (
+                SQUARES,
+                pa.table({"n": small, "square": [n * n for n in small]}).append_column(
+                    "snapshot_id", constant(WHERE["snapshot_id"], small)
+                ),
+            )
+
+    return WorkerRows(spark.range(0, count, 1, 2), compute, (NUMBERS, SQUARES))
+
+
+def constant(value: str, rows: list[int]) -> pa.Array:
+    return pa.array([value] * len(rows), pa.string())
+
+
+def replace(lake: Lake, rows: WorkerRows) -> None:
+    with lake.computed(rows, **WHERE) as computed:
+        for table, table_rows in zip(rows.tables, computed, strict=True):
+            lake.replace(table, table_rows, **{name: WHERE[name] for name in table.partition_by})
+
+
+def stored(lake: Lake, table: Table) -> list[dict]:
+    return sorted(lake.read_local(table).to_pylist(), key=lambda row: (row["snapshot_id"], row["n"]))
+
+
+def expected_numbers(count: int) -> list[dict]:
+    return [{**WHERE, "n": n, "parts": [n] * (n % 3)} for n in range(1, count, 2)]
+
+
+def test_the_rows_of_each_table_replace_its_partition(spark: SparkSession, lake: Lake) -> None:
+    other = {"snapshot_id": WHERE["snapshot_id"], "set_id": "even", "n": 2, "parts": None}
+    lake.replace(NUMBERS, pa.Table.from_pylist([other], NUMBERS.schema), **{**WHERE, "set_id": "even"})
+    for count in (9, 5):
+        replace(lake, odd_numbers(spark, count))
+        assert stored(lake, NUMBERS) == sorted([other, *expected_numbers(count)], key=lambda row: row["n"])
+        assert [(row["n"], row["square"]) for row in stored(lake, SQUARES)] == [(1, 1), (3, 9)]
+
+
+def test_a_task_that_fails_replaces_nothing(spark: SparkSession, lake: Lake) -> None:
+    replace(lake, odd_numbers(spark, 9))
+    with pytest.raises(PythonException, match="there is no square of 7"):
+        replace(lake, odd_numbers(spark, 20, fails_at=7))
+    assert stored(lake, NUMBERS) == expected_numbers(9)
+
+
+def test_no_rows_empty_the_partition(spark: SparkSession, lake: Lake) -> None:
+    replace(lake, odd_numbers(spark, 9))
+    replace(lake, odd_numbers(spark, 0))
+    assert stored(lake, NUMBERS) == stored(lake, SQUARES) == []
+
+
+def test_packed_rows_are_released(spark: SparkSession, tmp_path: Path) -> None:
+    def cached() -> set[int]:
+        return set(spark.sparkContext._jsc.getPersistentRDDs())
+
+    before = cached()  # Delta caches the state of tables
+    with open_lake(tmp_path.as_uri(), lambda: spark).computed(odd_numbers(spark, 9), **WHERE) as (numbers, _):
+        assert numbers.count() == 4
+        assert len(cached() - before) == 1
+    assert cached() <= before
+
+
+def test_files_replace_whole_partitions_only(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="whole partitions"):
+        open_lake(str(tmp_path), lambda: spark).replace(NUMBERS, [], snapshot_id=WHERE["snapshot_id"])
+
+
+def test_this_process_computes_the_same_rows(spark: SparkSession) -> None:
+    numbers, squares = odd_numbers(spark, 9).in_this_process()
+    assert numbers.to_pylist() == expected_numbers(9)
+    assert squares.to_pylist() == [{"snapshot_id": WHERE["snapshot_id"], "n": n, "square": n * n} for n in (1, 3)]
