@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from textwrap import fill
 
 from expectations import rules_of
-from expectations.limits import DEFAULTS, limits
+from expectations.limits import DEFAULTS, Limits, limits
 from expectations.rule import Rule
 from jobs.errors import AuditError
 from jobs.schema import ABSENT_CLUSTER, BY_NAME, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
@@ -39,13 +39,14 @@ class Description:
 
 def descriptions() -> list[Description]:
     """Describe all tables, views and rules; the rules have the default limits."""
-    rules = {table.name: rules_of(table, limits()) if _has_rules(table) else [] for table in TABLES}
+    rules = _rules(limits())
+    limits_of = _limits_of_rules(rules)
     columns = _columns_of_views()
     return [
         *(_table(table, rules[table.name], columns[table.name]) for table in TABLES),
         *(_view(view, columns[view.name]) for view in VIEWS.values()),
         *(_every_night(table, columns[f"all_{table.name}"]) for table in EVERY_NIGHT),
-        *(_rule(table, rule) for table, rules_of_table in rules.items() for rule in rules_of_table),
+        *(_rule(table, rule, limits_of[table, rule.name]) for table, rules_of_table in rules.items() for rule in rules_of_table),
     ]
 
 
@@ -64,8 +65,39 @@ def describe(name: str | None, width: int) -> str:
     raise AuditError(f"no table, view or rule is named {name}: {hint}")
 
 
+def _rules(limits: Limits) -> dict[str, list[Rule]]:
+    """Return the rules of each table, by its name."""
+    return {table.name: rules_of(table, limits) if _has_rules(table) else [] for table in TABLES}
+
+
 def _has_rules(table: Table) -> bool:
     return table not in _WITHOUT_RULES and "plan_id" not in table.key
+
+
+def _limits_of_rules(rules: Mapping[str, Sequence[Rule]]) -> dict[tuple[str, str], list[str]]:
+    """Return the default limits of each rule, by its table and name. A rule has a limit if it differs with another value of it."""
+    defaults = limits()
+    found: dict[tuple[str, str], list[str]] = {(table, rule.name): [] for table, of_table in rules.items() for rule in of_table}
+    for name, value, changed in _changed_limits(defaults):
+        for table, changed_rules in _rules(changed).items():
+            for rule, changed_rule in zip(rules[table], changed_rules, strict=True):
+                if rule != changed_rule:
+                    found[table, rule.name].append(f"{name} = {value}")
+    return found
+
+
+def _changed_limits(defaults: Limits) -> Iterator[tuple[str, object, Limits]]:
+    """Yield each limit that is a number with its name, its value, and all limits with another value of it."""
+    for field in fields(defaults):
+        value = getattr(defaults, field.name)
+        if isinstance(value, int | float):
+            yield field.name, value, replace(defaults, **{field.name: value + 1})
+    thresholds = defaults.cruise_control
+    for field in fields(thresholds):
+        value = getattr(thresholds, field.name)
+        if isinstance(value, int | float):
+            changed = replace(thresholds, **{field.name: value + 1})
+            yield f"cruise_control.{field.name}", value, replace(defaults, cruise_control=changed)
 
 
 def _table(table: Table, rules: Iterable[Rule], published: Collection[str]) -> Description:
@@ -85,8 +117,11 @@ def _every_night(table: Table, columns: Iterable[str]) -> Description:
     return Description("view", f"all_{table.name}", comment, {"Columns": ", ".join(columns)})
 
 
-def _rule(table: str, rule: Rule) -> Description:
-    return Description(f"{rule.severity} rule", f"{table}.{rule.name}", rule.sentence, {"If broken": _SEVERITIES[rule.severity]})
+def _rule(table: str, rule: Rule, limits_of_rule: Sequence[str]) -> Description:
+    facts = {"If broken": _SEVERITIES[rule.severity]} | (
+        {f"Limits in {DEFAULTS.name}": ", ".join(limits_of_rule)} if limits_of_rule else {}
+    )
+    return Description(f"{rule.severity} rule", f"{table}.{rule.name}", rule.sentence, facts)
 
 
 def _names(description: Description) -> tuple[str, ...]:

@@ -65,6 +65,17 @@ def test_a_rule_is_found_with_and_without_its_table(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("rule", "limit"),
+    [
+        ("even_leaders", "Limits in limits.toml: leader_ratio_most = 1.5, leader_ratio_least = 0.5"),
+        ("survivors_have_capacity", "Limits in limits.toml: cruise_control.network_outbound_capacity_threshold = 0.8"),
+    ],
+)
+def test_a_rule_is_described_with_its_limits(rule: str, limit: str) -> None:
+    assert describe(rule, 100).splitlines()[-1] == limit
+
+
 def test_a_name_of_several_rules_describes_all_of_them() -> None:
     text = describe("one_row_per_key", 80)
     assert text.count("Hard rule ") == text.count("If broken: A cluster with a row that breaks it is not published.")
