@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,6 @@ from expectations.limits import Limits
 from jobs import ingest
 from jobs.errors import AuditError, NothingReadable
 from jobs.gates.gate import check
-from jobs.gates.judge_pool import judge_pool
 from jobs.lake import publication as publish
 from jobs.lake.publication import Outcome
 from jobs.lake.selection import Values
@@ -109,18 +108,16 @@ class NightlyRun(Snapshot):
         def run_task(task: Task) -> None:
             with timed(f"{task.kind} {task.name}"):
                 if task.kind == "check":
-                    self.check(task.name, limits, docs, judges)
+                    self.check(task.name, limits, docs)
                 else:
                     self.step(task.name, limits)
 
-        # Processes of their own have no access to this session's credentials for other storage.
-        with judge_pool() if self.lake.folder is not None else nullcontext() as judges:
-            if source is not None:
-                with timed("step ingest"):
-                    self.ingest(source, parameters)
-            _run_in_order(NIGHT[1:-1], run_task, _PARALLEL_TASKS if self.scale is Scale.SMALL else 1)
-            with timed("publish"):
-                return self.publish(limits, retired)
+        if source is not None:
+            with timed("step ingest"):
+                self.ingest(source, parameters)
+        _run_in_order(NIGHT[1:-1], run_task, _PARALLEL_TASKS if self.scale is Scale.SMALL else 1)
+        with timed("publish"):
+            return self.publish(limits, retired)
 
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster into the lake; raise NothingReadable if no cluster has a readable file."""
@@ -196,9 +193,9 @@ class NightlyRun(Snapshot):
                 [(table, rows) for table, rows in computed if table not in materialize.written],
             )
 
-    def check(self, gate: str, limits: Limits, docs: str | None, judges: Executor | None = None) -> list[str]:
-        """Evaluate the rules of a gate's tables, in a process of `judges` if given; return a line for each broken hard rule."""
-        verdicts = check(self.lake, self.snapshot_id, GATES[gate], previous=self._earlier(), limits=limits, docs=docs, pool=judges)
+    def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
+        """Evaluate the rules of a gate's tables; return a line for each broken hard rule."""
+        verdicts = check(self.lake, self.snapshot_id, GATES[gate], previous=self._earlier(), limits=limits, docs=docs)
         self.lake.replace(VALIDATION, verdicts, snapshot_id=self.snapshot_id, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return [
@@ -255,7 +252,7 @@ def _run_in_order(tasks: Sequence[Task], run_task: Callable[[Task], None], paral
     with ThreadPoolExecutor(parallel) as pool:
         while waiting or running:
             ready = [task for task, required in waiting.items() if not required & {*waiting, *running.values()}]
-            # Gates first, as they can use other processes; then the steps that most other tasks wait for.
+            # Gates first: they need no Spark. Then the steps that most other tasks wait for.
             ready.sort(key=lambda task: (task.kind != "check", -sum(task in required for required in waiting.values())))
             for task in ready[: parallel - len(running)]:
                 del waiting[task]

@@ -8,11 +8,9 @@ against another. A query that cannot run, for example because of a misspelt colu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,7 +19,7 @@ from expectations.limits import Limits
 from expectations.rule import PREVIOUS, Rule
 from jobs.errors import AuditError
 from jobs.gates.data_docs import build_pages, gx_context
-from jobs.gates.duckdb_tables import DuckdbTables, FilteredDataset, tables_read
+from jobs.gates.duckdb_tables import BrokenRows, DuckdbTables, FilteredDataset, tables_read
 from jobs.lake.lake import Lake
 from jobs.lake.selection import Selection
 from jobs.lake.sql_literal import standard_literal
@@ -38,32 +36,12 @@ _WITH_ROWS_OF_NO_CLUSTER = (INPUT_FILE.name, REJECTED_INPUT.name)
 
 
 def check(
-    lake: Lake,
-    snapshot_id: str,
-    tables: Iterable[Table],
-    *,
-    previous: Mapping[str, str],
-    limits: Limits,
-    docs: str | None,
-    pool: Executor | None = None,
+    lake: Lake, snapshot_id: str, tables: Iterable[Table], *, previous: Mapping[str, str], limits: Limits, docs: str | None
 ) -> pa.Table:
     """Return the rows of `validation` without their gate: one for each cluster of the snapshot and each rule of these tables.
 
-    `previous` maps each cluster to its previous snapshot. The pages go to the folder `docs`, if there is one. With a `pool` one of its
-    processes evaluates the rules.
+    `previous` maps each cluster to its previous snapshot. The pages go to the folder `docs`, if there is one.
     """
-    if pool is None:
-        return _check(lake, snapshot_id, tables, previous, limits, docs)
-    return pool.submit(_check, replace(lake, spark=_no_spark), snapshot_id, tables, previous, limits, docs).result()
-
-
-def _no_spark() -> NoReturn:
-    raise RuntimeError("gates are evaluated without Spark")
-
-
-def _check(
-    lake: Lake, snapshot_id: str, tables: Iterable[Table], previous: Mapping[str, str], limits: Limits, docs: str | None
-) -> pa.Table:
     suites = {table.name: rules_of(table, limits) for table in tables}
     rows = {name: _rows(lake, name, snapshot_id, previous) for name in tables_of(suites)}
     return evaluate(DuckdbTables(rows), suites, snapshot_id, docs=docs)
@@ -92,11 +70,14 @@ def evaluate(tables: DuckdbTables, suites: Suites, snapshot_id: str, *, docs: st
     if not clusters:
         raise AuditError(f"snapshot {snapshot_id} has no cluster: ingest it first")
     known = _clusters_with_input(tables, suites)
+    broken = {
+        suite: {rule.name: tables.broken_rows(rule.query, f"rule {suite}.{rule.name}") for rule in rules} for suite, rules in suites.items()
+    }
     rows = []
     with _GX_LOCK:
         context = gx_context(docs)
         for suite, rules in suites.items():
-            result = _validate(context, suite, rules, tables, snapshot_id)
+            result = _validate(context, suite, rules, broken[suite], snapshot_id)
             outcomes = {outcome.expectation_config.kwargs["rule"]: outcome for outcome in result.results}
             for rule in rules:
                 rows += _verdicts(suite, rule, outcomes[rule.name], clusters, known)
@@ -118,15 +99,14 @@ def _clusters_with_input(tables: DuckdbTables, suites: Suites) -> dict[str, set[
 
 
 def _validate(
-    context: EphemeralDataContext, suite: str, rules: Sequence[Rule], tables: DuckdbTables, snapshot_id: str
+    context: EphemeralDataContext, suite: str, rules: Sequence[Rule], broken: Mapping[str, list[BrokenRows]], snapshot_id: str
 ) -> ExpectationSuiteValidationResult:
-    """Return GX's result for the rows that break the rules of a table, whose name is the name of the suite."""
+    """Return GX's result for the rows that break each rule of a table, whose name is the name of the suite."""
     import great_expectations as gx
     from great_expectations.core.run_identifier import RunIdentifier
 
     from jobs.gates.expectation import batch, expectation
 
-    broken = {rule.name: tables.broken_rows(rule.query, f"rule {suite}.{rule.name}") for rule in rules}
     definition = gx.ValidationDefinition(
         name=suite,
         data=context.data_sources.add_pandas(suite).add_dataframe_asset(suite).add_batch_definition_whole_dataframe(snapshot_id),

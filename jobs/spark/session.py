@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from jobs.spark.jars import CACHE, fetch, java
 from jobs.spark.s3 import s3_jars, s3_settings
 from jobs.spark.scale import Scale
-from jobs.spark.startup import jvm_options, make_class_archive, resolve_names_once, spark_settings
+from jobs.spark.startup import jvm_options, make_class_archive, spark_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,6 @@ def session(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) -> Sp
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    resolve_names_once(spark)
     return spark
 
 

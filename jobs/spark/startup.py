@@ -10,13 +10,9 @@ import hashlib
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from jobs.spark.jars import CACHE, SPARK_JARS, java
 from jobs.spark.scale import Scale
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class Optimization(StrEnum):
@@ -25,18 +21,7 @@ class Optimization(StrEnum):
     CLASS_ARCHIVE = "class-archive"  # start of an empty session: twice the time
     FIRST_COMPILER = "first-compiler"  # bundled night: 15 % of the processor time
     LATE_SECOND_COMPILER = "late-second-compiler"  # six steps of a fleet of 696,000 partitions: 12 % of the time
-    JVM_NAMES = "jvm-names"  # bundled night: 14 % of the time on an idle machine, 6 % of the processor time
     WORKER_PATH = "worker-path"  # bundled night: 16 % of the processor time
-
-
-# The JVM's classes that create expressions, by the names that PySpark uses.
-_EXPRESSION_CLASSES = (
-    "functions",
-    "org.apache.spark.sql.functions",
-    "PythonUtils",
-    "PythonSQLUtils",
-    "org.apache.spark.sql.classic.SparkSession",
-)
 
 
 def is_on(optimization: Optimization) -> bool:
@@ -60,29 +45,6 @@ def jvm_options(scale: Scale) -> list[str]:
 
 def spark_settings() -> dict[str, str]:
     return {"spark.python.daemon.module": "jobs.spark.python_daemon"} if is_on(Optimization.WORKER_PATH) else {}
-
-
-def resolve_names_once(spark: SparkSession) -> None:
-    """Cache the members of the JVM's classes that create expressions.
-
-    py4j otherwise asks for them again for each expression, and the JVM searches every jar of its class path for a name that an import may
-    have shortened.
-    """
-    if not is_on(Optimization.JVM_NAMES):
-        return
-
-    from py4j.java_gateway import JavaClass
-
-    class CachedClass(JavaClass):  # type: ignore[misc]
-        def __getattr__(self, name: str) -> object:
-            member = super().__getattr__(name)
-            setattr(self, name, member)
-            return member
-
-    jvm: Any = spark.sparkContext._jvm
-    gateway: Any = spark.sparkContext._gateway
-    for name in _EXPRESSION_CLASSES:
-        setattr(jvm, name, CachedClass(getattr(jvm, name)._fqn, gateway._gateway_client))
 
 
 def make_class_archive() -> list[str]:

@@ -28,7 +28,7 @@ def test_the_step_that_most_others_wait_for_starts_first() -> None:
         def step(self, name: str, limits: object) -> None:
             started.append(("step", name))
 
-        def check(self, gate: str, limits: object, docs: str | None, judges: object) -> list[str]:
+        def check(self, gate: str, limits: object, docs: str | None) -> list[str]:
             started.append(("check", gate))
             return []
 
@@ -52,7 +52,7 @@ def test_a_gate_waits_only_for_its_own_tables() -> None:
         def step(self, name: str, limits: object) -> None:
             assert name != "remedy" or validated.wait(10)
 
-        def check(self, gate: str, limits: object, docs: str | None, judges: object) -> list[str]:
+        def check(self, gate: str, limits: object, docs: str | None) -> list[str]:
             if gate == "balance":
                 validated.set()
             return []

@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, dataframe_from_arrow, properties, properties_file
-
-
-def test_functions_of_expressions_are_looked_up_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    def expression() -> None:
-        spark.range(1).select(F.when(F.col("id") > 0, F.lit("more")).alias("it"), F.filter(F.array("id"), lambda id: id > 0))
-
-    expression()
-    client, commands = spark.sparkContext._gateway._gateway_client, []
-    send = client.send_command
-    monkeypatch.setattr(client, "send_command", lambda command, *rest, **named: commands.append(command) or send(command, *rest, **named))
-    expression()
-    assert [command for command in commands if command.startswith("c\n")]  # the expression was made through this client
-    assert [command for command in commands if command.startswith("r\n")] == []
 
 
 def test_rows_of_this_process_have_one_partition_on_a_small_night_and_one_per_core_on_a_large_one(spark: SparkSession) -> None:
