@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from jobs.spark.scale import Scale
 from jobs.spark.session import properties_file
 
 ROOT = Path(__file__).parents[2]
+Row = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class Cluster:
             return requests.get(f"{self.ui}/json/", timeout=10).json()
         except requests.ConnectionError:
             return {"aliveworkers": 0}
+
+    def finished(self) -> set[str]:
+        """Return the names of the applications that ended without an error."""
+        return {app["name"] for app in self.status()["completedapps"] if app["state"] == "FINISHED"}
 
 
 @contextmanager
@@ -74,12 +79,18 @@ def standalone(folder: Path, *, workers: int = 1, cores: int | None = None) -> I
             process.wait()
 
 
-def wiring(folder: Path, master: str) -> dict[str, str]:
+def run(command: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Run a command with these environment variables, and fail with the end of its output if it fails."""
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def wiring(folder: Path, master: str, source: Path = BUNDLED) -> dict[str, str]:
     """Return the environment variables of Airflow, with the Spark settings that the image contains."""
     settings = folder / "spark.properties"
     settings.write_text(properties_file().read_text() + (ROOT / "docker" / "spark-defaults.conf").read_text())
     return environment(
-        lake=folder / "lake", source=BUNDLED, home=folder / "airflow", spark_properties=dict.fromkeys(Scale, settings), master=master
+        lake=folder / "lake", source=source, home=folder / "airflow", spark_properties=dict.fromkeys(Scale, settings), master=master
     )
 
 
@@ -99,15 +110,21 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def rows(lake: Path, table: Table) -> duckdb.DuckDBPyRelation:
+def rows(lake: str, table: Table, snapshot_id: str) -> duckdb.DuckDBPyRelation:
     """Return the rows and columns of a table that two runs of the same night have in common."""
 
     def no_spark() -> Any:
         raise AssertionError("reading needs no Spark")
 
-    relation = duckdb.from_arrow(open_lake(lake.as_uri(), no_spark).dataset(table))
+    relation = duckdb.from_arrow(open_lake(lake, no_spark).dataset(table)).filter(f"snapshot_id = '{snapshot_id}'")
     if "scenario_set" in table.schema.names:
         relation = relation.filter("scenario_set = 'nightly'")
     # The time of publication and the choice of the example differ between runs.
     varying = {SNAPSHOT: "published_at", VALIDATION: "example"}
     return relation.project(f"* EXCLUDE ({varying[table]})") if table in varying else relation
+
+
+def differing_rows(lake: str, other: str, table: Table, snapshot_id: str) -> tuple[list[Row], list[Row]]:
+    """Return the rows of a table that only one of the lakes has; a row that one has more often than the other counts too."""
+    one, two = rows(lake, table, snapshot_id), rows(other, table, snapshot_id)
+    return one.except_(two).fetchall(), two.except_(one).fetchall()

@@ -1,23 +1,19 @@
-"""A night on a Spark standalone cluster: the commands of compose.yaml for master and worker, run as processes on this machine."""
+"""A night and a what-if on a Spark standalone cluster: the commands of compose.yaml for master and worker, run as processes on this machine."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from jobs.cli import BUNDLED
-from jobs.lake.lake import open_lake
-from jobs.night import JOBS, NIGHT
+from jobs.lake.lake import Lake, open_lake
 from jobs.schema import SCENARIO, TABLES, Table
-from tests.docker.standalone import ROOT, Cluster, health_check, rows, standalone, wiring
-
-DAY = "2026-01-31"
+from tests.docker.standalone import ROOT, Cluster, differing_rows, health_check, run, standalone, wiring
+from tests.jobs.two_nights import FIRST, SNAPSHOTS
 
 
 @pytest.fixture(scope="module")
@@ -35,42 +31,27 @@ def test_master_and_worker_pass_their_health_checks(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def lakes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two lakes with the same night: a folder, written by the tasks of the DAG, and a URI, written by one Spark application."""
-    folder = tmp_path_factory.mktemp("night")
-    wired = os.environ | wiring(folder, cluster.master)
-    subprocess.run(["airflow", "db", "migrate"], env=wired, check=True, capture_output=True)
-    night = ["airflow", "dags", "test", "nightly", "--conf", json.dumps({"snapshot": DAY})]
-    run = subprocess.run(night, env=wired, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
-    what_if = ["airflow", "dags", "test", "what_if", "--conf", json.dumps({"cluster": "orders-eu", "brokers": ["1", "3"]})]
-    run = subprocess.run(what_if, env=wired, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
+def uri(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A lake at a URI, with a night that one application on the cluster wrote."""
+    folder = tmp_path_factory.mktemp("uri")
+    wired, uri = wiring(folder, cluster.master), (folder / "lake").as_uri()
     settings = ["--master", cluster.master, "--properties-file", str(folder / "spark.properties"), "--name", "one application"]
-    arguments = ["nightly", str(BUNDLED), "--lake", (folder / "uri").as_uri(), "--snapshot", DAY]
-    run = subprocess.run(["spark-submit", *settings, str(ROOT / "jobs" / "cli.py"), *arguments], env=wired, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
-    return folder / "lake", folder / "uri"
-
-
-def test_the_what_if_stores_its_scenario(lakes: tuple[Path, Path]) -> None:
-    scenario = open_lake(str(lakes[0]), pytest.fail).read_local(SCENARIO).to_pylist()
-    (what_if,) = [row for row in scenario if row["kind"] == "what-if"]
-    assert (what_if["cluster_id"], what_if["brokers"]) == ("orders-eu", [1, 3])
-
-
-def test_every_step_ran_on_the_cluster(cluster: Cluster, lakes: tuple[Path, Path]) -> None:
-    finished = {app["name"] for app in cluster.status()["completedapps"] if app["state"] == "FINISHED"}
-    steps = {"topology " + "_".join(word for word in step if word not in ("step", "")) for step in NIGHT}
-    # Only steps need Spark; other tasks may not start it.
-    assert finished >= {step for step in steps if step.removeprefix("topology ") in JOBS}
-    assert finished <= steps | {"one application", "topology what_if"}
-    assert "one application" in finished
+    arguments = ["nightly", str(SNAPSHOTS / "night-before"), "--lake", uri, "--snapshot", FIRST]
+    run(["spark-submit", *settings, str(ROOT / "jobs" / "cli.py"), *arguments], wired)
+    return uri
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_spark_writes_the_same_rows_as_delta_rs(lakes: tuple[Path, Path], table: Table) -> None:
-    folder, uri = (rows(lake, table) for lake in lakes)
-    assert folder.except_(uri).fetchall() == []
-    assert uri.except_(folder).fetchall() == []
-    assert len(folder) == len(uri)
+def test_spark_writes_the_same_rows_as_delta_rs(two_nights: Lake, uri: str, table: Table) -> None:
+    assert differing_rows(two_nights.uri, uri, table, FIRST) == ([], [])
+
+
+def test_the_what_if_dag_stores_its_scenario(two_nights: Lake, cluster: Cluster, tmp_path: Path) -> None:
+    shutil.copytree(two_nights.uri, tmp_path / "lake")
+    wired = wiring(tmp_path, cluster.master)
+    run(["airflow", "db", "migrate"], wired)
+    run(["airflow", "dags", "test", "what_if", "--conf", json.dumps({"cluster": "orders-eu", "brokers": ["1", "3"]})], wired)
+    scenario = open_lake(str(tmp_path / "lake"), pytest.fail).read_local(SCENARIO).to_pylist()
+    (what_if,) = [row for row in scenario if row["kind"] == "what-if"]
+    assert (what_if["cluster_id"], what_if["brokers"]) == ("orders-eu", [1, 3])
+    assert "topology what_if" in cluster.finished()
