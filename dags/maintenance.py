@@ -1,10 +1,10 @@
 """
-### Delete expired nights and their reports, and compact the others
+### Delete expired nights, their reports and superseded attempts, and compact the others
 
 Every week: keep the newest `keep_nights` published nights and delete older ones from every table. The newest night of each cluster stays,
-however old it is. The reports of deleted nights are deleted too, unless a file of the report changed in the last `vacuum_hours`. The small
-files of each night are merged into one per table. Files that no table version of the last `vacuum_hours` uses are removed. Readers can read
-and a night can be written at the same time.
+however old it is. Of the other nights, attempts that a rerun superseded are deleted. The reports of deleted nights are deleted too, unless
+a file of the report changed in the last `vacuum_hours`. The small files of each night are merged into one per table. Files that no table
+version of the last `vacuum_hours` uses are removed. Readers can read and a night can be written at the same time.
 
 #### When the task is red
 The lake is intact: each change of a table is one Delta commit. The last line of the log states the error. Clear the task; work that was
@@ -22,7 +22,7 @@ from dags.tasks import maintain, on_failure
 with DAG(
     dag_id="maintenance",
     dag_display_name="Lake maintenance",
-    description="Delete expired nights and their reports; compact the others",
+    description="Delete expired nights, their reports and superseded attempts; compact the others",
     doc_md=__doc__,
     schedule="0 12 * * 0",
     start_date=datetime(2026, 1, 1),

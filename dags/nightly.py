@@ -12,8 +12,9 @@ published tables run only if at least one cluster is published; the event of eac
 is published, `publish` is skipped.
 
 #### When a task is red
-The report's tab and the last line of the log state the error and what to do. Then clear that task *and those downstream of it*. A rerun
-replaces its own rows, so no row is doubled.
+The report's tab and the last line of the log state the error and what to do. Then clear that task *and those downstream of it*. A cleared
+task replaces its own rows, so no row is doubled. To run a published night again, clear `ingest` and all tasks downstream: each `ingest` starts
+a new attempt, and readers see the published one until `publish` replaces it.
 
 * **capture**: no live cluster could be read. If only some cannot be read, the task is green; `rejected_input` and the log have the reasons.
 * **ingest**: the source does not exist, or no cluster has a readable file. This is not retried: repair the dumps first
@@ -21,7 +22,7 @@ replaces its own rows, so no row is doubled.
 * **change**, **replica_assignment**, **producer_load**, **consumer_assignment**, **log_storage**, **failover**, **joint_failover**,
   **broker_restart**, **remedy**, **broker_balance**, **goal**: the step or Spark failed three times, ten minutes apart.
 * **check_...**: the rules could not be evaluated. A broken rule does not fail this task.
-* **publish**: the row that makes the night visible was not written. It is safe to clear this task alone.
+* **publish**: the rows that make the night visible were not written. It is safe to clear this task alone.
 * **report**: at least one cluster is absent; the report starts with its name and the reason. The other clusters are published.
   * *no folder*: the cluster was published in one of the last nights, and its dumps are missing. Restore them. If the cluster was retired,
     add it to the Variable `topology_retired_clusters` (comma-separated) and clear `publish`.

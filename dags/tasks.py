@@ -165,7 +165,7 @@ def report() -> SparkSubmitOperator:
 
 
 def maintain() -> SparkSubmitOperator:
-    """Delete expired nights and their reports, and compact the files of the others."""
+    """Delete expired nights, their reports, and superseded attempts; compact the files of the others."""
     limits = ["--keep-nights", "{{ params.keep_nights }}", "--vacuum-hours", "{{ params.vacuum_hours }}"]
     return submit("maintain", ["maintain", "--lake", LAKE, "--reports", "{{ var.value.topology_reports }}", *limits])
 

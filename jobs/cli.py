@@ -325,7 +325,8 @@ def plan(
     )
     opened, thresholds = _lake(lake), _limits(limits)
     with _timed(f"plan, on {cluster}"):
-        snapshot_id = answer(opened, _snapshot_id(snapshot) if snapshot else None, question, thresholds, rules=rules)
+        planned = answer(opened, _snapshot_id(snapshot) if snapshot else None, question, thresholds, rules=rules)
+        snapshot_id = planned.snapshot_id
         connection = DuckdbViews(opened)
         parts = plan_report(connection, snapshot_id, cluster, question.id)
         print_parts(parts)  # inside _timed, because the first line is what cannot be done
@@ -333,9 +334,9 @@ def plan(
         name_snapshot(folder, snapshot_id)
         charts = plan_charts(connection, snapshot_id, cluster, question.id)
         write_page(parts, folder / "index.html", title=f"Plan, on {cluster}", charts=charts)
-        _print_plan_files(folder, write_files(opened, snapshot_id, cluster, question.id, folder))
+        _print_plan_files(folder, write_files(planned, cluster, question.id, folder))
     _print(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{question.id}'\"[/]")
-    if missing := unfulfilled(opened, snapshot_id, question):
+    if missing := unfulfilled(planned, question):
         raise NoSuchPlan(f"plan {question.id} does not fulfil the whole request: {missing}")
 
 
@@ -490,13 +491,13 @@ def maintain(
         typer.Option(help="Airflow's folder of reports (Variable topology_reports); reports of deleted nights are deleted there too."),
     ] = None,
 ) -> None:
-    """Delete expired nights and their reports, and compact the files of the others."""
+    """Delete expired nights, their reports, and attempts that a rerun superseded; compact the files of the others."""
     from jobs.lake.maintenance import expired, maintain_tables
     from jobs.report.folder import delete_reports
     from jobs.schema import SNAPSHOT
 
     with (opened := _lake(lake)).sole_writer(), _timed("maintain"):
-        nights = maintain_tables(opened, keep_nights=keep_nights, vacuum_hours=vacuum_hours)
+        nights, superseded = maintain_tables(opened, keep_nights=keep_nights, vacuum_hours=vacuum_hours)
         published = opened.read_local(SNAPSHOT).to_pylist()
         deleted = [
             folder
@@ -506,7 +507,8 @@ def maintain(
                 root, lambda ids: expired(published, ids, keep_nights), unchanged_since=time.time() - vacuum_hours * 3600
             )
         ]
-    _print(f"deleted {len(nights)} nights" + (f", {nights[0]} to {nights[-1]}," if nights else "") + f" and {len(deleted)} reports")
+    span = f" ({nights[0]} to {nights[-1]})" if nights else ""
+    _print(f"deleted {len(nights)} nights{span}, {len(superseded)} superseded attempts and {len(deleted)} reports")
 
 
 @app.command()

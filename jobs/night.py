@@ -23,7 +23,7 @@ from jobs.errors import AuditError, NothingReadable
 from jobs.gates.gate import check
 from jobs.lake import publication as publish
 from jobs.lake.publication import Outcome
-from jobs.lake.selection import Values
+from jobs.lake.selection import Attempt, Values
 from jobs.lake.table_file import TableFile
 from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 from jobs.schema.failure import NIGHTLY
@@ -81,14 +81,18 @@ PARAMETERS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class NightlyRun(Snapshot):
-    """One night: a snapshot, and the tasks that compute it."""
+    """One night: a snapshot, and the tasks that compute it.
+
+    All tasks read and write the rows of one attempt. Each ingest starts a new one, so readers see the published attempt until `publish`
+    replaces it.
+    """
 
     def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
-        if self.scale is Scale.SMALL and isinstance(rows, DataFrame):
+        if isinstance(rows, DataFrame) and self.scale is Scale.SMALL:
             rows = rows.toArrow()
-        self.lake.replace(table, rows, snapshot_id=self.snapshot_id, **where)
+        self.lake.replace(table, rows, **self.attempt._asdict(), **where)
 
     def run(
         self,
@@ -122,10 +126,10 @@ class NightlyRun(Snapshot):
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster into the lake; raise NothingReadable if no cluster has a readable file."""
         _validated(parameters)
-        scale = ingest.source_scale(source)
+        scale, attempt = ingest.source_scale(source), self.next_attempt()
         tables = ingest.read(self.lake.spark, source, self.snapshot_id, scale)
-        with self.lake.computed(tables, snapshot_id=self.snapshot_id) if isinstance(tables, WorkerRows) else nullcontext(tables) as written:
-            self.begin(written, parameters, scale)
+        with self.lake.computed(tables, **attempt._asdict()) if isinstance(tables, WorkerRows) else nullcontext(tables) as written:
+            self.begin(written, parameters, scale, attempt)
         if not self.rows(CLUSTER):
             cluster, reason = next(iter(self._unreadable().items()))
             raise NothingReadable(
@@ -134,18 +138,25 @@ class NightlyRun(Snapshot):
             )
 
     def begin(
-        self, tables: Sequence[pa.Table] | Sequence[Sequence[TableFile]] | Sequence[DataFrame], parameters: Mapping[str, str], scale: Scale
+        self,
+        tables: Sequence[pa.Table] | Sequence[Sequence[TableFile]] | Sequence[DataFrame],
+        parameters: Mapping[str, str],
+        scale: Scale,
+        attempt: Attempt | None = None,
     ) -> None:
-        """Start the night with these tables, in the order of ingest.WRITES. Results that it published before are withdrawn first."""
+        """Start an attempt of the night, by default the next one, with these tables, in the order of ingest.WRITES.
+
+        The attempt has begun when its parameters are stored. They are last, so that no task uses the tables of an interrupted ingest.
+        """
         values = [*_validated(parameters).items(), (SCALE, scale)]
         _in_parallel(self.lake.create, TABLES)
-        for table in (SNAPSHOT, ABSENT_CLUSTER, VALIDATION):
-            self.lake.replace(table, table.schema.empty_table(), snapshot_id=self.snapshot_id)
+        attempt = attempt or self.next_attempt()
+        _in_parallel(lambda pair: self.lake.replace(*pair, **attempt._asdict()), [*zip(ingest.WRITES, tables, strict=True)])
         parameter = pa.table(
             list(zip(*values, strict=True)), schema=pa.schema([PARAMETER.schema.field("name"), PARAMETER.schema.field("value")])
         )
-        written = [(PARAMETER, parameter), *zip(ingest.WRITES, tables, strict=True)]
-        _in_parallel(lambda pair: self.lake.replace(*pair, snapshot_id=self.snapshot_id), written)
+        self.lake.replace(PARAMETER, parameter, **attempt._asdict())
+        self.attempt, self.scale = attempt, scale
 
     def step(self, name: str, limits: Limits) -> None:
         """Run a step (jobs/steps/stage.py): read its tables, transform them, and write the tables that it computes."""
@@ -160,10 +171,10 @@ class NightlyRun(Snapshot):
         def read(table: Table, **where: Any) -> DataFrame | pa.Table:
             return self.lake.read_local(table, **where) if table in ARROW_TABLES else self.lake.read(table, **where)
 
-        inputs = [read(table, snapshot_id=self.snapshot_id) for table in job.READS]
+        inputs = [read(table, **self.attempt._asdict()) for table in job.READS]
         if previous := getattr(job, "READS_PREVIOUS", ()):
-            earlier = self._earlier()
-            inputs += [read(table, snapshots=earlier) for table in previous]
+            earlier = self.earlier()
+            inputs += [read(table, attempts=earlier) for table in previous]
         return inputs
 
     def write(self, tables: Sequence[Table], result: Stages[tuple[DataFrame, ...]] | tuple[DataFrame, ...], **where: str) -> None:
@@ -174,15 +185,15 @@ class NightlyRun(Snapshot):
 
         def write_and_reread(table: Table, rows: DataFrame) -> DataFrame:
             self.replace(table, rows, **selection(table))
-            return self.lake.read(table, snapshot_id=self.snapshot_id, **selection(table))
+            return self.read(table, **selection(table))
 
         def write_and_reread_computed(rows: WorkerRows) -> list[DataFrame]:
-            with self.lake.computed(rows, snapshot_id=self.snapshot_id, **where) as computed:
+            with self.lake.computed(rows, **self.attempt._asdict(), **where) as computed:
                 _in_parallel(
                     lambda pair: self.replace(*pair, **selection(pair[0])),
                     [*zip(rows.tables, computed, strict=True)],
                 )
-            return [self.lake.read(table, snapshot_id=self.snapshot_id, **selection(table)) for table in rows.tables]
+            return [self.read(table, **selection(table)) for table in rows.tables]
 
         # The files of workers replace whole partitions of a table, and one cluster's rows fit in this process.
         in_process = self.scale is Scale.SMALL or "cluster_id" in where
@@ -195,15 +206,18 @@ class NightlyRun(Snapshot):
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Evaluate the rules of a gate's tables; return a line for each broken hard rule."""
-        verdicts = check(self.lake, self.snapshot_id, GATES[gate], previous=self._earlier(), limits=limits, docs=docs)
-        self.lake.replace(VALIDATION, verdicts, snapshot_id=self.snapshot_id, gate=gate)
+        verdicts = check(self.lake, self.attempt, GATES[gate], previous=self.earlier(), limits=limits, docs=docs)
+        self.replace(VALIDATION, verdicts, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return [
             "{cluster_id}: {suite}.{rule}: {sentence} {broken_rows} rows break it, for example {example}".format(**row) for row in broken
         ]
 
     def publish(self, limits: Limits, retired: Collection[str] = ()) -> Outcome:
-        """Make the sound clusters visible to readers, and record the absent ones, except those that are `retired`."""
+        """Make the sound clusters of this attempt visible to readers, and record the absent ones, except those that are `retired`.
+
+        The last write replaces the night's rows of `snapshot`. With it, readers change from the attempt that was published before to this one.
+        """
         suites = frozenset(table.name for gate in GATES.values() for table in gate)
         validation = self.rows(VALIDATION)
         sound = publish.sound(validation, suites)
@@ -212,18 +226,16 @@ class NightlyRun(Snapshot):
         withheld = {
             id: publish.why_withheld([row for row in validation if row["cluster_id"] == id], suites) for id in ids if id not in sound
         }
-        earlier, now = self._earlier(), datetime.now(UTC)
+        earlier, now = self.earlier(), datetime.now(UTC)
         before = {row["snapshot_id"] for row in self.lake.read_local(SNAPSHOT).to_pylist() if row["snapshot_id"] < self.snapshot_id}
         nights = sorted(before, reverse=True)[: limits.absent_cluster_nights]
         absent = publish.absent(earlier, nights, published=published, withheld=withheld, unreadable=self._unreadable(), retired=retired)
-        rows = [{"cluster_id": id, "previous_snapshot_id": earlier.get(id), "published_at": now} for id in published]
-        self._replace_rows(ABSENT_CLUSTER, absent)
-        self._replace_rows(SNAPSHOT, rows)
+        previous = {id: attempt.snapshot_id for id, attempt in earlier.items()}
+        key = self.attempt._asdict()
+        rows = [{**key, "cluster_id": id, "previous_snapshot_id": previous.get(id), "published_at": now} for id in published]
+        self.replace(ABSENT_CLUSTER, pa.Table.from_pylist([{**key, **row} for row in absent], ABSENT_CLUSTER.schema))
+        self.lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), snapshot_id=self.snapshot_id)
         return Outcome(published, absent)
-
-    def _replace_rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        schema = pa.schema([field for field in table.schema if field.name != "snapshot_id"])
-        self.lake.replace(table, pa.Table.from_pylist(rows, schema), snapshot_id=self.snapshot_id)
 
     def _unreadable(self) -> dict[str, str]:
         """Return the reason for each cluster without a readable file, by cluster id."""
@@ -236,10 +248,6 @@ class NightlyRun(Snapshot):
         spark = self.lake.spark()
         configure_for_scale(spark, self.scale)
         return spark
-
-    def _earlier(self) -> dict[str, str]:
-        """Return each cluster's newest published snapshot before this one, by cluster id."""
-        return publish.newest(self.lake.read_local(SNAPSHOT).to_pylist(), before=self.snapshot_id)
 
 
 def _run_in_order(tasks: Sequence[Task], run_task: Callable[[Task], None], parallel: int) -> None:

@@ -44,7 +44,7 @@ class WhatIf:
 
 def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     """Compute a failure on a published snapshot, by default the cluster's newest, and store the result; return the snapshot's id."""
-    night = NightlyRun(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id).snapshot_id)
+    night = NightlyRun.of_attempt(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id).attempt)
     local = {table: night.of_cluster(table, what_if.cluster_id) for table in failover.READS if table in ARROW_TABLES}
     states = cluster_states(local[CLUSTER].to_pylist(), local[BROKER].to_pylist())
     scenario = _scenario(night, what_if, states[what_if.cluster_id])

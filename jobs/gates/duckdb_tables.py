@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import duckdb
@@ -26,9 +26,10 @@ class BrokenRows(NamedTuple):
 
 
 class FilteredDataset(NamedTuple):
-    """The rows of a dataset that fulfil a condition in SQL."""
+    """These columns of the rows of a dataset that fulfil a condition in SQL."""
 
     dataset: Dataset
+    columns: Sequence[str]
     condition: str
 
 
@@ -44,7 +45,8 @@ class DuckdbTables:
                 self._connection.execute(f"CREATE VIEW {name} AS {rows}")
             elif isinstance(rows, FilteredDataset):
                 self._connection.register(f"all_{name}", rows.dataset)
-                self._connection.execute(f"CREATE VIEW {name} AS SELECT * FROM all_{name} WHERE {rows.condition}")
+                columns = ", ".join(f'"{column}"' for column in rows.columns)
+                self._connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM all_{name} WHERE {rows.condition}")
             else:
                 self._connection.register(name, rows)
 

@@ -21,7 +21,7 @@ from jobs.errors import AuditError
 from jobs.gates.data_docs import build_pages, gx_context
 from jobs.gates.duckdb_tables import BrokenRows, DuckdbTables, FilteredDataset, tables_read
 from jobs.lake.lake import Lake
-from jobs.lake.selection import Selection
+from jobs.lake.selection import Attempt, Selection
 from jobs.lake.sql_literal import standard_literal
 from jobs.schema import BY_NAME, CLUSTER, INPUT_FILE, REJECTED_INPUT, VALIDATION, Table
 
@@ -36,15 +36,15 @@ _WITH_ROWS_OF_NO_CLUSTER = (INPUT_FILE.name, REJECTED_INPUT.name)
 
 
 def check(
-    lake: Lake, snapshot_id: str, tables: Iterable[Table], *, previous: Mapping[str, str], limits: Limits, docs: str | None
+    lake: Lake, attempt: Attempt, tables: Iterable[Table], *, previous: Mapping[str, Attempt], limits: Limits, docs: str | None
 ) -> pa.Table:
-    """Return the rows of `validation` without their gate: one for each cluster of the snapshot and each rule of these tables.
+    """Return the rows of `validation` without their gate: one for each cluster of the attempt and each rule of these tables.
 
-    `previous` maps each cluster to its previous snapshot. The pages go to the folder `docs`, if there is one.
+    `previous` maps each cluster to the published attempt of its previous snapshot. The pages go to the folder `docs`, if there is one.
     """
     suites = {table.name: rules_of(table, limits) for table in tables}
-    rows = {name: _rows(lake, name, snapshot_id, previous) for name in tables_of(suites)}
-    return evaluate(DuckdbTables(rows), suites, snapshot_id, docs=docs)
+    rows = {name: _rows(lake, name, attempt, previous) for name in tables_of(suites)}
+    return evaluate(DuckdbTables(rows), suites, attempt.snapshot_id, docs=docs)
 
 
 def tables_of(suites: Suites) -> list[str]:
@@ -54,14 +54,14 @@ def tables_of(suites: Suites) -> list[str]:
     return sorted(name for name in {CLUSTER.name, *names} if name.removeprefix(PREVIOUS) in BY_NAME)
 
 
-def _rows(lake: Lake, name: str, snapshot_id: str, previous: Mapping[str, str]) -> str | FilteredDataset:
+def _rows(lake: Lake, name: str, attempt: Attempt, previous: Mapping[str, Attempt]) -> str | FilteredDataset:
     """Return the rows of a table: a query over its files, or a dataset if DuckDB cannot open them itself."""
     table = BY_NAME[name.removeprefix(PREVIOUS)]
     if name.startswith(PREVIOUS):
-        query, selection = lake.duckdb_query(table, snapshots=previous), Selection({}, previous)
+        query, selection = lake.duckdb_query(table, attempts=previous), Selection({}, previous)
     else:
-        query, selection = lake.duckdb_query(table, snapshot_id=snapshot_id), Selection({"snapshot_id": snapshot_id})
-    return query or FilteredDataset(lake.dataset(table), selection.sql(standard_literal))
+        query, selection = lake.duckdb_query(table, **attempt._asdict()), Selection(attempt._asdict())
+    return query or FilteredDataset(lake.dataset(table), table.schema.names, selection.sql(standard_literal))
 
 
 def evaluate(tables: DuckdbTables, suites: Suites, snapshot_id: str, *, docs: str | None) -> pa.Table:

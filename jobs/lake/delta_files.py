@@ -63,17 +63,16 @@ def dataset(delta: DeltaTable, folder: Path, partitions: list[tuple[str, str, li
     return delta.to_pyarrow_dataset(partitions=partitions, filesystem=fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()))
 
 
-def duckdb_query(delta: DeltaTable, folder: Path, selection: Selection) -> str | None:
+def duckdb_query(table: Table, delta: DeltaTable, folder: Path, selection: Selection) -> str | None:
     """Return a query on the files of a table in a folder; None if DuckDB would expand the folder's path as a pattern."""
     if glob.escape(str(folder)) != str(folder):
         return None
     selected = files(delta, selection)
-    schema = pa.schema(delta.schema().to_arrow())
     if not len(selected):
-        nulls = ", ".join(f'CAST(NULL AS {_duckdb_type(field.type)}) AS "{field.name}"' for field in schema)
+        nulls = ", ".join(f'CAST(NULL AS {_duckdb_type(field.type)}) AS "{field.name}"' for field in table.schema)
         return f"SELECT {nulls} WHERE false"
     paths = ", ".join(standard_literal(f"{folder}/{unquote(path)}") for path in selected["path"].to_pylist())
-    columns = ", ".join(f'"{name}"' for name in schema.names)
+    columns = ", ".join(f'"{name}"' for name in table.schema.names)
     return (
         f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, hive_types_autocast = false) "
         f"WHERE {selection.sql(standard_literal)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -20,13 +20,13 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction, RemoveAction
 
 from jobs.lake import delta_files
-from jobs.lake.selection import Selection, Values
+from jobs.lake.selection import Attempt, Selection, Values, any_of_sql
 from jobs.lake.spark_lake import TABLE_PROPERTIES, SparkLake
 from jobs.lake.sql_literal import standard_literal
 from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.lake.worker_rows import write_files
 from jobs.lake.write_lock import file_lock
-from jobs.schema import INPUT_FILE, Table
+from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
 
@@ -59,15 +59,15 @@ class FolderLake:
     def create(self, table: Table) -> None:
         DeltaTable.create(
             self.path(table),
-            table.schema,
+            table.stored.schema,
             mode="ignore",
-            partition_by=list(table.partition_by),
+            partition_by=list(table.stored.partition_by),
             description=table.comment,
             configuration=TABLE_PROPERTIES,
         )
 
-    def read_local(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> pa.Table:
-        selection = Selection(where, snapshots)
+    def read_local(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> pa.Table:
+        selection = Selection(where, attempts)
         if selection.is_empty:
             return table.schema.empty_table()
         delta = self._open(table)
@@ -76,13 +76,13 @@ class FolderLake:
         rows = delta_files.dataset(delta, self.folder / table.name, partitions or None)
         return rows.to_table(table.schema.names, filter=selection.arrow(without=in_path)).cast(table.schema)
 
-    def read(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> DataFrame:
-        if delta_files.size_bytes(delta_files.files(self._open(table), Selection(where, snapshots))) > _MAX_LOCAL_RELATION_BYTES:
-            return self._by_spark.read(table, snapshots=snapshots, **where)
-        return dataframe_from_arrow(self.spark(), self.read_local(table, snapshots=snapshots, **where), table.columns)
+    def read(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> DataFrame:
+        if delta_files.size_bytes(delta_files.files(self._open(table), Selection(where, attempts))) > _MAX_LOCAL_RELATION_BYTES:
+            return self._by_spark.read(table, attempts=attempts, **where)
+        return dataframe_from_arrow(self.spark(), self.read_local(table, attempts=attempts, **where), table.columns)
 
-    def duckdb_query(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> str | None:
-        return delta_files.duckdb_query(self._open(table), self.folder / table.name, Selection(where, snapshots))
+    def duckdb_query(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> str | None:
+        return delta_files.duckdb_query(table, self._open(table), self.folder / table.name, Selection(where, attempts))
 
     def dataset(self, table: Table) -> Dataset:
         return delta_files.dataset(self._open(table), self.folder / table.name)
@@ -91,7 +91,7 @@ class FolderLake:
         if isinstance(rows, Sequence):
             self._commit(table, rows, where)
         elif isinstance(rows, pa.Table):
-            rows = delta_files.complete(table, rows, where)
+            rows = delta_files.complete(table.stored, rows, where)
             # Copied: Spark's Arrow has no offsets for a column of lists that are all empty, and delta-rs panics on it.
             rows = rows.take(pa.array(range(len(rows)), pa.int64()))
             write_deltalake(self.path(table), rows, mode="overwrite", predicate=Selection(where).sql(standard_literal))
@@ -99,25 +99,31 @@ class FolderLake:
             self._by_spark.replace(table, rows, **where)
 
     def _commit(self, table: Table, files: Sequence[TableFile], where: Mapping[str, Values]) -> None:
-        if where.keys() != set(table.partition_by):
-            raise ValueError(f"files of table {table.name} replace whole partitions ({', '.join(table.partition_by)}), not {dict(where)}")
+        partition_by = table.stored.partition_by
+        if where.keys() != set(partition_by):
+            raise ValueError(f"files of table {table.name} replace whole partitions ({', '.join(partition_by)}), not {dict(where)}")
         delta, now_ms = self._open(table), time.time_ns() // 1_000_000
         partition = {column: value for column, value in where.items() if isinstance(value, str)}
         added: list[AddAction | RemoveAction] = [
             AddAction(file.path, file.size_bytes, partition, now_ms, data_change=True, stats=file.stats) for file in files
         ]
         replaced = [(column, "=", value) for column, value in partition.items()]
-        delta.create_write_transaction(added, "overwrite", delta.schema(), list(table.partition_by), replaced)
+        delta.create_write_transaction(added, "overwrite", delta.schema(), list(partition_by), replaced)
 
     def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Sequence[TableFile]]]:
         return nullcontext(write_files(rows, partial(TableFileWriter, str(self.folder), where)))
 
-    def snapshots(self) -> list[str]:
-        return sorted({partition["snapshot_id"] for partition in self._open(INPUT_FILE).partitions()})
+    def attempts(self, table: Table) -> set[Attempt]:
+        if not self.exists(table):
+            return set()
+        if set(Attempt._fields) <= set(table.stored.partition_by):  # Delta's log has them
+            return {Attempt(partition["snapshot_id"], partition["attempt_id"]) for partition in self._open(table).partitions()}
+        rows = self.read_local(table.stored)
+        return {Attempt(*row) for row in zip(*(rows[column].to_pylist() for column in Attempt._fields), strict=True)}
 
-    def delete(self, table: Table, snapshot_ids: Sequence[str]) -> None:
-        if snapshot_ids:
-            self._open(table).delete(Selection({"snapshot_id": snapshot_ids}).sql(standard_literal))
+    def delete(self, table: Table, snapshot_ids: Sequence[str], attempts: Collection[Attempt] = ()) -> None:
+        if snapshot_ids or attempts:
+            self._open(table).delete(any_of_sql(snapshot_ids, attempts, standard_literal))
 
     def compact(self, table: Table) -> None:
         delta = self._open(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 import pyarrow as pa
 
 from jobs.errors import AuditError
-from jobs.lake.selection import Values
+from jobs.lake.selection import Attempt, Values
 from jobs.lake.table_file import TableFile
 from jobs.schema import Table
 from jobs.spark.worker_rows import WorkerRows
@@ -27,7 +27,8 @@ class Lake(Protocol):
     """Storage of the audit's tables.
 
     Readers and writers select rows by columns, as keyword arguments: `snapshot_id="2026-01-31"` or `suite=["broker", "topic"]`. Without
-    one they select the whole table. `snapshots` maps each cluster id to the snapshot whose rows are read.
+    one they select the whole table. `attempts` maps each cluster id to the attempt whose rows are read. Readers return the columns that
+    `table` declares; give `table.stored` to read attempt_id too.
     """
 
     @property
@@ -51,23 +52,23 @@ class Lake(Protocol):
     def create(self, table: Table) -> None:
         """Create the table from its declaration if it does not exist."""
 
-    def read_local(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> pa.Table:
+    def read_local(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> pa.Table:
         """Return rows as an Arrow table with the declared columns; they must fit into the memory of this process."""
 
-    def read(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> DataFrame:
+    def read(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> DataFrame:
         """Return rows as a Spark DataFrame, at any size."""
 
-    def duckdb_query(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> str | None:
+    def duckdb_query(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> str | None:
         """Return a query that reads rows from the table's files in DuckDB; None if DuckDB cannot open them, for example in S3."""
 
     def dataset(self, table: Table) -> Dataset:
-        """Return the whole table as an Arrow dataset, which needs no Spark."""
+        """Return the whole table as an Arrow dataset, which needs no Spark and has the stored columns."""
 
     def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
         """Replace the selected rows by these, in one commit.
 
-        A column with a single selected value need not be among the columns of `rows`. Raises for an unknown column and for a null in a
-        column that is NOT NULL. Files are those of `computed`.
+        A column with a single selected value need not be among the columns of `rows`. Raises for an unknown or missing column, and for a
+        null in a column that is NOT NULL. Files are those of `computed`.
         """
 
     def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[DataFrame] | Sequence[Sequence[TableFile]]]:
@@ -76,11 +77,11 @@ class Lake(Protocol):
         `where` has the value of every Delta partition column of the tables.
         """
 
-    def snapshots(self) -> list[str]:
-        """Return the ids of all snapshots whose ingest has begun, published or not, sorted."""
+    def attempts(self, table: Table) -> set[Attempt]:
+        """Return the attempts that have rows in a table."""
 
-    def delete(self, table: Table, snapshot_ids: Sequence[str]) -> None:
-        """Delete the rows of these snapshots."""
+    def delete(self, table: Table, snapshot_ids: Sequence[str], attempts: Collection[Attempt] = ()) -> None:
+        """Delete the rows of these snapshots and of these attempts."""
 
     def compact(self, table: Table) -> None:
         """Merge the small files of each partition, and checkpoint the table's log."""

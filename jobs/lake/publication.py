@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.lake.selection import Attempt
 from jobs.schema import FOLDER
 
 Rows = Iterable[Mapping[str, Any]]
@@ -37,14 +38,19 @@ def sound(validation: Rows, suites: frozenset[str]) -> set[str]:
     return {cluster_id for cluster_id, checked in suites_of.items() if suites <= checked and cluster_id not in broken}
 
 
-def newest(snapshot: Rows, *, before: str) -> dict[str, str]:
-    """Return the newest published snapshot of each cluster before this one."""
-    earlier = [(row["cluster_id"], row["snapshot_id"]) for row in snapshot if row["snapshot_id"] < before]
-    return dict(sorted(earlier))
+def attempt_of(published: Mapping[str, Any]) -> Attempt:
+    """Return the attempt that a row of `snapshot` publishes."""
+    return Attempt(published["snapshot_id"], published["attempt_id"])
+
+
+def newest(snapshot: Rows, *, before: str) -> dict[str, Attempt]:
+    """Return the published attempt of each cluster's newest snapshot before this one."""
+    earlier = [row for row in snapshot if row["snapshot_id"] < before]
+    return {row["cluster_id"]: attempt_of(row) for row in sorted(earlier, key=lambda row: str(row["snapshot_id"]))}
 
 
 def absent(
-    earlier: Mapping[str, str],
+    earlier: Mapping[str, Attempt],
     nights: Collection[str],
     *,
     published: Collection[str],
@@ -54,15 +60,16 @@ def absent(
 ) -> list[dict[str, Any]]:
     """Return the rows of `absent_cluster`, sorted by cluster, without their snapshot id.
 
-    `earlier` maps each cluster to its newest snapshot before this night; a cluster is expected if that is one of `nights`. `withheld` and
-    `unreadable` map clusters to the cause. A `retired` cluster is not expected, but it is reported if it is withheld.
+    `earlier` maps each cluster to its newest published attempt before this night; a cluster is expected if that is of one of `nights`.
+    `withheld` and `unreadable` map clusters to the cause. A `retired` cluster is not expected, but it is reported if it is withheld.
     """
-    missing = {id for id, snapshot_id in earlier.items() if snapshot_id in nights} - {*published, *withheld, *unreadable, *retired}
+    last = {id: attempt.snapshot_id for id, attempt in earlier.items()}
+    missing = {id for id, snapshot_id in last.items() if snapshot_id in nights} - {*published, *withheld, *unreadable, *retired}
     causes = {id: (NO_FOLDER, "the source has no folder of this name") for id in missing}
     causes |= {id: (NOTHING_READABLE, detail) for id, detail in unreadable.items() if id not in retired}
     causes |= {id: (WITHHELD, detail) for id, detail in withheld.items()}
     return [
-        {"cluster_id": id, "last_snapshot_id": earlier.get(id), "reason": reason, "detail": detail}
+        {"cluster_id": id, "last_snapshot_id": last.get(id), "reason": reason, "detail": detail}
         for id, (reason, detail) in sorted(causes.items())
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,13 @@ from pyarrow.fs import SubTreeFileSystem
 
 from jobs.lake import delta_files
 from jobs.lake.hadoop import hadoop_path
-from jobs.lake.selection import Selection, Values
+from jobs.lake.selection import Attempt, Selection, Values, any_of_sql
 from jobs.lake.sql_literal import spark_literal
 from jobs.lake.storage_options import delta_rs_options, s3_file_system
 from jobs.lake.table_file import TableFile
 from jobs.lake.worker_rows import packed_rows
 from jobs.lake.write_lock import LEASE_S, file_lock, object_lock
-from jobs.schema import INPUT_FILE, Table
+from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
 
@@ -58,24 +58,25 @@ class SparkLake:
     def create(self, table: Table) -> None:
         # Created by SQL, since Spark's first write to a new table drops NOT NULL and the comments.
         properties = ", ".join(f"'{name}' = '{value}'" for name, value in TABLE_PROPERTIES.items())
-        partitioned = f"PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
+        stored = table.stored
+        partitioned = f"PARTITIONED BY ({', '.join(stored.partition_by)})" if stored.partition_by else ""
         with self._sole_writer_of(table):
             self.spark().sql(
-                f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({table.columns}) USING delta {partitioned} "
+                f"CREATE TABLE IF NOT EXISTS delta.`{self.path(table)}` ({stored.columns}) USING delta {partitioned} "
                 f"COMMENT {spark_literal(table.comment)} TBLPROPERTIES ({properties})"
             )
 
-    def read_local(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> pa.Table:
-        return self.read(table, snapshots=snapshots, **where).toArrow()
+    def read_local(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> pa.Table:
+        return self.read(table, attempts=attempts, **where).toArrow()
 
-    def read(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> DataFrame:
+    def read(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> DataFrame:
         rows = self.spark().read.format("delta").load(self.path(table))
-        return rows.where(Selection(where, snapshots).sql(spark_literal))
+        return rows.where(Selection(where, attempts).sql(spark_literal)).select(table.schema.names)
 
-    def duckdb_query(self, table: Table, *, snapshots: Mapping[str, str] | None = None, **where: Values) -> str | None:
+    def duckdb_query(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> str | None:
         if self.folder is None:
             return None
-        return delta_files.duckdb_query(self._open(table), self.folder / table.name, Selection(where, snapshots))
+        return delta_files.duckdb_query(table, self._open(table), self.folder / table.name, Selection(where, attempts))
 
     def dataset(self, table: Table) -> Dataset:
         delta = self._open(table)
@@ -93,36 +94,40 @@ class SparkLake:
         if isinstance(rows, Sequence):
             raise TypeError(f"files cannot be committed to {self.uri}")
         spark, selection = self.spark(), Selection(where)
-        df = dataframe_from_arrow(spark, delta_files.complete(table, rows, where), table.columns) if isinstance(rows, pa.Table) else rows
+        stored = table.stored
+        df = dataframe_from_arrow(spark, delta_files.complete(stored, rows, where), stored.columns) if isinstance(rows, pa.Table) else rows
         df = df.withColumns({column: F.lit(value) for column, value in where.items() if isinstance(value, str)})
         with self._sole_writer_of(table):
             if self._is_new(table, selection):
                 df.write.format("delta").mode("append").save(self.path(table))
                 return
             # A replacement of whole partitions rewrites no file, so Delta's code that can rewrite files is switched off.
-            spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not where.keys() <= set(table.partition_by))
+            spark.conf.set("spark.databricks.delta.replaceWhere.dataColumns.enabled", not where.keys() <= set(stored.partition_by))
             df.write.format("delta").mode("overwrite").option("replaceWhere", selection.sql(spark_literal)).save(self.path(table))
 
     def _is_new(self, table: Table, selection: Selection) -> bool:
-        """Return whether the snapshot has no partition folder yet: an append takes a fifth of the time of a replacement."""
+        """Return whether the attempt has no partition folder yet: an append takes a fifth of the time of a replacement."""
         if "snapshot_id" not in table.partition_by:
             return False
-        names = [f"snapshot_id={id.replace(':', '%3A')}" for id in selection.where["snapshot_id"]]
+        snapshots, attempts = (selection.where[column] for column in Attempt._fields)
+        names = [f"snapshot_id={id.replace(':', '%3A')}/attempt_id={number}" for id in snapshots for number in attempts]
         folders = [hadoop_path(self.spark(), f"{self.path(table)}/{name}") for name in names]
         return not any(file_system.exists(folder) for file_system, folder in folders)
 
     def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[DataFrame]]:
         return packed_rows(rows)
 
-    def snapshots(self) -> list[str]:
-        return sorted(row.snapshot_id for row in self.read(INPUT_FILE).select("snapshot_id").distinct().collect())
+    def attempts(self, table: Table) -> set[Attempt]:
+        if not self.exists(table):
+            return set()
+        return {Attempt(*row) for row in self.read(table.stored).select(*Attempt._fields).distinct().collect()}
 
-    def delete(self, table: Table, snapshot_ids: Sequence[str]) -> None:
+    def delete(self, table: Table, snapshot_ids: Sequence[str], attempts: Collection[Attempt] = ()) -> None:
         from delta.tables import DeltaTable as SparkDeltaTable
 
-        if snapshot_ids:
+        if snapshot_ids or attempts:
             with self._sole_writer_of(table):
-                SparkDeltaTable.forPath(self.spark(), self.path(table)).delete(Selection({"snapshot_id": snapshot_ids}).sql(spark_literal))
+                SparkDeltaTable.forPath(self.spark(), self.path(table)).delete(any_of_sql(snapshot_ids, attempts, spark_literal))
 
     def compact(self, table: Table) -> None:
         with self._sole_writer_of(table):

@@ -38,7 +38,7 @@ class TableFileWriter:
 
     def __init__(self, folder: str, partition: Mapping[str, str], table: Table):
         self._key = table.key
-        partition = {name: partition[name] for name in table.partition_by}
+        partition = {name: partition[name] for name in table.stored.partition_by}
         # Spark's name of a partition folder, since SparkLake looks for it before it appends.
         self._path = "/".join(f"{name}={value.replace(':', '%3A')}" for name, value in partition.items()) + f"/part-{uuid4()}.parquet"
         self._file = Path(folder, table.name, self._path)

@@ -42,8 +42,8 @@ class PlanAnswer(NamedTuple):
     states: dict[tuple[str, int], PartitionState]  # changed partitions after the plan, in the order of their waves
 
 
-def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: Limits, *, rules: bool = True) -> str:
-    """Compute a plan for a published snapshot, by default the cluster's newest, and store it; return the snapshot's id.
+def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: Limits, *, rules: bool = True) -> Snapshot:
+    """Compute a plan for a published snapshot, by default the cluster's newest, and store it; return the snapshot.
 
     With `rules`, every rule is evaluated on the night after the plan, which takes as long as a night of the cluster.
     """
@@ -53,7 +53,7 @@ def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: 
     tables = plan.tables | {PLAN_RULE: arrow_rows(PLAN_RULE, rule_rows)}
     for table in WRITES:
         snapshot.replace(table, tables[table], plan_id=question.id, cluster_id=question.cluster_id)
-    return snapshot.snapshot_id
+    return snapshot
 
 
 def _rules(snapshot: Snapshot, cluster_id: str, limits: Limits, plan: PlanAnswer) -> list[Row]:
@@ -73,7 +73,7 @@ def compute_plan(rows: Mapping[Table, pa.Table], question: PlanQuestion, limits:
     return PlanAnswer(plan_tables(current, question, choice, moves), current.brokers, states)
 
 
-def unfulfilled(lake: Lake, snapshot_id: str, question: PlanQuestion) -> str | None:
+def unfulfilled(snapshot: Snapshot, question: PlanQuestion) -> str | None:
     """Return the requested changes that a stored plan does not make, with the reasons; None: it makes all of them."""
-    (plan,) = lake.read_local(PLAN, snapshot_id=snapshot_id, cluster_id=question.cluster_id, plan_id=question.id).to_pylist()
+    (plan,) = snapshot.read_local(PLAN, cluster_id=question.cluster_id, plan_id=question.id).to_pylist()
     return None if plan["unfulfilled"] is None else str(plan["unfulfilled"])

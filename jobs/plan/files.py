@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jobs.lake.lake import Lake
 from jobs.schema import PLAN, PLAN_MOVE
 from jobs.schema.plan import unchecked_limits
+from jobs.snapshot import Snapshot
 
 Row = Mapping[str, Any]
 
 
-def write_files(lake: Lake, snapshot_id: str, cluster_id: str, plan_id: str, folder: Path) -> list[Path]:
+def write_files(snapshot: Snapshot, cluster_id: str, plan_id: str, folder: Path) -> list[Path]:
     """Write the files of a stored plan; return their paths, the commands last. Delete files of an earlier plan in the folder.
 
     A plan that leaves something undone and also makes something worse gets no files.
@@ -24,10 +24,10 @@ def write_files(lake: Lake, snapshot_id: str, cluster_id: str, plan_id: str, fol
     for pattern in ("reassignment-*.json", "rollback-*.json", "preferred-election.json", "commands.txt"):
         for old_file in folder.glob(pattern):
             old_file.unlink()
-    (plan,) = lake.read_local(PLAN, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id).to_pylist()
+    (plan,) = snapshot.read_local(PLAN, cluster_id=cluster_id, plan_id=plan_id).to_pylist()
     if plan["unfulfilled"] is not None and plan["worse"] is not None:
         return []
-    moves = lake.read_local(PLAN_MOVE, snapshot_id=snapshot_id, cluster_id=cluster_id, plan_id=plan_id).to_pylist()
+    moves = snapshot.read_local(PLAN_MOVE, cluster_id=cluster_id, plan_id=plan_id).to_pylist()
     moves.sort(key=lambda move: (move["topic"], move["partition"]))
     documents = {}
     for wave in _waves(moves):

@@ -51,17 +51,14 @@ def rules_after_plan(snapshot: Snapshot, cluster_id: str, limits: Limits, broker
     """Return the rows of `plan_rule` for a plan that leaves these brokers and changes partitions to these states."""
     tables = {table: snapshot.of_cluster(table, cluster_id) for table in ingest.WRITES}
     before = {(row["suite"], row["rule"]): row for row in snapshot.of_cluster(VALIDATION, cluster_id).to_pylist()}
-    (published,) = (row for row in snapshot.rows(SNAPSHOT) if row["cluster_id"] == cluster_id)
-    previous = published["previous_snapshot_id"]
     with _temporary_lake(snapshot.lake) as lake:
         night_after = NightlyRun(lake, snapshot.snapshot_id)
         parameters = {name: value for name, value in snapshot.parameters().items() if name in PARAMETERS}
         night_after.begin([*tables_after_plan(tables, brokers, states).values()], parameters, snapshot.scale)
-        if previous is not None:
-            published |= {"snapshot_id": previous, "previous_snapshot_id": None}
-            lake.replace(SNAPSHOT, pa.Table.from_pylist([published], SNAPSHOT.schema), snapshot_id=previous)
-            for table in READS_PREVIOUS:
-                lake.replace(table, Snapshot(snapshot.lake, previous).of_cluster(table, cluster_id), snapshot_id=previous)
+        if previous := snapshot.earlier().get(cluster_id):
+            for table in (SNAPSHOT, *READS_PREVIOUS):
+                rows = Snapshot.of_attempt(snapshot.lake, previous).of_cluster(table, cluster_id)
+                lake.replace(table, rows, **previous._asdict())
         night_after.run(None, {}, limits, None)
         results = night_after.rows(VALIDATION)
     return [_rule_row(before.get((row["suite"], row["rule"])), row) for row in results]

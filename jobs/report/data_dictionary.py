@@ -104,7 +104,7 @@ def _table(table: Table, rules: Iterable[Rule], published: Collection[str]) -> D
     """Describe a table with the columns that its published view adds."""
     facts = {"Key": ", ".join(table.key), "Rules": ", ".join(rule.name for rule in rules) or "none"}
     added = [column for column in ADDED_COLUMNS if column.name in published]
-    return Description("table", table.name, table.comment, facts, [*table.declared_columns, *added])
+    return Description("table", table.name, table.comment, facts, [*table.stored.declared_columns, *added])
 
 
 def _view(view: View, columns: Iterable[str]) -> Description:
@@ -113,7 +113,7 @@ def _view(view: View, columns: Iterable[str]) -> Description:
 
 
 def _every_night(table: Table, columns: Iterable[str]) -> Description:
-    comment = f"The rows of the table {table.name} of every night, published or not."
+    comment = f"The rows of the table {table.name} in the newest attempt of every night, published or not."
     return Description("view", f"all_{table.name}", comment, {"Columns": ", ".join(columns)})
 
 
@@ -135,7 +135,7 @@ def _columns_of_views() -> dict[str, list[str]]:
 
     with duckdb.connect() as connection:
         for table in TABLES:
-            connection.register(f"_{table.name}", table.schema.empty_table())
+            connection.register(f"_{table.name}", table.stored.schema.empty_table())
         columns = {}
         for view, query in statements(lambda table: f'"_{table.name}"').items():
             # As a table, because DuckDB would bind the view again for each view that reads it.

@@ -1,7 +1,7 @@
 """Every Delta table of the lake, declared once, and the SQL predicates that several rooms share.
 
-Every row belongs to a snapshot (one night) and, except for `parameter`, to a cluster. A job replaces its own rows, so that a rerun changes
-nothing. Readers see the rows of a cluster once its row in `snapshot` is written (jobs/views/).
+Every row belongs to an attempt of a snapshot (one night) and, except for `parameter`, to a cluster. A job replaces its own rows of its attempt,
+so that it can run again. Readers see the rows of a cluster once its row in `snapshot` names their attempt (jobs/views/).
 """
 
 from __future__ import annotations

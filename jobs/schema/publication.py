@@ -28,6 +28,7 @@ SNAPSHOT = Table(
     ("snapshot_id", "cluster_id"),
     f"""
     {CLUSTER_COLUMNS},
+    attempt_id STRING NOT NULL COMMENT 'attempt of the night whose rows readers see, a number as text',
     previous_snapshot_id STRING COMMENT 'the cluster''s previous published snapshot, which changes and growth are measured from; null: none',
     published_at TIMESTAMP NOT NULL COMMENT 'when the snapshot was published'
 """,

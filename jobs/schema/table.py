@@ -2,18 +2,22 @@
 
 The text of the columns is the DDL for CREATE TABLE and for Spark's schemas; `Table.schema` is the same as an Arrow schema. Column names are
 Kafka's words, ids end in `_id` and units are part of the name.
+
+Each ingest of a night starts a new attempt, whose rows are stored beside those of earlier attempts. A declaration has the columns of the
+rows in one attempt, which steps and rules read and write. `Table.stored` also has the column `attempt_id`, which the lake adds.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
 import pyarrow as pa
 
 SNAPSHOT_COLUMNS = "snapshot_id STRING NOT NULL COMMENT 'name of the night that the row belongs to; later nights sort later'"
+ATTEMPT_COLUMN = "attempt_id STRING NOT NULL COMMENT 'number of the attempt that wrote the row, as text: each ingest of a night starts a new attempt; snapshot contains the published one'"
 CLUSTER_COLUMNS = f"""{SNAPSHOT_COLUMNS},
     cluster_id STRING NOT NULL COMMENT 'name of the cluster: the folder that its dumps were read from'"""
 TOPIC_COLUMNS = f"""{CLUSTER_COLUMNS},
@@ -33,13 +37,25 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A Delta table. `key` is unique per row; a write replaces all rows with the same values of the Delta partition columns `partition_by`."""
+    """A Delta table.
+
+    `key` is unique per row of an attempt. A write replaces all rows with the same values of the Delta partition columns `partition_by`.
+    """
 
     name: str
     comment: str
     key: tuple[str, ...]
     columns: str
     partition_by: tuple[str, ...] = ("snapshot_id",)
+
+    @property
+    def stored(self) -> Table:
+        """The table as the lake stores it: with attempt_id after snapshot_id, among the columns and in `partition_by`."""
+        if "attempt_id" in self.schema.names:
+            return self
+        snapshot_column, _, others = self.columns.strip().partition("\n")
+        partition_by = tuple(part for name in self.partition_by for part in ((name, "attempt_id") if name == "snapshot_id" else (name,)))
+        return replace(self, columns=f"{snapshot_column}\n{ATTEMPT_COLUMN},\n{others}", partition_by=partition_by)
 
     @property
     def declared_columns(self) -> tuple[Column, ...]:

@@ -1,7 +1,7 @@
 """The published views as SQL that Spark and DuckDB both read.
 
 Every table has a view with its name, which contains only published rows and has the ADDED_COLUMNS too. `parameter` has no cluster and
-therefore no added columns.
+therefore no added columns. The rows of a night are those of the attempt that `snapshot` names; its one commit changes all views at once.
 
 `absent_cluster` and the views `all_...` contain the rows of every night, published or not. Further views answer questions: each is a `.sql`
 file beside this module. It opens with a comment that states what a row is, then an example query. Names in braces are replaced: by the
@@ -21,6 +21,7 @@ from jobs.schema.table import Column
 
 # Tables that state why a night is not published. The view `all_<name>` contains their rows of every night.
 EVERY_NIGHT = (INPUT_FILE, REJECTED_INPUT, VALIDATION)
+_NEWEST = "CAST(max(CAST(attempt_id AS INT)) AS STRING)"
 # Columns that the view of a table has in addition to those of the table.
 ADDED_COLUMNS = (
     Column("latest", "BOOLEAN", False, "the row belongs to the cluster's newest published snapshot"),
@@ -69,19 +70,26 @@ VIEWS = {
 
 
 def statements(raw: Callable[[Table], str]) -> dict[str, str]:
-    """Return the SELECT of every view, in an order in which they can be created; `raw` names a table in the engine's SQL."""
+    """Return the SELECT of every view, in an order in which they can be created; `raw` names a stored table in the engine's SQL."""
     same_snapshot = "s.snapshot_id = t.snapshot_id AND s.cluster_id = t.cluster_id"
-    views = {SNAPSHOT.name: _snapshot(raw(SNAPSHOT), raw(ABSENT_CLUSTER)), ABSENT_CLUSTER.name: f"SELECT * FROM {raw(ABSENT_CLUSTER)}"}
+    views = {
+        SNAPSHOT.name: _snapshot(raw(SNAPSHOT), raw(ABSENT_CLUSTER)),
+        ABSENT_CLUSTER.name: _absent_cluster(raw(SNAPSHOT), raw(ABSENT_CLUSTER)),
+    }
     for table in TABLES:
         if table is PARAMETER:
-            views[table.name] = f"SELECT * FROM {raw(table)} WHERE snapshot_id IN (SELECT snapshot_id FROM {SNAPSHOT.name})"
+            published = f"SELECT snapshot_id, attempt_id FROM {SNAPSHOT.name}"
+            views[table.name] = f"SELECT * FROM {raw(table)} WHERE (snapshot_id, attempt_id) IN ({published})"
         elif table.name not in views:
             views[table.name] = (
-                f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {raw(table)} t JOIN {SNAPSHOT.name} s ON {same_snapshot}"
+                f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {raw(table)} t "
+                f"JOIN {SNAPSHOT.name} s ON {same_snapshot} AND s.attempt_id = t.attempt_id"
             )
     for name, view in VIEWS.items():
         views[name] = f"SELECT t.*, s.snapshot_age, s.stale FROM ({_render(view.template)}) t JOIN {SNAPSHOT.name} s ON {same_snapshot}"
-    return views | {f"all_{table.name}": f"SELECT * FROM {raw(table)}" for table in EVERY_NIGHT}
+    newest = f"SELECT snapshot_id, {_NEWEST} AS attempt_id FROM {raw(PARAMETER)} GROUP BY snapshot_id"
+    same_attempt = "n.snapshot_id = t.snapshot_id AND n.attempt_id = t.attempt_id"
+    return views | {f"all_{table.name}": f"SELECT t.* FROM {raw(table)} t JOIN ({newest}) n ON {same_attempt}" for table in EVERY_NIGHT}
 
 
 def _snapshot(snapshot: str, absent_cluster: str) -> str:
@@ -92,6 +100,17 @@ def _snapshot(snapshot: str, absent_cluster: str) -> str:
         JOIN (SELECT snapshot_id, CAST(row_number() OVER (ORDER BY snapshot_id DESC) - 1 AS INT) AS snapshot_age
               FROM (SELECT snapshot_id FROM {snapshot} UNION SELECT snapshot_id FROM {absent_cluster}) AS nights) n
         ON n.snapshot_id = t.snapshot_id
+    """
+
+
+def _absent_cluster(snapshot: str, absent_cluster: str) -> str:
+    """The absent clusters of each night: of its published attempt, or of the newest attempt that published no cluster."""
+    return f"""
+        SELECT {", ".join(f"t.{name}" for name in ABSENT_CLUSTER.stored.schema.names)}
+        FROM {absent_cluster} t
+        JOIN (SELECT snapshot_id, {_NEWEST} AS attempt_id FROM {absent_cluster} GROUP BY snapshot_id) n ON n.snapshot_id = t.snapshot_id
+        LEFT JOIN (SELECT DISTINCT snapshot_id, attempt_id FROM {snapshot}) s ON s.snapshot_id = t.snapshot_id
+        WHERE t.attempt_id = coalesce(s.attempt_id, n.attempt_id)
     """
 
 

@@ -73,12 +73,13 @@ class DuckdbViews:
         self._created.add(name)
         definition = self._definitions[name]
         if isinstance(definition, Table):
-            if (query := self._lake.duckdb_query(definition)) is None:
+            if (query := self._lake.duckdb_query(definition.stored)) is None:
                 self._connection.register(name, self._lake.dataset(definition))
             else:
                 self._connection.execute(f'CREATE TEMPORARY VIEW "{name}" AS {query}')
             return
-        for other in self._names_in(definition):
+        # `snapshot` first: a table that is opened later has the rows of the attempts that it names.
+        for other in sorted(self._names_in(definition), key=lambda name: name.lstrip("_") != SNAPSHOT.name):
             self._create(other)
         # Every other view reads `snapshot`: as a table it is computed once.
         self._connection.execute(f'CREATE TEMPORARY {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {definition}')

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
-from jobs.schema import TABLES, Table
+from jobs.schema import SNAPSHOT, TABLES, Table
 from jobs.views.definitions import statements
 from jobs.views.read_only import check_spark
 
@@ -53,13 +53,15 @@ def _locked(spark: SparkSession) -> Iterator[None]:
 
 def _create_views(lake: Lake, sql: str, views: Mapping[str, str]) -> None:
     """Create the views whose names are words of the query, and those that they read."""
-    definitions, wanted, texts = {f"_{table.name}": table for table in TABLES} | dict(views), set(), [sql]
+    # `snapshot` first: a table that is opened later has the rows of the attempts that it names.
+    tables = sorted(TABLES, key=lambda table: table is not SNAPSHOT)
+    definitions, wanted, texts = {f"_{table.name}": table for table in tables} | dict(views), set(), [sql]
     while texts:
         names = {word.lower() for word in re.findall(r"\w+", texts.pop())} & definitions.keys() - wanted
         wanted |= names
         texts += [views[name] for name in names & views.keys()]
     for name, definition in definitions.items():  # in their order: a view reads only earlier ones
         if name in wanted and isinstance(definition, Table):
-            lake.read(definition).createOrReplaceTempView(name)
+            lake.read(definition.stored).createOrReplaceTempView(name)
         elif name in wanted:
             lake.spark().sql(f"CREATE OR REPLACE TEMPORARY VIEW `{name}` AS {definition.strip()}")

@@ -99,8 +99,9 @@ def write_table(spark: SparkSession, folder: str) -> None:
                     renamed = renamed.append_column(name, pa.nulls(len(table), type))
                 yield PARTITION, renamed
 
-        with lake.computed(WorkerRows(text_numbers(spark, folder), by_loop(folder, complete), (PARTITION,)), snapshot_id=NIGHT) as (files,):
-            lake.replace(PARTITION, files, snapshot_id=NIGHT)
+        rows = WorkerRows(text_numbers(spark, folder), by_loop(folder, complete), (PARTITION,))
+        with lake.computed(rows, snapshot_id=NIGHT, attempt_id="1") as (files,):
+            lake.replace(PARTITION, files, snapshot_id=NIGHT, attempt_id="1")
 
 
 def partitions_by_loop(

@@ -62,7 +62,7 @@ def multiply(folder: Path, nights: int) -> None:
                 shutil.copyfile(folder / table.name / path, folder / table.name / copy)
                 partition = file["partitionValues"] | {"snapshot_id": day}
                 actions.append(AddAction(copy, file["size"], partition, file["modificationTime"], True, file["stats"]))
-        delta.create_write_transaction(actions, "append", delta.schema(), list(table.partition_by))
+        delta.create_write_transaction(actions, "append", delta.schema(), list(table.stored.partition_by))
 
 
 def _add_actions(folder: Path, delta: DeltaTable) -> list[dict[str, Any]]:

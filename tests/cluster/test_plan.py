@@ -51,11 +51,11 @@ def test_executed_plan_has_the_predicted_goals_and_rules(spark: SparkSession, tm
         for topic, assignment in TOPICS.items():
             kafka.tool("kafka-topics", "--create", "--topic", topic, "--replica-assignment", assignment)
         rules_before = run_night(NightlyRun(lake, "s"), write_dumps(kafka, tmp_path / "before"))
-        answer(lake, None, PlanQuestion("p", "live", moves_per_broker=3), limits(None))
+        planned = answer(lake, None, PlanQuestion("p", "live", moves_per_broker=3), limits(None))
         (summary,) = lake.read_local(PLAN, snapshot_id="s").to_pylist()
         assert summary["moved_replicas"] > 0
         assert summary["waves"] > 1
-        run_commands(kafka, write_files(lake, "s", "live", "p", tmp_path / "files"), waves=summary["waves"])
+        run_commands(kafka, write_files(planned, "live", "p", tmp_path / "files"), waves=summary["waves"])
         executed = wait_until_nothing_moves(kafka, tmp_path)
         assert "throttled" not in kafka.tool("kafka-configs", "--describe", "--entity-type", "topics")  # --verify removes it
     goals = {row["goal"]: row for row in lake.read_local(PLAN_GOAL, snapshot_id="s").to_pylist()}

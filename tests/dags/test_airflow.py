@@ -16,6 +16,7 @@ import yaml
 
 from jobs.cli import BUNDLED
 from jobs.lake.lake import open_lake
+from jobs.lake.selection import Attempt
 from jobs.schema import FAILOVER
 from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser
@@ -106,6 +107,7 @@ def test_a_night_succeeds_after_its_killed_step_is_cleared(airflow: Airflow, nig
     assert night.end_state == "success"
     assert published_clusters(airflow) == sorted(path.name for path in BUNDLED.iterdir() if path.is_dir())
     assert airflow.task("nightly", night.run_id, "ingest")["try_number"] == 1
+    assert open_lake(str(airflow.lake), pytest.fail).attempts(FAILOVER) == {Attempt(NIGHT, "1")}
     key = ", ".join(FAILOVER.key)
     duplicate_keys = f"SELECT count(*) FROM (SELECT {key} FROM failover GROUP BY {key} HAVING count(*) > 1)"
     assert DuckdbViews(open_lake(str(airflow.lake), pytest.fail)).execute(duplicate_keys).fetchone() == (0,)

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.compute as pc
 import requests
 import yaml
 
 from jobs.airflow import environment
 from jobs.cli import BUNDLED
 from jobs.lake.lake import open_lake
-from jobs.schema import SNAPSHOT, VALIDATION, Table
+from jobs.schema import PARAMETER, SNAPSHOT, VALIDATION, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import properties_file
 
@@ -111,17 +112,19 @@ def free_port() -> int:
 
 
 def rows(lake: str, table: Table, snapshot_id: str) -> duckdb.DuckDBPyRelation:
-    """Return the rows and columns of a table that two runs of the same night have in common."""
+    """Return the rows and columns of a table that two runs of the same night have in common: those of its newest attempt."""
 
     def no_spark() -> Any:
         raise AssertionError("reading needs no Spark")
 
-    relation = duckdb.from_arrow(open_lake(lake, no_spark).dataset(table)).filter(f"snapshot_id = '{snapshot_id}'")
+    opened = open_lake(lake, no_spark)
+    begun = opened.dataset(PARAMETER).to_table(["attempt_id"], filter=pc.field("snapshot_id") == snapshot_id)["attempt_id"].to_pylist()
+    relation = duckdb.from_arrow(opened.dataset(table)).filter(f"snapshot_id = '{snapshot_id}' AND attempt_id = '{max(begun, key=int)}'")
     if "scenario_set" in table.schema.names:
         relation = relation.filter("scenario_set = 'nightly'")
     # The time of publication and the choice of the example differ between runs.
-    varying = {SNAPSHOT: "published_at", VALIDATION: "example"}
-    return relation.project(f"* EXCLUDE ({varying[table]})") if table in varying else relation
+    varying = {SNAPSHOT: ("published_at",), VALIDATION: ("example",)}
+    return relation.project(f"* EXCLUDE ({', '.join(('attempt_id', *varying.get(table, ())))})")
 
 
 def differing_rows(lake: str, other: str, table: Table, snapshot_id: str) -> tuple[list[Row], list[Row]]:

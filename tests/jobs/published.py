@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from jobs import views
+from jobs.lake.delta_files import complete
 from jobs.schema import TABLES, Table
 
 Key = tuple[str, str]  # snapshot_id, cluster_id
@@ -18,11 +19,11 @@ COUNTS_BY_HARM = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes"
 
 
 def published(tables: Mapping[Table, pa.Table]) -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB connection with the published views over these tables; the other tables are empty."""
+    """Return a DuckDB connection with the published views over the rows of these tables in attempt 1; the other tables are empty."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for table in TABLES:
-        connection.register(f"_{table.name}", tables.get(table, table.schema.empty_table()))
+        connection.register(f"_{table.name}", complete(table.stored, tables.get(table, table.schema.empty_table()), {"attempt_id": "1"}))
     for name, query in views.statements(lambda table: f'"_{table.name}"').items():
         connection.execute(f'CREATE VIEW "{name}" AS {query}')
     return connection

@@ -15,10 +15,13 @@ from jobs.steps.stage import ARROW_TABLES, Materializer, Result, Stages, run_sta
 
 
 def rows(declared: Table, *given: dict[str, Any]) -> pa.Table:
-    """Return rows of a table, by default of snapshot `s` and cluster `c`. A missing column is null, or empty if it must not be null."""
+    """Return rows of a table, by default of snapshot `s`, attempt 1 and cluster `c`.
+
+    A missing column is null, or empty if it must not be null.
+    """
     empty = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}
     defaults = {field.name: None if field.nullable else empty.get(str(field.type), []) for field in declared.schema}
-    defaults |= {"snapshot_id": "s", "cluster_id": "c"}
+    defaults |= {"snapshot_id": "s", "attempt_id": "1", "cluster_id": "c"}
     return pa.Table.from_pylist([defaults | row for row in given], declared.schema)
 
 

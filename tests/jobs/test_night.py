@@ -120,7 +120,7 @@ def test_a_broken_rule_has_the_night_since_which_it_is_broken(two_nights: Lake) 
     assert query(two_nights, f"{since} 'topic.enough_replicas' ORDER BY 1") == [(FIRST, FIRST, 1), (SECOND, FIRST, 2)]
 
 
-@pytest.mark.parametrize("view", [*views.VIEWS, "broker", "all_input_file", "all_validation"])
+@pytest.mark.parametrize("view", [*views.VIEWS, "broker", "parameter", "all_input_file", "all_validation"])
 def test_spark_and_duckdb_return_the_same_rows_of_a_view(two_nights: Lake, view: str) -> None:
     def rows(answer: tuple[list[str], list[tuple[object, ...]]]) -> tuple[list[str], list[str]]:
         return answer[0], sorted(str([round(value, 9) if isinstance(value, float) else value for value in row]) for row in answer[1])

@@ -14,6 +14,7 @@ from jobs.cli import BUNDLED
 from jobs.errors import AuditError
 from jobs.lake.lake import Lake, open_lake
 from jobs.lake.publication import Outcome
+from jobs.lake.selection import Attempt
 from jobs.night import NightlyRun
 from jobs.plan.answer import answer
 from jobs.plan.question import PlanQuestion
@@ -37,7 +38,8 @@ def test_a_rerun_as_a_large_night_changes_no_row(changed_night: NightlyRun, monk
     again = NightlyRun(changed_night.lake, SECOND)
     assert run(again, BUNDLED, docs=f"{changed_night.lake.uri}/docs").absent == []
     assert again.scale is Scale.LARGE
-    now = contents(changed_night, without=("snapshot", "parameter"))
+    assert again.attempt == Attempt(SECOND, "2")
+    now = contents(again, without=("snapshot", "parameter"))
     assert [name for name, rows in before.items() if rows != now[name]] == []
 
 

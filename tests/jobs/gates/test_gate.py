@@ -18,11 +18,13 @@ from jobs.gates import gate
 from jobs.gates.duckdb_tables import SAMPLE_ROWS, DuckdbTables, tables_read
 from jobs.gates.gate import check, evaluate
 from jobs.lake.lake import Lake, open_lake
+from jobs.lake.selection import Attempt
 from jobs.schema import BY_NAME, INPUT_FILE, PARTITION, REJECTED_INPUT, TOPIC, VALIDATION, Table
 from tests.expectations.lake import Edit, add, arrow, drop, edit, sound
 from tests.web_pages import external_references
 
 TABLES = [TOPIC, PARTITION]
+ATTEMPT = Attempt("s", "1")
 
 
 def night(*edits: Edit) -> dict:
@@ -43,7 +45,7 @@ def written(uri: str, clusters: dict) -> Lake:
     for name, rows in arrow(clusters).items():
         if name in ("cluster", "topic", "partition"):
             lake.create(BY_NAME[name])
-            lake.replace(BY_NAME[name], rows, snapshot_id="s")
+            lake.replace(BY_NAME[name], rows, snapshot_id="s", attempt_id="1")
     return lake
 
 
@@ -54,7 +56,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verdicts(lake: Lake, docs: Path) -> list:
-    return [row for table in TABLES for row in check(lake, "s", [table], previous={}, limits=limits(), docs=str(docs)).to_pylist()]
+    return [row for table in TABLES for row in check(lake, ATTEMPT, [table], previous={}, limits=limits(), docs=str(docs)).to_pylist()]
 
 
 def test_each_cluster_and_rule_has_one_verdict_that_the_table_accepts(verdicts: list, tmp_path: Path) -> None:
@@ -64,7 +66,7 @@ def test_each_cluster_and_rule_has_one_verdict_that_the_table_accepts(verdicts: 
     lake = open_lake(str(tmp_path), pytest.fail)
     lake.create(VALIDATION)
     for _ in range(2):
-        lake.replace(VALIDATION, pa.Table.from_pylist(verdicts), snapshot_id="s", gate="g")
+        lake.replace(VALIDATION, pa.Table.from_pylist(verdicts), snapshot_id="s", attempt_id="1", gate="g")
     found = lake.read_local(VALIDATION).to_pylist()
     assert {row.pop("gate") for row in found} == {"g"}
     assert sorted(map(str, found)) == sorted(map(str, verdicts))
@@ -129,22 +131,22 @@ def test_page_of_a_suite_shows_up_to_20_rows_that_break_a_rule_and_their_number(
     assert html.escape("<b>0</b>") in page_of("topic", tmp_path)
 
 
-@pytest.mark.parametrize("previous", [{}, {"broken": "s"}])
-def test_datasets_give_the_verdicts_of_files(lake: Lake, monkeypatch: pytest.MonkeyPatch, previous: dict[str, str]) -> None:
+@pytest.mark.parametrize("previous", [{}, {"broken": ATTEMPT}])
+def test_datasets_give_the_verdicts_of_files(lake: Lake, monkeypatch: pytest.MonkeyPatch, previous: dict[str, Attempt]) -> None:
     """A lake on other storage, or in a folder whose name DuckDB would expand as a pattern, is read through datasets."""
     rule = Rule("odd", "A rule.", "soft", "SELECT cluster_id, topic FROM previous_partition", requires="SELECT cluster_id FROM partition")
     monkeypatch.setattr(gate, "rules_of", lambda table, limits: [*rules_of(table, limits), rule])
-    files = check(lake, "s", TABLES, previous=previous, limits=limits(), docs=None)
+    files = check(lake, ATTEMPT, TABLES, previous=previous, limits=limits(), docs=None)
     pattern = Path(lake.uri).with_name("[lake]")
     pattern.symlink_to(lake.uri)
-    assert check(open_lake(str(pattern), pytest.fail), "s", TABLES, previous=previous, limits=limits(), docs=None) == files
+    assert check(open_lake(str(pattern), pytest.fail), ATTEMPT, TABLES, previous=previous, limits=limits(), docs=None) == files
     pattern.unlink()
     failed = [(row["cluster_id"], row["broken_rows"]) for row in files.to_pylist() if row["rule"] == "odd" and not row["success"]]
     assert failed == [(cluster, 6) for cluster in previous for _ in TABLES]
 
 
 def test_gate_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, docs: Path) -> None:
-    again = check(lake, "s", [TOPIC], previous={}, limits=limits(), docs=str(docs)).to_pylist()
+    again = check(lake, ATTEMPT, [TOPIC], previous={}, limits=limits(), docs=str(docs)).to_pylist()
     assert again == [row for row in verdicts if row["suite"] == "topic"]
     assert len(list((docs / "validations").rglob("*.html"))) == len(TABLES)
     assert (docs / "index.html").read_text().count("validations/topic/s/") == 1
@@ -152,14 +154,14 @@ def test_gate_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, doc
 
 def test_snapshot_without_a_cluster_is_an_error(lake: Lake) -> None:
     with pytest.raises(AuditError, match="snapshot other has no cluster"):
-        check(lake, "other", [TOPIC], previous={}, limits=limits(), docs=None)
+        check(lake, Attempt("other", "1"), [TOPIC], previous={}, limits=limits(), docs=None)
 
 
 def test_gates_in_threads_of_one_process_give_the_verdicts_of_one_gate_at_a_time(lake: Lake, verdicts: list, docs: Path) -> None:
     """Great Expectations has one context for the whole process."""
 
     def verdicts_of(table: Table) -> list:
-        return check(lake, "s", [table], previous={}, limits=limits(), docs=str(docs)).to_pylist()
+        return check(lake, ATTEMPT, [table], previous={}, limits=limits(), docs=str(docs)).to_pylist()
 
     with ThreadPoolExecutor(4) as threads:
         for rows in threads.map(lambda tables: [row for table in tables for row in verdicts_of(table)], [TABLES] * 4):

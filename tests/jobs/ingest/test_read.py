@@ -179,13 +179,14 @@ def test_unreadable_files_do_not_affect_others(spark: SparkSession, tmp_path: Pa
 def test_writing_the_rows_twice_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
     """Delta rejects a null in a NOT NULL column, a column of another type, and a row of another snapshot."""
     lake = open_lake(tmp_path.as_uri(), lambda: spark)
-    with lake.computed(ingest.read(lambda: spark, str(BUNDLED), "2026-11-21", Scale.LARGE), snapshot_id="2026-11-21") as computed:
+    attempt = {"snapshot_id": "2026-11-21", "attempt_id": "1"}
+    with lake.computed(ingest.read(lambda: spark, str(BUNDLED), "2026-11-21", Scale.LARGE), **attempt) as computed:
         from_workers = dict(zip(ingest.WRITES, computed, strict=True))
         from_driver = read(spark, BUNDLED)
         for table in (CLUSTER, REPLICA, KEY_SAMPLE):
             lake.create(table)
             for rows in (from_workers[table], from_driver[table.name]):
-                lake.replace(table, rows, snapshot_id="2026-11-21")
+                lake.replace(table, rows, **attempt)
                 assert lake.read(table).count() == from_driver[table.name].count()
 
 
@@ -195,17 +196,21 @@ def test_workers_write_the_same_rows_as_the_driver(spark: SparkSession, tmp_path
     folder_lake, spark_lake = open_lake(str(tmp_path), lambda: spark), open_lake(tmp_path.as_uri(), lambda: spark)
     driver_tables = {night: dict(zip(ingest.WRITES, ingest.read(lambda: spark, str(BUNDLED), night), strict=True)) for night in nights}
     for night in (*nights, nights[1]):
-        with folder_lake.computed(ingest.read(lambda: spark, str(BUNDLED), night, Scale.LARGE), snapshot_id=night) as files:
+        attempt = {"snapshot_id": night, "attempt_id": "1"}
+        with folder_lake.computed(ingest.read(lambda: spark, str(BUNDLED), night, Scale.LARGE), **attempt) as files:
             for table, table_files in zip(ingest.WRITES, files, strict=True):
                 folder_lake.create(table)
-                folder_lake.replace(table, table_files, snapshot_id=night)
+                folder_lake.replace(table, table_files, **attempt)
     for table in ingest.WRITES:
         expected = sorted([row for rows in driver_tables.values() for row in rows[table].to_pylist()], key=str)
         assert sorted(folder_lake.read_local(table).to_pylist(), key=str) == expected, table.name
         if table in (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE):  # which have all types of columns among them
-            assert sorted(spark.read.format("delta").load(spark_lake.path(table)).toArrow().to_pylist(), key=str) == expected, table.name
-    spark_lake.replace(PARTITION, driver_tables[nights[1]][PARTITION].slice(0, 5), snapshot_id=nights[1])
-    folder_lake.replace(REPLICA, [], snapshot_id=nights[1])
+            assert (
+                sorted(spark.read.format("delta").load(spark_lake.path(table)).drop("attempt_id").toArrow().to_pylist(), key=str)
+                == expected
+            ), table.name
+    spark_lake.replace(PARTITION, driver_tables[nights[1]][PARTITION].slice(0, 5), snapshot_id=nights[1], attempt_id="1")
+    folder_lake.replace(REPLICA, [], snapshot_id=nights[1], attempt_id="1")
     assert len(folder_lake.read_local(PARTITION, snapshot_id=nights[1]).to_pylist()) == 5
     assert len(folder_lake.read_local(PARTITION).to_pylist()) == 5 + len(driver_tables[nights[0]][PARTITION])
     assert {row["snapshot_id"] for row in folder_lake.read_local(REPLICA).to_pylist()} == {nights[0]}

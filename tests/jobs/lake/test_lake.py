@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from jobs.errors import AuditError
 from jobs.lake.lake import Lake, open_lake
+from jobs.lake.selection import Attempt
 from jobs.lake.sql_literal import spark_literal, standard_literal
 from jobs.schema import Table
 
@@ -25,6 +26,7 @@ COLUMNS = """
 """
 TABLE = Table("made", "a table", ("snapshot_id", "cluster_id", "suite"), COLUMNS, partition_by=("snapshot_id", "suite"))
 NIGHT = "2026-01-31T02:00:00+00:00"  # as Airflow names it: with characters that a path escapes
+LATER = Attempt("2026-02-01", "1")
 
 
 def rows(*values: tuple[str, str, int]) -> pa.Table:
@@ -40,17 +42,20 @@ def query_rows(query: str | None) -> list[tuple]:
 def lake(tmp_path: Path) -> Lake:
     lake = open_lake(str(tmp_path / "it's a lake"), pytest.fail)
     lake.create(TABLE)
-    lake.replace(TABLE, rows(("a", "x", 1), ("b", "x", 2), ("a", "y", 3)), snapshot_id=NIGHT, suite=["x", "y"])
-    lake.replace(TABLE, rows(("a", "x", 4), ("b's", "x", 5)), snapshot_id="2026-02-01", suite=["x"])
+    lake.replace(TABLE, rows(("a", "x", 8), ("b", "x", 9)), snapshot_id=NIGHT, attempt_id="9", suite=["x"])
+    lake.replace(TABLE, rows(("a", "x", 1), ("b", "x", 2), ("a", "y", 3)), snapshot_id=NIGHT, attempt_id="10", suite=["x", "y"])
+    lake.replace(TABLE, rows(("a", "x", 4), ("b's", "x", 5)), snapshot_id="2026-02-01", attempt_id="1", suite=["x"])
     return lake
 
 
-def test_duckdb_reads_the_selected_rows_and_the_snapshot_of_each_cluster(lake: Lake) -> None:
+def test_duckdb_reads_the_selected_rows_and_the_attempt_of_each_cluster(lake: Lake) -> None:
     assert query_rows(lake.duckdb_query(TABLE)) == [
-        (NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), (NIGHT, "b", "x", 2), ("2026-02-01", "a", "x", 4), ("2026-02-01", "b's", "x", 5)
+        (NIGHT, "a", "x", 1), (NIGHT, "a", "x", 8), (NIGHT, "a", "y", 3), (NIGHT, "b", "x", 2), (NIGHT, "b", "x", 9),
+        ("2026-02-01", "a", "x", 4), ("2026-02-01", "b's", "x", 5),
     ]  # fmt: skip
+    assert query_rows(lake.duckdb_query(TABLE.stored, attempt_id="9")) == [(NIGHT, "9", "a", "x", 8), (NIGHT, "9", "b", "x", 9)]
     assert query_rows(lake.duckdb_query(TABLE, snapshot_id=NIGHT, suite=["y", "z"])) == [(NIGHT, "a", "y", 3)]
-    assert query_rows(lake.duckdb_query(TABLE, snapshots={"a": NIGHT, "b's": "2026-02-01"})) == [
+    assert query_rows(lake.duckdb_query(TABLE, attempts={"a": Attempt(NIGHT, "10"), "b's": LATER})) == [
         (NIGHT, "a", "x", 1),
         (NIGHT, "a", "y", 3),
         ("2026-02-01", "b's", "x", 5),
@@ -58,14 +63,14 @@ def test_duckdb_reads_the_selected_rows_and_the_snapshot_of_each_cluster(lake: L
 
 
 @pytest.mark.parametrize("storage", ["folder", "uri"])
-def test_both_lakes_read_the_snapshot_of_each_cluster(lake: Lake, storage: str, spark: SparkSession) -> None:
+def test_both_lakes_read_the_attempt_of_each_cluster(lake: Lake, storage: str, spark: SparkSession) -> None:
     opened = open_lake(lake.uri if storage == "folder" else f"file://{lake.uri}", lambda: spark)
-    snapshots = {"a": NIGHT, "b's": "2026-02-01", "c": NIGHT}
-    expected = [(NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), ("2026-02-01", "b's", "x", 5)]
-    assert sorted(tuple(row.values()) for row in opened.read_local(TABLE, snapshots=snapshots).to_pylist()) == expected
-    assert sorted(tuple(row) for row in opened.read(TABLE, snapshots=snapshots).collect()) == expected
-    assert [row["rows"] for row in opened.read_local(TABLE, snapshots=snapshots, suite="y").to_pylist()] == [3]
-    assert opened.read_local(TABLE, snapshots={}).num_rows == opened.read(TABLE, snapshots={}).count() == 0
+    attempts = {"a": Attempt(NIGHT, "10"), "b": Attempt(NIGHT, "9"), "b's": LATER, "c": Attempt(NIGHT, "9")}
+    expected = [(NIGHT, "a", "x", 1), (NIGHT, "a", "y", 3), (NIGHT, "b", "x", 9), ("2026-02-01", "b's", "x", 5)]
+    assert sorted(tuple(row.values()) for row in opened.read_local(TABLE, attempts=attempts).to_pylist()) == expected
+    assert sorted(tuple(row) for row in opened.read(TABLE, attempts=attempts).collect()) == expected
+    assert [row["rows"] for row in opened.read_local(TABLE, attempts=attempts, suite="y").to_pylist()] == [3]
+    assert opened.read_local(TABLE, attempts={}).num_rows == opened.read(TABLE, attempts={}).count() == 0
 
 
 @pytest.mark.parametrize("storage", ["folder", "uri"])
@@ -80,7 +85,7 @@ def test_snapshots_of_an_unpartitioned_table_are_replaced_deleted_and_compacted_
     whole = replace(TABLE, partition_by=())
     lake.create(whole)
     for number, night in enumerate([NIGHT, "2026-02-01", NIGHT, "2026-02-02", "2026-02-01"]):
-        lake.replace(whole, rows(("a", "x", number), ("b's", "y", number))[: 2 - number // 4], snapshot_id=night)
+        lake.replace(whole, rows(("a", "x", number), ("b's", "y", number))[: 2 - number // 4], snapshot_id=night, attempt_id="1")
     expected = [
         (NIGHT, "a", "x", 2),
         (NIGHT, "b's", "y", 2),
@@ -90,7 +95,9 @@ def test_snapshots_of_an_unpartitioned_table_are_replaced_deleted_and_compacted_
     ]
     assert query_rows(folder.duckdb_query(whole)) == expected
     assert query_rows(folder.duckdb_query(whole, cluster_id="b's")) == [row for row in expected if row[1] == "b's"]
-    lake.delete(whole, ["2026-02-02"])
+    lake.replace(whole, rows(("a", "x", 0)), snapshot_id=NIGHT, attempt_id="2")
+    assert lake.attempts(whole) == {Attempt(NIGHT, "1"), Attempt(NIGHT, "2"), LATER, Attempt("2026-02-02", "1")}
+    lake.delete(whole, ["2026-02-02"], [Attempt(NIGHT, "2")])
     lake.compact(whole)
     assert len(folder.dataset(whole).files) == 1
     assert query_rows(folder.duckdb_query(whole, snapshot_id=NIGHT)) == expected[:2]
@@ -98,7 +105,7 @@ def test_snapshots_of_an_unpartitioned_table_are_replaced_deleted_and_compacted_
 
 
 def test_a_selection_without_files_has_the_declared_columns_and_no_row(lake: Lake) -> None:
-    for query in (lake.duckdb_query(TABLE, snapshot_id="2027-01-01"), lake.duckdb_query(TABLE, snapshots={})):
+    for query in (lake.duckdb_query(TABLE, snapshot_id="2027-01-01"), lake.duckdb_query(TABLE, attempts={})):
         result = duckdb.sql(query)
         assert result.fetchall() == []
         assert dict(zip(result.columns, map(str, result.types), strict=True)) == {
@@ -162,18 +169,20 @@ def test_replacing_one_cluster_changes_no_other_cluster_or_snapshot(
     lake.create(table)
     expected = {(snapshot, cluster): number for number, (snapshot, cluster) in enumerate((s, c) for s in snapshots for c in clusters)}
     for (snapshot, cluster), number in expected.items():
-        lake.replace(table, pa.table({"suite": ["x"], "rows": [number]}), snapshot_id=snapshot, cluster_id=cluster)
+        lake.replace(table, pa.table({"suite": ["x"], "rows": [number]}), snapshot_id=snapshot, attempt_id="1", cluster_id=cluster)
     for snapshot, cluster in expected:
         expected[snapshot, cluster] += 10
         rewritten = pa.table({"suite": ["x"], "rows": [expected[snapshot, cluster]]})
-        lake.replace(table, rewritten, snapshot_id=snapshot, cluster_id=cluster)
+        lake.replace(table, rewritten, snapshot_id=snapshot, attempt_id="1", cluster_id=cluster)
         current = sorted((*key, "x", number) for key, number in expected.items())
         assert all_rows(lake, table) == current
         assert query_rows(lake.duckdb_query(table)) == current
         assert [row[3] for row in query_rows(lake.duckdb_query(table, snapshot_id=snapshot, cluster_id=[cluster]))] == [
             expected[snapshot, cluster]
         ]
-        assert [row[3] for row in query_rows(lake.duckdb_query(table, snapshots={cluster: snapshot}))] == [expected[snapshot, cluster]]
+        assert [row[3] for row in query_rows(lake.duckdb_query(table, attempts={cluster: Attempt(snapshot, "1")}))] == [
+            expected[snapshot, cluster]
+        ]
     lake.delete(table, snapshots[:1])
     assert {row[0] for row in all_rows(lake, table)} == {snapshots[1]}
 
@@ -183,9 +192,9 @@ def test_spark_replaces_and_reads_only_the_cluster_whose_id_looks_like_sql(tmp_p
     lake = open_lake(f"file://{tmp_path}", lambda: spark)
     table = replace(TABLE, partition_by=("snapshot_id",))
     lake.create(table)
-    lake.replace(table, rows(*((cluster, "x", 0) for cluster in HOSTILE)), snapshot_id="s")
+    lake.replace(table, rows(*((cluster, "x", 0) for cluster in HOSTILE)), snapshot_id="s", attempt_id="1")
     for number, cluster in enumerate(("x') OR true --", "\\'", "${env:HOME}", "a\nb\r\tc"), start=1):
-        lake.replace(table, rows((cluster, "x", number)), snapshot_id="s", cluster_id=cluster)
+        lake.replace(table, rows((cluster, "x", number)), snapshot_id="s", attempt_id="1", cluster_id=cluster)
     changed = {row["cluster_id"]: row["rows"] for row in folder.read_local(table).to_pylist()}
     assert changed == dict.fromkeys(HOSTILE, 0) | {"x') OR true --": 1, "\\'": 2, "${env:HOME}": 3, "a\nb\r\tc": 4}
     read = lake.read(table, snapshot_id="s", cluster_id=HOSTILE[:5]).collect()

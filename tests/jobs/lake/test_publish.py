@@ -12,13 +12,16 @@ import pyarrow as pa
 import pytest
 
 from expectations.limits import limits
-from jobs import cli
+from jobs import cli, ingest
 from jobs.errors import IncompleteNight, NothingReadable
+from jobs.lake.folder_lake import FolderLake
 from jobs.lake.lake import Lake, open_lake
+from jobs.lake.selection import Attempt
 from jobs.night import GATES, NightlyRun
 from jobs.report.absent import absent_cluster_report, unread_files
 from jobs.report.tables import print_parts
-from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, REJECTED_INPUT, TABLES, VALIDATION, Table
+from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, TABLES, VALIDATION, Table
+from jobs.spark.scale import Scale
 from jobs.views import DuckdbViews, statements
 
 FIRST, SECOND, THIRD = "2026-01-01", "2026-01-02", "2026-01-03"
@@ -35,8 +38,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def write(night: NightlyRun, table: Table, rows: list[dict[str, Any]]) -> None:
-    rows = [{"snapshot_id": night.snapshot_id, **row} for row in rows]
-    night.lake.replace(table, pa.Table.from_pylist(rows, table.schema), snapshot_id=night.snapshot_id)
+    night.replace(table, pa.Table.from_pylist([{"snapshot_id": night.snapshot_id, **row} for row in rows], table.schema))
 
 
 def validation_rows(cluster_id: str, *broken: tuple[str, str, str]) -> list[dict[str, Any]]:
@@ -54,8 +56,12 @@ def night(
     withheld: dict[str, list[tuple[str, str, str]]] | None = None,
     unreadable: tuple[str, ...] = (),
 ) -> NightlyRun:
-    """Write a night up to its last check: its sound clusters, clusters that break these rules, and clusters without a readable file."""
+    """Write an attempt of a night up to its last check.
+
+    It has sound clusters, clusters that break these rules, and clusters without a readable file.
+    """
     written_night, broken = NightlyRun(lake, snapshot_id), withheld or {}
+    written_night.begin([table.schema.empty_table() for table in ingest.WRITES], {}, Scale.SMALL)
     read = [*sound, *broken]
     write(written_night, CLUSTER, [{"cluster_id": id, "controller": "kraft", "elr": False, "sources": ["kafka-topics"]} for id in read])
     write(written_night, BROKER, [{"cluster_id": id, "broker_id": 1, "live": True} for id in read])
@@ -147,6 +153,74 @@ def test_a_rerun_that_publishes_the_cluster_ends_its_absence(without_west: Lake)
     night(without_west, SECOND, "east", "west").publish(limits())
     assert absent(without_west, SECOND) == []
     assert query(without_west, "SELECT count(*) FROM snapshot WHERE stale") == [(0,)]
+
+
+def seen(lake: Lake) -> list[tuple[Any, ...]]:
+    """Return the attempt of each published row of `broker`, and the absent clusters."""
+    brokers = query(lake, "SELECT cluster_id, attempt_id FROM broker ORDER BY ALL")
+    return [*brokers, *query(lake, "SELECT cluster_id, attempt_id, reason FROM absent_cluster ORDER BY ALL")]
+
+
+def test_a_rerun_is_hidden_until_it_is_published(lake: Lake) -> None:
+    night(lake, FIRST, "east", withheld={"west": [BAD_INPUT]}).publish(limits())
+    published = [("east", "1"), ("west", "1", "withheld")]
+    assert seen(lake) == published
+    rerun = night(lake, FIRST, "west", withheld={"east": [BAD_TABLE]})
+    assert seen(lake) == published
+    rerun.publish(limits())
+    # The rerun withholds the cluster that the first attempt published: as after a first attempt, readers do not see it in this night.
+    assert seen(lake) == [("west", "2"), ("east", "2", "withheld")]
+
+
+def test_a_rerun_that_publishes_no_cluster_reports_its_own_absent_clusters(lake: Lake) -> None:
+    night(lake, FIRST, "east").publish(limits())
+    for attempt_id, reason in (("2", BAD_TABLE), ("3", BAD_INPUT)):
+        night(lake, FIRST, withheld={"east": [reason]}).publish(limits())
+        assert seen(lake) == [("east", attempt_id, "withheld")]
+        assert query(lake, "SELECT suite FROM all_validation WHERE NOT success") == [(reason[1],)]
+    assert query(lake, "SELECT count(*) FROM parameter") == [(0,)]
+
+
+def test_a_reader_that_opened_the_snapshot_before_a_publication_sees_the_attempt_before_it(lake: Lake) -> None:
+    night(lake, FIRST, withheld={"east": [BAD_TABLE]}).publish(limits())
+    night(lake, FIRST, "east", withheld={"west": [BAD_TABLE]}).publish(limits())
+    reader = DuckdbViews(lake)
+    assert reader.execute("SELECT attempt_id FROM snapshot").fetchall() == [("2",)]
+    night(lake, FIRST, "east", "west").publish(limits())
+    assert reader.execute("SELECT cluster_id, attempt_id FROM broker").fetchall() == [("east", "2")]
+    assert reader.execute("SELECT cluster_id, attempt_id FROM absent_cluster").fetchall() == [("west", "2")]
+    assert reader.execute("SELECT name, value, attempt_id FROM parameter").fetchall() == [("scale", "small", "2")]
+
+
+def test_the_tenth_attempt_is_newer_than_the_ninth(lake: Lake) -> None:
+    for attempt_id in ("8", "9"):
+        lake.replace(PARAMETER, pa.table({"name": ["scale"], "value": ["small"]}), snapshot_id=FIRST, attempt_id=attempt_id)
+    assert night(lake, FIRST, "east").attempt == NightlyRun(lake, FIRST).attempt == Attempt(FIRST, "10")
+    assert query(lake, "SELECT DISTINCT attempt_id FROM all_input_file") == [("10",)]
+
+
+def test_the_next_night_is_compared_with_the_published_attempt(lake: Lake) -> None:
+    night(lake, FIRST, "east").publish(limits())
+    night(lake, FIRST, "east")  # never published
+    assert night(lake, SECOND, "east").earlier() == {"east": Attempt(FIRST, "1")}
+
+
+def test_an_interrupted_ingest_has_begun_no_attempt(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    night(lake, FIRST, "east").publish(limits())
+    replace_rows = FolderLake.replace
+
+    def interrupt(lake: FolderLake, table: Table, *rows: Any, **where: Any) -> None:
+        replace_rows(lake, table, *rows, **where)
+        if table is CLUSTER:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderLake, "replace", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            night(lake, FIRST, "north")
+    assert NightlyRun(lake, FIRST).attempt == Attempt(FIRST, "1")
+    assert night(lake, FIRST, "west").attempt == Attempt(FIRST, "2")
+    assert seen(lake) == [("east", "1")]
 
 
 @pytest.mark.parametrize(("nights", "expected"), [(2, [("west", FIRST, "no folder")]), (1, [])])
@@ -273,7 +347,17 @@ def test_a_source_without_a_readable_dump_fails_and_its_reasons_are_stored(
     assert refused.value.exit_code == 5
     assert len(query(lake, f"SELECT * FROM all_input_file WHERE snapshot_id = '{SECOND}' AND cluster_id = 'east'")) == 1
     assert query(lake, "SELECT snapshot_id FROM snapshot") == [(FIRST,)]
-    assert SECOND in lake.snapshots()
+    assert Attempt(SECOND, "1") in lake.attempts(INPUT_FILE)
+
+
+def test_a_rerun_without_a_readable_dump_leaves_the_published_attempt(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "source" / "east").mkdir(parents=True)
+    (tmp_path / "source" / "east" / "topics.txt").write_text("garbage")
+    night(lake, FIRST, "east").publish(limits())
+    with pytest.raises(NothingReadable):
+        NightlyRun(lake, FIRST).ingest(str(tmp_path / "source"), {})
+    assert seen(lake) == [("east", "1")]
+    assert query(lake, "SELECT attempt_id, reason FROM all_rejected_input") == [("2", "unknown format")]
 
 
 def test_a_cluster_without_a_readable_file_stops_at_ingest_and_the_others_go_on(lake: Lake, tmp_path: Path) -> None:

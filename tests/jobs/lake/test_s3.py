@@ -146,7 +146,7 @@ lake.create(table)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(writes):
-    lake.replace(table, pa.table({"name": ["writer"], "value": [writer]}), snapshot_id=f"{writer}-{number}")
+    lake.replace(table, pa.table({"name": ["writer"], "value": [writer]}), snapshot_id=f"{writer}-{number}", attempt_id="1")
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from jobs.lake.table_file import TableFileWriter
 from jobs.schema import LOG_DIR
 
-NIGHT = {"snapshot_id": "2026-11-21T02:00"}
+NIGHT = {"snapshot_id": "2026-11-21T02:00", "attempt_id": "1"}
 COLUMNS = list(LOG_DIR.schema)[1:]
 
 
@@ -27,7 +27,7 @@ def test_rows_in_pieces_become_one_file_with_the_statistics_of_all_rows(tmp_path
     writer.write(rows(("a", 10, "/y")))
     file = writer.close()
     written = tmp_path / "log_dir" / file.path
-    assert written.parent.name == "snapshot_id=2026-11-21T02%3A00"
+    assert written.parent == tmp_path / "log_dir" / "snapshot_id=2026-11-21T02%3A00" / "attempt_id=1"
     assert file.size_bytes == written.stat().st_size
     assert json.loads(file.stats) == {
         "numRecords": 3,

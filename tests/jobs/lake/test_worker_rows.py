@@ -19,7 +19,8 @@ NUMBERS = Table(
     partition_by=("snapshot_id", "set_id"),
 )  # fmt: skip
 SQUARES = Table("square", "its square", ("snapshot_id", "n"), "snapshot_id STRING NOT NULL,\nn BIGINT NOT NULL,\nsquare BIGINT")
-WHERE = {"snapshot_id": "2026-01-31T02:00", "set_id": "odd"}
+SET = {"snapshot_id": "2026-01-31T02:00", "set_id": "odd"}
+WHERE = {**SET, "attempt_id": "1"}
 
 
 @pytest.fixture(params=["folder", "uri"])
@@ -59,7 +60,7 @@ def constant(value: str, rows: list[int]) -> pa.Array:
 def replace(lake: Lake, rows: WorkerRows) -> None:
     with lake.computed(rows, **WHERE) as computed:
         for table, table_rows in zip(rows.tables, computed, strict=True):
-            lake.replace(table, table_rows, **{name: WHERE[name] for name in table.partition_by})
+            lake.replace(table, table_rows, **{name: WHERE[name] for name in table.stored.partition_by})
 
 
 def stored(lake: Lake, table: Table) -> list[dict]:
@@ -67,7 +68,7 @@ def stored(lake: Lake, table: Table) -> list[dict]:
 
 
 def expected_numbers(count: int) -> list[dict]:
-    return [{**WHERE, "n": n, "parts": [n] * (n % 3)} for n in range(1, count, 2)]
+    return [{**SET, "n": n, "parts": [n] * (n % 3)} for n in range(1, count, 2)]
 
 
 def test_the_rows_of_each_table_replace_its_partition(spark: SparkSession, lake: Lake) -> None:

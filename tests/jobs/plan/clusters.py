@@ -131,7 +131,7 @@ def published_lake(tables: Tables, folder: Path) -> Lake:
     for table in TABLES:
         lake.create(table)
     for table, table_rows in with_replica_sizes(tables).items():
-        lake.replace(table, table_rows, snapshot_id="s")
+        lake.replace(table, table_rows, snapshot_id="s", attempt_id="1")
     lake.replace(SNAPSHOT, rows(SNAPSHOT, {"published_at": 0}), snapshot_id="s")
     return lake
 

@@ -10,18 +10,21 @@ import pytest
 
 from expectations.limits import limits
 from jobs.lake.lake import open_lake
-from jobs.plan.answer import WRITES, answer
+from jobs.lake.selection import Attempt
+from jobs.plan.answer import WRITES, answer, unfulfilled
 from jobs.plan.files import write_files
 from jobs.plan.question import PlanQuestion
 from jobs.schema import PLAN, PLAN_MOVE, SNAPSHOT, TABLES
+from jobs.views import DuckdbViews
 from tests.jobs.plan.clusters import cluster_on_three_racks, published_lake
 from tests.jobs.rows import rows
 
 
 def test_files_contain_each_wave_its_rollback_and_the_election(tmp_path: Path) -> None:
     lake = published_lake(cluster_on_three_racks([([1, 2], 2, [1, 2]), ([3, 4], 3, [3, 4])]), tmp_path / "lake")
-    assert answer(lake, None, PlanQuestion("p", "c"), limits(None), rules=False) == "s"
-    paths = write_files(lake, "s", "c", "p", tmp_path)
+    planned = answer(lake, None, PlanQuestion("p", "c"), limits(None), rules=False)
+    assert planned.attempt == Attempt("s", "1")
+    paths = write_files(planned, "c", "p", tmp_path)
     documents = {path.name: json.loads(path.read_text()) for path in paths if path.suffix == ".json"}
     assert documents.keys() == {"reassignment-1.json", "rollback-1.json", "preferred-election.json"}
     assert [line for line in paths[-1].read_text().splitlines() if not line.startswith("#")] == [
@@ -42,6 +45,20 @@ def test_plan_of_the_same_id_is_replaced_and_other_plans_stay(tmp_path: Path) ->
     assert sorted(row["plan_id"] for row in lake.read_local(PLAN).to_pylist()) == ["p", "q"]
 
 
+def test_plan_belongs_to_the_attempt_that_it_read(tmp_path: Path) -> None:
+    lake = published_lake(cluster_on_three_racks([([1, 2], 2, [1, 2])]), tmp_path)
+    question, plans = PlanQuestion("p", "c"), "SELECT attempt_id FROM plan"
+    answer(lake, None, question, limits(None), rules=False)
+    assert DuckdbViews(lake).execute(plans).fetchall() == [("1",)]
+    for table, table_rows in cluster_on_three_racks([([1, 2], 2, [1, 2])]).items():
+        lake.replace(table, table_rows, snapshot_id="s", attempt_id="2")
+    lake.replace(SNAPSHOT, rows(SNAPSHOT, {"attempt_id": "2", "published_at": 0}), snapshot_id="s")
+    assert DuckdbViews(lake).execute(plans).fetchall() == []
+    planned = answer(lake, None, question, limits(None), rules=False)
+    assert unfulfilled(planned, question) is None
+    assert DuckdbViews(lake).execute(plans).fetchall() == [("2",)]
+
+
 def test_plan_is_stored_in_eight_tables() -> None:
     assert [table.name for table in WRITES] == [
         "plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_blocked", "plan_rule",
@@ -54,7 +71,7 @@ def test_plans_of_two_clusters_may_have_the_same_id(tmp_path: Path) -> None:
         lake.create(table)
     for table, one_cluster in cluster_on_three_racks([([1, 2], 2, [1, 2])]).items():
         two_clusters = [row | {"cluster_id": cluster_id} for cluster_id in ("a", "b's") for row in one_cluster.to_pylist()]
-        lake.replace(table, pa.Table.from_pylist(two_clusters, table.schema), snapshot_id="s")
+        lake.replace(table, pa.Table.from_pylist(two_clusters, table.schema), snapshot_id="s", attempt_id="1")
     published = rows(SNAPSHOT, {"cluster_id": "a", "published_at": 0}, {"cluster_id": "b's", "published_at": 0})
     lake.replace(SNAPSHOT, published, snapshot_id="s")
 
@@ -71,9 +88,9 @@ def test_plans_of_two_clusters_may_have_the_same_id(tmp_path: Path) -> None:
     keys_of_both = stored_keys()
     for table in ("plan", "plan_scenario"):
         assert {cluster_id for cluster_id, _ in keys_of_both[table]} == {"a", "b's"}
-    answer(lake, "s", PlanQuestion("p", "a"), limits(None), rules=False)
+    planned = answer(lake, "s", PlanQuestion("p", "a"), limits(None), rules=False)
     assert stored_keys() == keys_of_both
     commands_of_a, commands_of_b = (
-        write_files(lake, "s", cluster_id, "p", tmp_path / f"files of {cluster_id}")[-1] for cluster_id in ("a", "b's")
+        write_files(planned, cluster_id, "p", tmp_path / f"files of {cluster_id}")[-1] for cluster_id in ("a", "b's")
     )
     assert commands_of_a.read_text() == commands_of_b.read_text()

@@ -10,6 +10,8 @@ import pytest
 from jobs import schema
 from jobs.schema import TABLES, Table
 
+STORED = [table.stored for table in TABLES]
+
 
 def comments(table: Table) -> dict[str, str]:
     return {field.name: field.metadata[b"comment"].decode() if field.metadata else "" for field in table.schema}
@@ -45,19 +47,35 @@ def test_every_declared_table_is_listed_once() -> None:
     assert len({table.name for table in TABLES}) == len(TABLES)
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", STORED, ids=lambda table: table.name)
 def test_every_column_has_a_comment_that_stands_alone(table: Table) -> None:
     for name, comment in comments(table).items():
         assert comment, f"{table.name}.{name} has no comment"
         assert not re.search(r"\b(next (two|three|four|seven)|as (above|below)|of which)\b", comment), f"{table.name}.{name}: {comment}"
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", STORED, ids=lambda table: table.name)
 def test_only_a_nullable_column_explains_null(table: Table) -> None:
     explained = {name for name, comment in comments(table).items() if "null:" in comment}
     assert not explained & {field.name for field in table.schema if not field.nullable}
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", STORED, ids=lambda table: table.name)
 def test_key_and_delta_partitions_are_columns(table: Table) -> None:
     assert {*table.key, *table.partition_by} <= set(table.schema.names)
+
+
+def test_a_stored_row_names_its_attempt_after_its_snapshot() -> None:
+    columns = """
+        snapshot_id STRING NOT NULL,
+        suite STRING
+    """
+    stored = Table("t", "a table", ("snapshot_id", "suite"), columns, partition_by=("snapshot_id", "suite")).stored
+    assert stored.schema.names == ["snapshot_id", "attempt_id", "suite"]
+    assert stored.partition_by == ("snapshot_id", "attempt_id", "suite")
+    assert stored.stored == stored
+
+
+def test_every_table_is_stored_by_attempt() -> None:
+    assert [table.name for table in STORED if "attempt_id" not in table.schema.names] == []
+    assert [table.name for table in STORED if table.partition_by and table.partition_by[:2] != ("snapshot_id", "attempt_id")] == []

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lake.create(table)
 
     def write(table: Table, *given: dict[str, object]) -> None:
-        lake.replace(table, rows(table, *given), snapshot_id="s")
+        lake.replace(table, rows(table, *given), snapshot_id="s", attempt_id="1")
 
     write(CLUSTER, {"cluster_id": "c"}, {"cluster_id": "unpublished"})
     capacity = {"disk_capacity_bytes": CAPACITY}
