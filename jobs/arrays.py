@@ -28,6 +28,12 @@ def to_matrix(lists: pa.ListArray, null: int = NO_BROKER) -> Matrix:
     return matrix
 
 
+def to_lists(matrix: Matrix, chosen: npt.NDArray[np.bool_]) -> pa.ListArray:
+    """Convert the chosen elements of each row of a matrix to a list."""
+    offsets = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(matrix[chosen], pa.int32()))
+
+
 def pick(matrix: Matrix, position: Ints, column: Ints, default: int) -> Ints:
     """Return one element of each of these columns of a matrix: positions count from 1, and `default` replaces those outside the matrix."""
     exists = (position > 0) & (position <= len(matrix))

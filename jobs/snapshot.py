@@ -75,7 +75,11 @@ class Snapshot:
         """Read a cluster's rows into this process."""
         return self.read_local(table, cluster_id=cluster_id)
 
-    def replace(self, table: Table, rows: pa.Table, **where: Values) -> None:
+    def relation(self, table: Table, **where: Values) -> Any:
+        """Return rows as a relation of the lake's engine."""
+        return self.lake.relation(table, **self.attempt._asdict(), **where)
+
+    def replace(self, table: Table, rows: pa.Table | DataFrame, **where: Values) -> None:
         """Replace the rows of this attempt that `where` selects."""
         self.lake.replace(table, rows, **self.attempt._asdict(), **where)
 

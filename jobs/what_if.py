@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
-
-import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from jobs.errors import AuditError, listed
 from jobs.failure.cluster_state import ClusterState, cluster_states
 from jobs.failure.scenarios import Scenario
 from jobs.lake.lake import Lake
 from jobs.names import storable_id
-from jobs.night import NightlyRun
-from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA, Table
-from jobs.snapshot import published_snapshot
+from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA
+from jobs.snapshot import Snapshot, published_snapshot
 from jobs.steps import failover
-from jobs.steps.stage import ARROW_TABLES
+from jobs.steps.stage import run_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +39,24 @@ class WhatIf:
 
 def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     """Compute a failure on a published snapshot, by default the cluster's newest, and store the result; return the snapshot's id."""
-    night = NightlyRun.of_attempt(lake, published_snapshot(lake, snapshot_id, what_if.cluster_id).attempt)
-    local = {table: night.of_cluster(table, what_if.cluster_id) for table in failover.READS if table in ARROW_TABLES}
-    states = cluster_states(local[CLUSTER].to_pylist(), local[BROKER].to_pylist())
-    scenario = _scenario(night, what_if, states[what_if.cluster_id])
-    night.session()
+    snapshot, cluster_id = published_snapshot(lake, snapshot_id, what_if.cluster_id), what_if.cluster_id
+    states = cluster_states(*(snapshot.of_cluster(table, cluster_id).to_pylist() for table in (CLUSTER, BROKER)))
+    scenario = _scenario(snapshot, what_if, states[cluster_id])
+    engine = lake.engine(snapshot.scale)
+    tables = (*failover.READS, *([REPLICA] if what_if.log_dirs else []))
+    inputs = {table: snapshot.relation(table, cluster_id=cluster_id) for table in tables}
+    computed = run_stages(failover.simulate(engine, [scenario], states, inputs), lambda stage: engine.materialize(stage.rows, stage.table))
+    with ThreadPoolExecutor(len(failover.WRITES)) as pool:
+        writing = [
+            pool.submit(snapshot.replace, table, rows, scenario_set=what_if.id, cluster_id=cluster_id)
+            for table, rows in zip(failover.WRITES, computed, strict=True)
+        ]
+    for written in writing:
+        written.result()
+    return snapshot.snapshot_id
 
-    def rows(table: Table) -> DataFrame:
-        return night.read(table).where(F.col("cluster_id") == what_if.cluster_id)
 
-    inputs: dict[Table, DataFrame | pa.Table] = {table: local[table] if table in local else rows(table) for table in failover.READS}
-    result = failover.simulate([scenario], states, inputs, replica=rows(REPLICA) if what_if.log_dirs else None)
-    night.write(failover.WRITES, result, scenario_set=what_if.id, cluster_id=what_if.cluster_id)
-    return night.snapshot_id
-
-
-def _scenario(night: NightlyRun, what_if: WhatIf, state: ClusterState) -> Scenario:
+def _scenario(snapshot: Snapshot, what_if: WhatIf, state: ClusterState) -> Scenario:
     """Return the failure as a scenario; raise an AuditError if the cluster has no such live broker, rack or log dir."""
     if unknown := [broker for broker in what_if.brokers if broker not in state.racks]:
         raise AuditError(f"cluster {what_if.cluster_id} has no live broker {listed(unknown)}: it has {listed(state.racks)}")
@@ -70,9 +67,9 @@ def _scenario(night: NightlyRun, what_if: WhatIf, state: ClusterState) -> Scenar
         raise AuditError("a what-if needs at least one broker, rack or log dir that fails")
     failing = [*what_if.brokers, *(broker for failed in what_if.racks for broker, rack in state.racks.items() if rack == failed)]
     if what_if.log_dirs:
-        failing += _brokers_without_log_dirs(night, what_if, state.racks.keys())
+        failing += _brokers_without_log_dirs(snapshot, what_if, state.racks.keys())
     return Scenario(
-        night.snapshot_id,
+        snapshot.snapshot_id,
         what_if.cluster_id,
         scenario_set=what_if.id,
         scenario_id=what_if.id,
@@ -85,19 +82,15 @@ def _scenario(night: NightlyRun, what_if: WhatIf, state: ClusterState) -> Scenar
     )
 
 
-def _brokers_without_log_dirs(night: NightlyRun, what_if: WhatIf, live: Collection[int]) -> list[int]:
+def _brokers_without_log_dirs(snapshot: Snapshot, what_if: WhatIf, live: Collection[int]) -> list[int]:
     """Return the brokers whose log dirs all fail: such a broker halts."""
     if what_if.controlled_shutdown:
         raise AuditError("a log dir cannot be shut down in order: leave out the controlled shutdown")
     log_dirs_of: dict[int, set[str]] = {}
-    for row in _rows(night, LOG_DIR, what_if.cluster_id):
+    for row in snapshot.of_cluster(LOG_DIR, what_if.cluster_id).to_pylist():
         if row["broker_id"] in live:
             log_dirs_of.setdefault(row["broker_id"], set()).add(f"{row['broker_id']}:{row['log_dir']}")
     known = set().union(*log_dirs_of.values())
     if unknown := set(what_if.log_dirs) - known:
         raise AuditError(f"cluster {what_if.cluster_id} has no live log dir {listed(unknown)}: it has {listed(known)}")
     return [broker for broker, log_dirs in sorted(log_dirs_of.items()) if log_dirs <= set(what_if.log_dirs)]
-
-
-def _rows(night: NightlyRun, table: Table, cluster_id: str) -> list[dict[str, Any]]:
-    return list(night.of_cluster(table, cluster_id).to_pylist())

@@ -17,9 +17,10 @@ ALLOWED: dict[str, set[str]] = {
     "jobs.schema": set(),
     "expectations": _BASE | {"jobs.schema", "kafka_model"},
     "jobs.spark": _BASE,
-    "jobs.failure": _BASE | {"jobs.schema", "kafka_model"},
-    "jobs.steps": _BASE | {"jobs.schema", "jobs.failure", "jobs.spark", "kafka_model"},
-    "jobs.lake": _BASE | {"jobs.schema", "jobs.spark"},
+    "jobs.engine": _BASE | {"jobs.schema", "jobs.spark"},
+    "jobs.failure": _BASE | {"jobs.schema", "jobs.engine", "kafka_model"},
+    "jobs.steps": _BASE | {"jobs.schema", "jobs.engine", "jobs.failure", "jobs.spark", "kafka_model"},
+    "jobs.lake": _BASE | {"jobs.schema", "jobs.engine", "jobs.spark"},
     "jobs.ingest": _BASE | {"jobs.schema", "jobs.spark"},
     "jobs.capture": _BASE | {"jobs.ingest", "jobs.spark"},
     "jobs.views": _BASE | {"jobs.schema", "jobs.lake"},
@@ -29,10 +30,11 @@ ALLOWED: dict[str, set[str]] = {
     "jobs.snapshot": _BASE | {"jobs.schema", "jobs.lake", "jobs.spark"},
     "jobs.night": _BASE
     | {"jobs.snapshot", "jobs.schema", "jobs.steps", "jobs.gates", "jobs.ingest", "jobs.lake", "jobs.spark", "expectations"},
-    "jobs.what_if": _BASE | {"jobs.schema", "jobs.snapshot", "jobs.night", "jobs.failure", "jobs.steps", "jobs.lake"},
+    "jobs.what_if": _BASE | {"jobs.schema", "jobs.snapshot", "jobs.failure", "jobs.steps", "jobs.lake"},
     "jobs.plan": _BASE
     | {
         "jobs.schema",
+        "jobs.engine",
         "jobs.night",
         "jobs.snapshot",
         "jobs.failure",

@@ -107,7 +107,7 @@ _ELECTION_RULES = pa.schema(
 
 
 def cluster_election_rules(states: Iterable[ClusterState]) -> pa.Table:
-    """Return a row per cluster for jobs.failure.election_inputs.with_election_inputs."""
+    """Return a row per cluster for jobs.failure.election_inputs."""
     rows = [
         {
             "snapshot_id": state.snapshot_id,

@@ -5,30 +5,22 @@ A plan compares them before and after its moves: the counts of the cluster as it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from jobs.arrays import Ints
+from jobs.arrays import Ints, to_ints
 from jobs.failure.cluster_state import ClusterState
 from jobs.failure.patterns import Counts, Partitions
 from jobs.failure.scenarios import nightly_scenarios, quorum_breaking_pair_scenarios, scenario_table
 from jobs.failure.simulate import Failures, pair_counts
 
 _HARMS = [Counts._fields.index(name) for name in ("newly_offline", "newly_refusing_acks_all")]
-_SCHEMA = pa.schema(
-    [
-        *((name, pa.bool_()) for name in ("kraft", "elr_enabled", "topic_unclean")),
-        *((name, pa.int32()) for name in ("min_insync_replicas", "replication_factor", "leader")),
-        *((name, pa.list_(pa.int32())) for name in ("replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers")),
-        ("cluster_id", pa.string()),
-    ]
-)
 Pair = tuple[int, int]
 
 
@@ -41,65 +33,37 @@ class PartitionState(NamedTuple):
     elr: tuple[int, ...] | None = None
     last_known_elr: tuple[int, ...] | None = None
     min_insync_replicas: int = 1
-    replication_factor: int | None = None  # None: the number of replicas
-    unclean: bool = False
 
 
-def partition_states(
-    cluster: ClusterState, topics: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[str, Any]]
-) -> dict[tuple[str, int], PartitionState]:
-    """Return the state of each partition of a cluster, by topic and number, from rows of `topic` and `partition`.
-
-    jobs.failure.election_inputs.with_election_inputs is the same in Spark; a test compares them.
-    """
-    topic_of = {row["topic"]: row for row in topics}
-    unknown_topic: dict[str, Any] = {"min_insync_replicas": None, "replication_factor": None, "configs": ()}
-    states = {}
-    for row in partitions:
-        topic = topic_of.get(row["topic"], unknown_topic)
-        has_elr = cluster.elr_enabled and row["elr"] is not None
-        min_isr = topic["min_insync_replicas"]
-        states[row["topic"], row["partition"]] = PartitionState(
+def partition_states(partitions: pa.RecordBatch) -> list[PartitionState]:
+    """Return partitions, given with their election inputs, as named tuples."""
+    columns = partitions.select(["replicas", "leader", "isr", "elr", "last_known_elr", "elr_enabled", "min_insync_replicas"])
+    return [
+        PartitionState(
             tuple(row["replicas"]),
             row["leader"],
             tuple(row["isr"]),
-            tuple(row["elr"]) if has_elr else None,
-            tuple(row["last_known_elr"] or ()) if has_elr else None,
-            1 if min_isr is None else min_isr,
-            topic["replication_factor"],
-            dict(topic["configs"]).get("unclean.leader.election.enable") == "true",
+            tuple(row["elr"]) if row["elr_enabled"] else None,
+            tuple(row["last_known_elr"]) if row["elr_enabled"] else None,
+            row["min_insync_replicas"],
         )
-    return states
-
-
-def _batch(cluster: ClusterState, states: Sequence[PartitionState]) -> pa.RecordBatch:
-    """Return partitions as a batch for jobs.failure.patterns.Partitions."""
-    cluster_rules = {
-        "kraft": cluster.kraft,
-        "quorum_breaking_brokers": cluster.quorum_breaking_brokers(),
-        "cluster_id": cluster.cluster_id,
-    }
-    rows = [
-        cluster_rules
-        | state._asdict()
-        | {
-            "elr_enabled": state.elr is not None,
-            "topic_unclean": state.unclean,
-            "live": [broker for broker in state.replicas if broker in cluster.racks],
-            "elr": state.elr or (),
-            "last_known_elr": state.last_known_elr or (),
-        }
-        for state in states
+        for row in columns.to_pylist()
     ]
-    return pa.RecordBatch.from_pylist(rows, _SCHEMA)
 
 
-def harmed_by_one_death(cluster: ClusterState, states: Sequence[PartitionState]) -> npt.NDArray[np.bool_]:
+def harmed_by_one_death(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
     """Return for each partition whether the death of some one broker takes it offline or makes it refuse acks=all writes."""
-    partitions = Partitions(_batch(cluster, states))
+    partitions = Partitions(batch)
     _, deaths = partitions.one_death_each(partitions.live)
     harmed = partitions.counts(deaths)[:, _HARMS].any(axis=1)
-    return np.bincount(deaths.row[harmed], minlength=len(states)) > 0
+    return np.bincount(deaths.row[harmed], minlength=len(batch)) > 0
+
+
+def count_refusing(batch: pa.RecordBatch) -> int:
+    """Return how many partitions have a leader and refuse acks=all writes without any failure."""
+    in_sync = to_ints(pc.list_value_length(batch["isr"]), 0)
+    refuses = in_sync < to_ints(batch["min_insync_replicas"], 1)
+    return int((refuses & batch["leader"].is_valid().to_numpy(zero_copy_only=False)).sum())
 
 
 class ComparedFailure(NamedTuple):
@@ -134,9 +98,8 @@ class FailureCounts:
         other._pair = dict(self._pair)
         return other
 
-    def add(self, states: Sequence[PartitionState], sign: int = 1) -> None:
-        """Add the counts of these partitions; sign -1 removes them."""
-        batch = _batch(self._cluster, states)
+    def add(self, batch: pa.RecordBatch, sign: int = 1) -> None:
+        """Add the counts of partitions, given with their election inputs; sign -1 removes them."""
         partitions = Partitions(batch)
         failure, deaths = self._failures.affected_by(partitions, batch["cluster_id"])
         np.add.at(self._single, failure, sign * partitions.counts(deaths))

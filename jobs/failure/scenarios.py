@@ -33,6 +33,9 @@ _DERIVED_FIELDS = (
     pa.field("effective_deaths", pa.int32()),
     pa.field("surviving_brokers", pa.int32()),
     pa.field("kraft", pa.bool_()),
+    pa.field("failing_broker", pa.int32()),  # null: several brokers fail, or none
+    pa.field("registration_records", pa.int32()),
+    pa.field("requests_modeled", pa.bool_()),
 )
 _SCHEMA = pa.schema([*(SCENARIO.schema.field(name).with_nullable(True) for name in Scenario._fields), *_DERIVED_FIELDS])
 
@@ -75,6 +78,25 @@ def scenario_table(scenarios: Iterable[Scenario], states: Mapping[str, ClusterSt
                 "effective_deaths": state.effective_deaths(scenario.brokers),
                 "surviving_brokers": len(state.racks.keys() - set(scenario.brokers)),
                 "kraft": state.kraft,
+                "failing_broker": scenario.brokers[0] if len(scenario.brokers) == 1 else None,
+                "registration_records": _registration_records(scenario, state),
+                "requests_modeled": _requests_modeled(scenario, state),
             }
         )
     return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+def _registration_records(scenario: Scenario, state: ClusterState) -> int:
+    """Return how many records of broker registrations a KRaft controller writes.
+
+    It fences a killed broker with one record, and writes another one first if the broker shuts down in order. A broker whose log dirs fail
+    reports all of them at once.
+    """
+    reporting = {int(log_dir.partition(":")[0]) for log_dir in scenario.log_dirs}.difference(scenario.brokers)
+    return state.effective_deaths(scenario.brokers) * (2 if scenario.controlled_shutdown else 1) + len(reporting)
+
+
+def _requests_modeled(scenario: Scenario, state: ClusterState) -> bool:
+    """Return whether kafka_model.election.zookeeper_controller covers it: one broker fails while another one is the controller."""
+    controller_moves = state.controller_id is not None and state.controller_id in scenario.brokers
+    return not state.kraft and len(scenario.brokers) == 1 and not scenario.log_dirs and not controller_moves

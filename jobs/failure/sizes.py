@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from jobs.arrays import Ints, Matrix, pick
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 UNKNOWN = -1  # a size
 
 
 def leader_size() -> Column:
     """Return the bytes that the leader of a row of `partition` stores; null: the size is unknown, or there is no leader."""
+    from pyspark.sql import functions as F
+
     return F.get("replica_size_bytes", F.array_position("replicas", F.col("leader")).cast("int") - 1)
 
 

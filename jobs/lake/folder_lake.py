@@ -19,6 +19,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction, RemoveAction
 
+from jobs.engine import DuckdbEngine
 from jobs.lake import delta_files
 from jobs.lake.selection import Attempt, Selection, Values, any_of_sql
 from jobs.lake.spark_lake import TABLE_PROPERTIES, SparkLake
@@ -27,6 +28,7 @@ from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.lake.worker_rows import write_files
 from jobs.lake.write_lock import file_lock
 from jobs.schema import Table
+from jobs.spark.scale import Scale
 from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
 
@@ -83,6 +85,12 @@ class FolderLake:
 
     def duckdb_query(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> str | None:
         return delta_files.duckdb_query(table, self._open(table), self.folder / table.name, Selection(where, attempts))
+
+    def engine(self, scale: Scale) -> DuckdbEngine:
+        return DuckdbEngine()
+
+    def relation(self, table: Table, **where: Values) -> str | pa.Table:
+        return self.duckdb_query(table, attempts=None, **where) or self.read_local(table, attempts=None, **where)
 
     def dataset(self, table: Table) -> Dataset:
         return delta_files.dataset(self._open(table), self.folder / table.name)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlparse
 
 import pyarrow as pa
 
+from jobs.engine import Engine
 from jobs.errors import AuditError
 from jobs.lake.selection import Attempt, Values
 from jobs.lake.table_file import TableFile
 from jobs.schema import Table
+from jobs.spark.scale import Scale
 from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:
@@ -60,6 +62,12 @@ class Lake(Protocol):
 
     def duckdb_query(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> str | None:
         """Return a query that reads rows from the table's files in DuckDB; None if DuckDB cannot open them, for example in S3."""
+
+    def engine(self, scale: Scale) -> Engine:
+        """Return the engine for queries on one cluster of a night of this scale: DuckDB in this process if the lake is a folder, or Spark."""
+
+    def relation(self, table: Table, **where: Values) -> Any:
+        """Return rows as a relation of this engine."""
 
     def dataset(self, table: Table) -> Dataset:
         """Return the whole table as an Arrow dataset, which needs no Spark and has the stored columns."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyarrow.fs import SubTreeFileSystem
 
+from jobs.engine import SparkEngine
 from jobs.lake import delta_files
 from jobs.lake.hadoop import hadoop_path
 from jobs.lake.selection import Attempt, Selection, Values, any_of_sql
@@ -23,7 +24,8 @@ from jobs.lake.table_file import TableFile
 from jobs.lake.worker_rows import packed_rows
 from jobs.lake.write_lock import LEASE_S, file_lock, object_lock
 from jobs.schema import Table
-from jobs.spark.session import dataframe_from_arrow
+from jobs.spark.scale import Scale
+from jobs.spark.session import configure_for_scale, dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:
@@ -77,6 +79,13 @@ class SparkLake:
         if self.folder is None:
             return None
         return delta_files.duckdb_query(table, self._open(table), self.folder / table.name, Selection(where, attempts))
+
+    def engine(self, scale: Scale) -> SparkEngine:
+        configure_for_scale(self.spark(), scale)
+        return SparkEngine(self.spark())
+
+    def relation(self, table: Table, **where: Values) -> DataFrame:
+        return self.read(table, attempts=None, **where)
 
     def dataset(self, table: Table) -> Dataset:
         delta = self._open(table)

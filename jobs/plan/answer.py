@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from expectations.limits import Limits
-from jobs.failure.counts import PartitionState
+from jobs.failure.counts import PartitionState, partition_states
 from jobs.lake.lake import Lake
 from jobs.plan.candidates import choose_candidate
 from jobs.plan.current import READS, current_cluster
@@ -39,7 +39,13 @@ class PlanAnswer(NamedTuple):
 
     tables: dict[Table, pa.Table]  # all of WRITES except PLAN_RULE, without snapshot_id, cluster_id and plan_id
     brokers: list[Row]  # after the plan
-    states: dict[tuple[str, int], PartitionState]  # changed partitions after the plan, in the order of their waves
+    changed: pa.RecordBatch  # the changed partitions after the plan, with their election inputs, in the order of their waves
+
+    @property
+    def states(self) -> dict[tuple[str, int], PartitionState]:
+        """The changed partitions after the plan, in the order of their waves."""
+        keys = zip(self.changed["topic"].to_pylist(), self.changed["partition"].to_pylist(), strict=True)
+        return dict(zip(keys, partition_states(self.changed), strict=True))
 
 
 def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: Limits, *, rules: bool = True) -> Snapshot:
@@ -68,9 +74,9 @@ def compute_plan(rows: Mapping[Table, pa.Table], question: PlanQuestion, limits:
     current = current_cluster(rows, question, limits)
     choice = choose_candidate(current, question)
     moves = compute_moves(current, choice.candidate)
-    in_order = sorted(moves.rows, key=lambda p: (moves.rows[p]["wave"], moves.rows[p]["topic"], moves.rows[p]["partition"]))
-    states = {(moves.rows[p]["topic"], moves.rows[p]["partition"]): choice.candidate.states[p] for p in in_order}
-    return PlanAnswer(plan_tables(current, question, choice, moves), current.brokers, states)
+    changed = choice.candidate.after.append_column("wave", pa.array([row["wave"] for row in moves.rows.values()], pa.int64()))
+    in_order = changed.sort_by([("wave", "ascending"), ("topic", "ascending"), ("partition", "ascending")])
+    return PlanAnswer(plan_tables(current, question, choice, moves), current.brokers, in_order)
 
 
 def unfulfilled(snapshot: Snapshot, question: PlanQuestion) -> str | None:

@@ -8,10 +8,10 @@ Moves off dead brokers and shared racks may, because their replicas have to go s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from jobs.failure.counts import FailureCounts, PartitionState
+from jobs.failure.counts import FailureCounts
 from jobs.schema import MUST_BE_ZERO
 from kafka_model.cruise_control.limits import GOALS, Thresholds, balancedness_cost_by_goal
 from kafka_model.cruise_control.verdicts import UNFIXABLE, VIOLATED, Verdict
@@ -36,12 +36,11 @@ def assess(
     verdicts: Mapping[str, Verdict],
     thresholds: Thresholds,
     failures: FailureCounts,
-    states: Sequence[PartitionState],
+    refusing_partitions: int,
     blocked_replicas: float,
 ) -> Assessment:
-    """Return the assessment of a cluster with these verdicts, failures and partitions."""
-    refusing = sum(state.leader is not None and len(state.isr) < state.min_insync_replicas for state in states)
-    return Assessment(_balancedness_score(verdicts, thresholds), verdicts, failures, refusing, blocked_replicas)
+    """Return the assessment of a cluster with these verdicts and failures."""
+    return Assessment(_balancedness_score(verdicts, thresholds), verdicts, failures, refusing_partitions, blocked_replicas)
 
 
 def _balancedness_score(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> float:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from jobs.arrays import to_lists
 from jobs.errors import NoSuchPlan
-from jobs.failure.counts import PartitionState
+from jobs.failure.counts import count_refusing
 from jobs.plan.assessment import Assessment, assess, find_worse
 from jobs.plan.current import CurrentCluster
 from jobs.plan.question import PlanQuestion
 from kafka_model.cruise_control import columnar
-from kafka_model.cruise_control.columnar import Ints
+from kafka_model.cruise_control.columnar import Cluster, Ints
 from kafka_model.cruise_control.plan import REQUIRED_REASONS, Plan, PlanRequest
 from kafka_model.cruise_control.reassignment import BALANCING_STEPS, plan_reassignment
 from kafka_model.cruise_control.waves import WaveLimits, schedule
@@ -25,7 +27,7 @@ class Candidate(NamedTuple):
     plan: Plan
     leader: Ints  # the leader of each partition after the plan
     waves: Mapping[int, int]  # by changed partition
-    states: Mapping[int, PartitionState]  # after the plan, by changed partition
+    after: pa.RecordBatch  # the changed partitions after the plan, with their election inputs, in the order of `waves`
     assessment: Assessment
 
 
@@ -56,12 +58,12 @@ def choose_candidate(current: CurrentCluster, question: PlanQuestion) -> Choice:
     reason = "; ".join(worse[:2])
     for count in range(len(steps) - 1, 0, -1):
         candidate = _candidate(current, question, count)
-        if candidate.states and not worse_parts(candidate):
+        if candidate.waves and not worse_parts(candidate):
             return Choice(candidate, f"balancing of {', '.join(steps[count:])}: {reason}")
-    if question.requests_moves or (required.states and not worse_parts(required)):
+    if question.requests_moves or (required.waves and not worse_parts(required)):
         return Choice(required, f"all balancing: {reason}")
     without_elections = _candidate(current, question, 0, elect=False)
-    if without_elections.states and not worse_parts(without_elections):
+    if without_elections.waves and not worse_parts(without_elections):
         return Choice(without_elections, f"all balancing and preferred elections: {reason}")
     raise NoSuchPlan(f"cluster {question.cluster_id} has no plan that makes nothing worse: {reason}")
 
@@ -79,27 +81,38 @@ def _candidate(current: CurrentCluster, question: PlanQuestion, balancing_steps:
     leader = np.where(becomes_leader, first, cluster.leader)
     # A partition that its first replica does not lead needs an election only; it is in wave 0.
     elected = np.flatnonzero((cluster.leader != leader) & (leader >= 0))
-    wave_of = dict.fromkeys(elected.tolist(), 0) | dict(zip(plan.changed_partitions.tolist(), waves.tolist(), strict=True))
-    states = {p: _state_after(current, p, plan.replicas[p]) for p in sorted(wave_of)}
+    unordered = dict.fromkeys(elected.tolist(), 0) | dict(zip(plan.changed_partitions.tolist(), waves.tolist(), strict=True))
+    wave_of = dict(sorted(unordered.items()))
+    changed = np.fromiter(wave_of, np.int64, len(wave_of))
+    before = current.partitions.take(pa.array(changed))
+    after = _after_reassignment(before, cluster, plan.replicas[changed])
     failures = current.assessment.failures.copy()
-    failures.add([current.partition_states[p] for p in states], sign=-1)
-    failures.add(list(states.values()))
-    all_states = [states.get(p, state) for p, state in enumerate(current.partition_states)]
+    failures.add(before, sign=-1)
+    failures.add(after)
+    refusing = current.assessment.refusing_partitions - count_refusing(before) + count_refusing(after)
     verdicts = columnar.evaluate(cluster, plan.replicas, leader, thresholds)
     blocked = sum(blocked.replicas for blocked in plan.blocked if blocked.reason in REQUIRED_REASONS)
-    return Candidate(plan, leader, wave_of, states, assess(verdicts, thresholds, failures, all_states, blocked))
+    return Candidate(plan, leader, wave_of, after, assess(verdicts, thresholds, failures, refusing, blocked))
 
 
-def _state_after(current: CurrentCluster, partition: int, replicas: Ints) -> PartitionState:
-    """Return the partition after its reassignment: every live replica is in sync, and the first of them leads."""
-    before = current.partition_states[partition]
-    broker_ids: Sequence[int] = current.cluster.broker_ids[replicas[replicas >= 0]].tolist()
-    isr = tuple(broker_id for broker_id in broker_ids if broker_id in current.cluster_state.racks)
-    return before._replace(
-        replicas=tuple(broker_ids),
-        leader=isr[0] if isr else None,
-        isr=isr,
-        elr=None if before.elr is None else (),
-        last_known_elr=None if before.last_known_elr is None else (),
-        replication_factor=len(broker_ids),
-    )
+def _after_reassignment(before: pa.RecordBatch, cluster: Cluster, replicas: Ints) -> pa.RecordBatch:
+    """Return partitions after their reassignment to these brokers: every live replica is in sync, and the first of them leads.
+
+    `replicas` has a row of broker indexes per partition, -1 after the last one.
+    """
+    assigned = replicas >= 0
+    ids, live = cluster.broker_ids[replicas], assigned & cluster.live[replicas]
+    in_sync = to_lists(ids, live)
+    leader = np.take_along_axis(ids, live.argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
+    nobody = to_lists(ids, np.zeros_like(live))
+    after = {
+        "replicas": to_lists(ids, assigned),
+        "live": in_sync,
+        "isr": in_sync,
+        "elr": nobody,
+        "last_known_elr": nobody,
+        "leader": pa.array(leader, pa.int32(), mask=~live.any(axis=1)),
+        "replication_factor": pa.array(assigned.sum(axis=1), pa.int32()),
+    }
+    kept = {name: before[name] for name in before.schema.names if name not in (*after, "replica_size_bytes")}
+    return pa.RecordBatch.from_pydict(kept | after)

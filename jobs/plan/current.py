@@ -9,8 +9,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from expectations.limits import Limits
+from jobs.engine import DuckdbEngine
 from jobs.failure.cluster_state import ClusterState, cluster_state
-from jobs.failure.counts import FailureCounts, PartitionState, partition_states
+from jobs.failure.counts import FailureCounts, count_refusing
+from jobs.failure.election_inputs import election_inputs
 from jobs.plan.assessment import Assessment, assess
 from jobs.plan.disk_space import disk_space
 from jobs.plan.question import PlanQuestion, Row, brokers_of_plan, check_possible
@@ -33,26 +35,23 @@ class CurrentCluster(NamedTuple):
     disk_limit: float  # share of each disk's capacity
     disk_space: DiskSpace
     cluster_state: ClusterState
-    partition_states: list[PartitionState]  # in the order of the cluster's partitions
+    partitions: pa.RecordBatch  # with their election inputs, in the order of the cluster's partitions
     assessment: Assessment
 
 
 def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limits: Limits) -> CurrentCluster:
     """Return the cluster with these rows of READS; raise AuditError if it cannot have the plan."""
     brokers = brokers_of_plan(rows[BROKER].to_pylist(), question)
-    partitions = rows[PARTITION].to_pylist()
     arrays = _arrays(rows, brokers)
     cluster = arrays.cluster
-    check_possible(question, brokers, cluster.topics, partitions)
+    check_possible(question, brokers, cluster.topics, rows[PARTITION])
     (cluster_row,) = rows[CLUSTER].to_pylist()
     racks = {row["broker_id"]: row["rack"] for row in brokers if row["live"]}
     # A broker that is drained may still die.
     state = cluster_state(cluster_row, racks, [row["broker_id"] for row in brokers if not row["live"]])
-    states = partition_states(state, rows[TOPIC].to_pylist(), partitions)
-    topic_names = [cluster.topics[topic] for topic in cluster.topic.tolist()]
-    ordered_states = [states[key] for key in zip(topic_names, cluster.partition.tolist(), strict=True)]
+    partitions = _partitions(rows, state)
     failures = FailureCounts(state)
-    failures.add(ordered_states)
+    failures.add(partitions)
     thresholds = limits.cruise_control
     verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
     disk_limit = limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
@@ -63,9 +62,16 @@ def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limi
         disk_limit=disk_limit,
         disk_space=disk_space(rows, brokers, arrays, disk_limit),
         cluster_state=state,
-        partition_states=ordered_states,
-        assessment=assess(verdicts, thresholds, failures, ordered_states, math.inf),
+        partitions=partitions,
+        assessment=assess(verdicts, thresholds, failures, count_refusing(partitions), math.inf),
     )
+
+
+def _partitions(rows: Mapping[Table, pa.Table], state: ClusterState) -> pa.RecordBatch:
+    """Return the partitions with their election inputs, sorted by topic and number."""
+    partitions = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state])
+    ordered = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
+    return next(iter(ordered.to_batches()), pa.RecordBatch.from_pylist([], ordered.schema))
 
 
 def _arrays(rows: Mapping[Table, pa.Table], brokers: Sequence[Row]) -> ClusterArrays:

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from jobs.errors import AuditError
 from jobs.names import storable_id
 from jobs.schema import BROKER
@@ -67,7 +70,7 @@ def brokers_of_plan(brokers: Sequence[Row], question: PlanQuestion) -> list[Row]
     return known + [{"broker_id": broker_id, "rack": rack, "live": True, **least} for broker_id, rack in sorted(question.add.items())]
 
 
-def check_possible(question: PlanQuestion, brokers: Sequence[Row], topics: Sequence[str], partitions: Sequence[Row]) -> None:
+def check_possible(question: PlanQuestion, brokers: Sequence[Row], topics: Sequence[str], partitions: pa.Table) -> None:
     """Raise AuditError if the cluster with these brokers, topics and rows of `partition` cannot have such a plan."""
     cluster_id = question.cluster_id
     if missing := [topic for topic in (*question.topics, *question.replication_factor) if topic not in topics]:
@@ -86,7 +89,8 @@ def check_possible(question: PlanQuestion, brokers: Sequence[Row], topics: Seque
             f"--add {without_rack[0]}: the brokers of cluster {cluster_id} have racks: use --add {without_rack[0]}:RACK "
             f"with one of {', '.join(racks)} or a new one"
         )
-    if reassigning := sum(bool(row["adding_replicas"] or row["removing_replicas"]) for row in partitions):
+    changing = (pc.greater(pc.list_value_length(partitions[name]), 0).fill_null(False) for name in ("adding_replicas", "removing_replicas"))
+    if reassigning := pc.sum(pc.or_(*changing)).as_py():
         raise AuditError(f"cluster {cluster_id} is reassigning {reassigning} partitions: plan on a snapshot taken after they are complete")
 
 

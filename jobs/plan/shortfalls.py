@@ -61,7 +61,7 @@ def _blocked(question: PlanQuestion, candidate: Candidate, may_change: Bools, ob
     if question.topics and (count := int((is_blocked & may_change).sum())):
         topics = first_values(sorted(set(question.topics)))
         yield f"{count} partitions of {topics} cannot be fixed ({_reasons(cluster, is_blocked & may_change, obstacles)})"
-    if obstacles and not candidate.states and not (question.topics or question.requests_moves):
+    if obstacles and not candidate.waves and not (question.topics or question.requests_moves):
         yield f"nothing can be moved: {len(obstacles)} partitions cannot be fixed ({_reasons(cluster, is_blocked, obstacles)})"
 
 

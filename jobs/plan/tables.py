@@ -35,7 +35,7 @@ class Moves(NamedTuple):
 def compute_moves(current: CurrentCluster, candidate: Candidate) -> Moves:
     """Return the moves of a plan."""
     copy_bytes = np.where(np.isnan(current.cluster.loads[DISK]), math.nan, current.disk_space.copy_sizes)
-    rows = {p: _move_row(candidate.plan, p, candidate.waves[p], float(copy_bytes[p])) for p in candidate.states}
+    rows = {p: _move_row(candidate.plan, p, candidate.waves[p], float(copy_bytes[p])) for p in candidate.waves}
     return Moves(rows, copy_bytes)
 
 

@@ -25,8 +25,8 @@ class Waves(NamedTuple):
 
 def compute_waves(current: CurrentCluster, candidate: Candidate, moves: Mapping[int, Row]) -> Waves:
     """Return the waves of a plan with these rows of `plan_move`, by partition index."""
-    is_harmed_before = harmed_by_one_death(current.cluster_state, current.partition_states)
-    is_harmed_after = dict(zip(moves, harmed_by_one_death(current.cluster_state, [candidate.states[p] for p in moves]), strict=True))
+    is_harmed_before = harmed_by_one_death(current.partitions)
+    is_harmed_after = dict(zip(moves, harmed_by_one_death(candidate.after), strict=True))
     harmed = harmed_before = int(is_harmed_before.sum())
     partitions_of: dict[int, list[int]] = defaultdict(list)
     for p, move in moves.items():

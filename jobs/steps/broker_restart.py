@@ -16,8 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.arrays import to_matrix
+from jobs.engine import SparkEngine
 from jobs.failure.cluster_state import cluster_election_rules, cluster_states
-from jobs.failure.election_inputs import with_election_inputs
+from jobs.failure.election_inputs import election_inputs
 from jobs.failure.patterns import Partitions
 from jobs.failure.sizes import UNKNOWN, bytes_at_risk, leader_size
 from jobs.schema import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
@@ -40,8 +41,9 @@ def transform(
     cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, producer_load: DataFrame
 ) -> tuple[DataFrame, ...]:
     spark = partition.sparkSession
-    election_rules = dataframe_from_arrow(spark, cluster_election_rules(cluster_states(cluster.to_pylist(), broker.to_pylist()).values()))
-    partitions = with_election_inputs(partition, topic, election_rules, "replica_size_bytes")
+    states = cluster_states(cluster.to_pylist(), broker.to_pylist()).values()
+    election_rules = dataframe_from_arrow(spark, cluster_election_rules(states))
+    partitions = election_inputs(SparkEngine(spark), partition, topic, states)
     return (
         dataframe_from_arrow(spark, broker)
         .select(*_BROKER, "live")

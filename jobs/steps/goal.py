@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.failure.election_inputs import empty_for_null
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -68,7 +67,8 @@ def transform(
     thresholds: Thresholds,
 ) -> Stages[tuple[DataFrame, ...]]:
     """Return the tables of WRITES."""
-    sizes = empty_for_null("replica_size_bytes").alias("replica_size_bytes")
+    # No null list is sent to Python: Spark's Arrow writer takes n * n steps for n null lists.
+    sizes = F.coalesce("replica_size_bytes", F.array()).alias("replica_size_bytes")
     partitions = partition.select(*_PARTITION, "leader", "replicas", sizes).join(partition_load, on=_PARTITION, how="left")
     failed_log_dirs = log_dir.where("error IS NOT NULL").select(*_CLUSTER).distinct().withColumn("has_failed_log_dir", F.lit(True))
     clusters, all_brokers = (dataframe_from_arrow(partition.sparkSession, rows) for rows in (cluster, broker))

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.arrays import Ints, Matrix, to_ints
-from jobs.failure.cluster_state import ClusterState, cluster_election_rules, cluster_states
-from jobs.failure.election_inputs import with_election_inputs
+from jobs.engine import SparkEngine
+from jobs.failure.cluster_state import ClusterState, cluster_states
+from jobs.failure.election_inputs import election_inputs
 from jobs.failure.patterns import Counts, Partitions
 from jobs.failure.scenarios import Scenario, quorum_breaking_pair_scenarios, scenario_table
 from jobs.failure.simulate import Failures, pair_counts
@@ -42,7 +43,7 @@ def transform(
 ) -> Stages[tuple[DataFrame, ...]]:
     states = cluster_states(cluster.to_pylist(), broker.to_pylist())
     spark = partition.sparkSession
-    partitions = with_election_inputs(partition, topic, dataframe_from_arrow(spark, cluster_election_rules(states.values())))
+    partitions = election_inputs(SparkEngine(spark), partition, topic, states.values()).drop("replica_size_bytes")
     # Partitions with equal columns have equal outcomes: a fleet has far fewer distinct ones than partitions.
     columns = [name for name in partitions.columns if name not in ("topic", "partition")]
     distinct = yield Stage(partitions.groupBy(columns).agg(F.count("*").alias("partitions")))

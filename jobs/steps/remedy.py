@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType
 
 from jobs.arrays import NO_BROKER, Ints, to_ints, to_matrix
-from jobs.failure.cluster_state import cluster_election_rules, cluster_states
-from jobs.failure.election_inputs import with_election_inputs
+from jobs.engine import SparkEngine
+from jobs.failure.cluster_state import cluster_states
+from jobs.failure.election_inputs import election_inputs
 from jobs.failure.patterns import INPUTS, Partitions
 from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 from jobs.schema.failure import HARMED, ONE_BROKER_KILLED
@@ -42,8 +43,8 @@ def transform(
         .groupBy(_PARTITION)
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )
-    election_rules = dataframe_from_arrow(spark, cluster_election_rules(cluster_states(cluster.to_pylist(), broker.to_pylist()).values()))
-    partitions = with_election_inputs(partition, topic, election_rules)
+    states = cluster_states(cluster.to_pylist(), broker.to_pylist()).values()
+    partitions = election_inputs(SparkEngine(spark), partition, topic, states).drop("replica_size_bytes")
     inputs = F.struct(*(name for name in partitions.columns if name not in _PARTITION)).alias("inputs")
     harmed_partitions = yield Stage(partitions.select(*_PARTITION, inputs).join(harmed, on=_PARTITION, how="inner"))
     # Partitions with equal inputs get equal remedies: a fleet has far fewer distinct inputs than partitions.

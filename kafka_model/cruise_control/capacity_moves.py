@@ -31,16 +31,40 @@ def relieve_replicas_and_disks(state: PlanState) -> None:
     is_over = (state.replica_counts > max_replicas) | (state.disk_bytes > disk_limits)
     for broker in np.flatnonzero(state.eligible_brokers & is_over).tolist():
         partitions, slots = state.movable_replicas(broker)
-        is_left = np.ones(len(partitions), dtype=np.bool_)
+        waiting = _Replicas(state.cluster.size[partitions], partitions)
+        # Only this broker loses replicas here, so a replica that fits nowhere now fits nowhere later.
+        fits_nowhere = set()
         while state.replica_counts[broker] > max_replicas or state.disk_bytes[broker] > disk_limits[broker]:
-            left = np.flatnonzero(is_left)
             excess = max(float(state.disk_bytes[broker] - disk_limits[broker]), 0.0)
-            order = left[_by_sufficiency(state.cluster.size[partitions[left]], excess, partitions[left])]
-            candidates = order[:_MOVE_CANDIDATES].tolist()
-            moved = next((index for index in candidates if _move(state, int(partitions[index]), int(slots[index]))), None)
-            if moved is None:
+            for index in waiting.by_sufficiency(excess):
+                if index not in fits_nowhere and _move(state, int(partitions[index]), int(slots[index])):
+                    waiting.remove(index)
+                    break
+                fits_nowhere.add(index)
+            else:
                 break
-            is_left[moved] = False
+
+
+class _Replicas:
+    """Replicas of a broker, in the order of `_by_sufficiency`, which are sorted once for all excesses."""
+
+    def __init__(self, loads: Floats, partitions: Ints) -> None:
+        self._loads = loads
+        self._ascending, self._descending = np.lexsort((partitions, loads)), np.lexsort((partitions, -loads))
+        self._is_left = np.ones(len(partitions), dtype=np.bool_)
+
+    def by_sufficiency(self, excess: float) -> list[int]:
+        """Return the first replicas that are tried."""
+        self._ascending = self._ascending[self._is_left[self._ascending]]
+        self._descending = self._descending[self._is_left[self._descending]]
+        sufficient = self._ascending[np.searchsorted(self._loads[self._ascending], excess) :][:_MOVE_CANDIDATES].tolist()
+        if len(sufficient) == _MOVE_CANDIDATES:
+            return sufficient
+        others = self._descending[np.searchsorted(-self._loads[self._descending], -excess, side="right") :]
+        return [*sufficient, *others[: _MOVE_CANDIDATES - len(sufficient)].tolist()]
+
+    def remove(self, index: int) -> None:
+        self._is_left[index] = False
 
 
 def relieve_network_and_cpu(state: PlanState) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.errors import AuditError
-from jobs.lake.lake import open_lake
+from jobs.lake.lake import Lake, open_lake
 from jobs.night import NightlyRun
-from jobs.schema import FAILOVER
+from jobs.schema import FAILOVER, SCENARIO, Table
+from jobs.steps import failover
 from jobs.what_if import WhatIf, simulate
 from tests.jobs.two_nights import SECOND, query
 
@@ -23,13 +28,49 @@ def night(spark: SparkSession, nights_folder: Path, tmp_path_factory: pytest.Tem
     return NightlyRun(open_lake(str(folder), lambda: spark), SECOND)
 
 
+def of_scenario(lake: Lake, table: Table, scenario_set: str, scenario_id: str) -> list[str]:
+    """Return the rows of a scenario of the cluster payments-us, without the names of the scenario."""
+    rows = lake.read_local(table, snapshot_id=SECOND, cluster_id="payments-us", scenario_set=scenario_set, scenario_id=scenario_id)
+    names = [name for name in table.schema.names if name not in ("scenario_set", "scenario_id", "kind")]
+    return sorted(map(str, rows.select(names).to_pylist()))
+
+
 def test_a_what_if_of_a_broker_has_the_rows_of_the_nightly_failure(night: NightlyRun) -> None:
+    """Spark computed the nightly failure, and DuckDB computes the what-if."""
     assert simulate(night.lake, None, WhatIf("requested", "payments-us", brokers=[12])) == SECOND
-    columns = [name for name in night.read(FAILOVER).columns if name not in ("scenario_set", "scenario_id")]
-    rows = night.read(FAILOVER).where("cluster_id = 'payments-us'").select(*columns, "scenario_set", "scenario_id")
-    nightly = rows.where("scenario_id = 'broker 12' AND scenario_set = 'nightly'").select(columns).collect()
-    assert sorted(map(str, rows.where("scenario_set = 'requested'").select(columns).collect())) == sorted(map(str, nightly))
-    assert nightly
+    for table in failover.WRITES:
+        requested = of_scenario(night.lake, table, "requested", "requested")
+        assert requested == of_scenario(night.lake, table, "nightly", "broker 12")
+        assert requested
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"brokers": [13, 12]},
+        {"racks": ["rack-b"], "unclean": True},
+        {"brokers": [13], "log_dirs": ["12:/var/lib/kafka/data1"], "unclean": False},
+        {"brokers": [12], "controlled_shutdown": True},
+    ],
+    ids=str,
+)
+def test_duckdb_and_spark_compute_the_same_rows(night: NightlyRun, failure: dict[str, Any]) -> None:
+    by_spark = open_lake(f"file://{night.lake.folder}", night.lake.spark)
+    for lake, id in ((night.lake, "by-duckdb"), (by_spark, "by-spark")):
+        simulate(lake, None, WhatIf(id, "payments-us", **failure))
+    for table in failover.WRITES:
+        assert of_scenario(night.lake, table, "by-duckdb", "by-duckdb") == of_scenario(night.lake, table, "by-spark", "by-spark")
+
+
+def test_a_what_if_on_a_folder_needs_neither_java_nor_spark(night: NightlyRun) -> None:
+    """A process that cannot find Java computes, writes and reports a what-if, and never imports PySpark."""
+    command = ["what-if", "--cluster", "payments-us", "--broker", "12", "--id", "no-java", "--lake", str(night.lake.folder)]
+    program = f"import sys; sys.argv[1:] = {command}; from jobs import cli; sys.exit = lambda code: None; cli.main(); print('pyspark' in sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PATH")}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment | {"PATH": "/nowhere"})
+    assert (done.stdout.splitlines()[-1:], done.stderr) == (["False"], "")
+    assert "Cluster payments-us of 2026-01-02: brokers 12 killed" in done.stdout
+    assert of_scenario(night.lake, SCENARIO, "no-java", "no-java") == of_scenario(night.lake, SCENARIO, "nightly", "broker 12")
 
 
 def test_what_ifs_of_two_clusters_may_share_an_id(night: NightlyRun) -> None:

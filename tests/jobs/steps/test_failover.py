@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from jobs.failure.scenarios import Scenario
 from jobs.schema import (
@@ -22,7 +22,7 @@ from jobs.schema import (
     Table,
 )
 from jobs.steps import failover
-from jobs.steps.failover_clients import coordinator_partition
+from jobs.steps.failover import group_hashes
 from kafka_model.election import zookeeper_controller
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
@@ -83,7 +83,7 @@ def cases(count: int, seed: int) -> Iterator[Case]:
         yield Case(f"case {number}", controller, elr, live, partition, rng.random() < 0.3, failing, unclean, controlled)
 
 
-def test_coordinator_partition_equals_the_java_hash_of_the_group_id(spark: SparkSession) -> None:
+def test_group_hashes_equal_the_java_hash_of_the_group_ids() -> None:
     rng = random.Random(3)
     names = [
         "",
@@ -94,11 +94,11 @@ def test_coordinator_partition_equals_the_java_hash_of_the_group_id(spark: Spark
         "\uffee",
         *("".join(chr(rng.randrange(32, 0xD7FF)) for _ in range(rng.randrange(40))) for _ in range(200)),
     ]
-    df = spark.createDataFrame([(name, 50) for name in names], "group_id STRING, n BIGINT")
-    found = [row.partition for row in df.select(coordinator_partition(F.col("group_id"), F.col("n")).alias("partition")).collect()]
+    batch = pa.RecordBatch.from_pylist([{"snapshot_id": "s", "cluster_id": "c", "group_id": name} for name in names])
+    (found,) = group_hashes([batch])
     codes = [string_hash(name) for name in names]
     assert codes[2] == -(1 << 31)  # Java has no absolute value of it: Utils.abs returns 0
-    assert found == [0 if code == -(1 << 31) else abs(code) % 50 for code in codes]
+    assert found["group_hash"].to_pylist() == [0 if code == -(1 << 31) else abs(code) for code in codes]
 
 
 def test_simulated_partitions_equal_the_model(spark: SparkSession) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.engine import DuckdbEngine
 from jobs.failure.cluster_state import cluster_states
-from jobs.failure.counts import FailureCounts, partition_states
+from jobs.failure.counts import FailureCounts
+from jobs.failure.election_inputs import election_inputs
 from jobs.failure.patterns import Counts
 from jobs.failure.scenarios import Scenario
 from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC, Table
@@ -77,11 +79,11 @@ def test_every_pair_equals_a_scenario_of_both_brokers(spark: SparkSession, contr
 @pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
 def test_counts_in_this_process_equal_those_of_the_night(spark: SparkSession, controller: str) -> None:
     inputs = tables(spark, controller, VOTERS[controller])
-    rows = {each: inputs[each].toArrow().to_pylist() for each in (CLUSTER, BROKER, TOPIC, PARTITION)}
-    state = cluster_states(rows[CLUSTER], rows[BROKER])["c"]
+    rows = {each: inputs[each].toArrow() for each in (CLUSTER, BROKER, TOPIC, PARTITION)}
+    state = cluster_states(rows[CLUSTER].to_pylist(), rows[BROKER].to_pylist())["c"]
     counts, empty = FailureCounts(state), FailureCounts(state)
-    states = list(partition_states(state, rows[TOPIC], rows[PARTITION]).values())
-    counts.add(states)
+    (partitions,) = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state]).combine_chunks().to_batches()
+    counts.add(partitions)
     failures = counts.compare(empty)
     scenario, pair, _ = computed(inputs)
     nightly = {id: Counts(*values) for id, *values in sorted_rows(scenario, "scenario_id", *Counts._fields)}
@@ -90,7 +92,7 @@ def test_counts_in_this_process_equal_those_of_the_night(spark: SparkSession, co
     assert {
         tuple(failure.brokers): tuple(getattr(failure.before, name) for name in HARMS) for failure in failures if failure.kind == "pair"
     } == pairs
-    counts.add(states, sign=-1)
+    counts.add(partitions, sign=-1)
     assert not any(any(failure.before) for failure in counts.compare(empty, every_pair=True))
 
 
