@@ -1,10 +1,10 @@
-"""Compare steps of the pipeline with Java and pandas programs for the same task, on the same fleet.
+"""Compare steps of the pipeline with programs in DuckDB, Java and pandas for the same task, on the same fleet.
 
     python -m tests.benchmarks.rivals [--clusters 2] [--topics 700] [--partitions 100] [--groups 200] [--keys 700]
 
-Java: one thread with Kafka's own AdminUtils, murmur2 and assignors, from text to text (tests/oracle/java/FleetByHand.java). pandas: placement
+DuckDB: SQL by hand, from Delta to Delta (tests/benchmarks/duckdb_by_hand.py). Java: one thread with Kafka's own AdminUtils, murmur2 and assignors, from text to text (tests/oracle/java/FleetByHand.java). pandas: placement
 and failover, in memory, from Parquet to Parquet. Ours: the whole step with all its columns, from Delta to Delta. A time is the wall time of
-one run; our session has run another step before.
+one run; our session has run another step before. The step `failover` also stops brokers and fails racks, and computes the load and the counts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pyarrow.parquet as pq
 import typer
@@ -25,13 +26,34 @@ from jobs.generate import Fleet
 from jobs.generate.tables import tables
 from jobs.lake.lake import open_lake
 from jobs.night import NightlyRun
-from jobs.schema import BROKER, FAILOVER, GROUP_MEMBER, KEY_SAMPLE, PARTITION, TOPIC
+from jobs.schema import (
+    BROKER,
+    BROKER_PAIR,
+    CONSUMER_ASSIGNMENT,
+    FAILOVER,
+    FAILOVER_LOAD,
+    GROUP_MEMBER,
+    KEY_SAMPLE,
+    PARTITION,
+    PRODUCER_LOAD,
+    REPLICA_ASSIGNMENT,
+    TOPIC,
+)
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, session
+from tests.benchmarks.duckdb_by_hand import run_duckdb
 from tests.oracle import java
 
 SNAPSHOT = "2026-01-01"
 KEY = ["cluster_id", "topic", "partition"]
+# The table with the rows that a rival writes too.
+OUR_TABLE = {
+    "replica_assignment": REPLICA_ASSIGNMENT,
+    "producer_load": PRODUCER_LOAD,
+    "consumer_assignment": CONSUMER_ASSIGNMENT,
+    "failover": FAILOVER,
+    "joint_failover": BROKER_PAIR,
+}
 
 
 def main(
@@ -53,20 +75,30 @@ def main(
         )
         ours = {
             name: seconds_of(partial(night.step, name, limits()))
-            for name in ("change", "replica_assignment", "producer_load", "consumer_assignment", "failover")
+            for name in ("change", "replica_assignment", "producer_load", "consumer_assignment", "failover", "joint_failover")
         }
+        our_rows = {table: night.read(table).count() for table in {table for table in OUR_TABLE.values()}}
         write_text(night, Path(folder))
         by_java = java.ask("FleetByHand", "3.9.2", [{"folder": folder}])[0]["answer"]
         by_pandas = run_pandas(night, Path(folder))
-    print(f"{'':44}{'ours s':>8}{'rival s':>9}{'ratio':>7}{'rows':>12}")
+        by_duckdb = {step.name: step for step in run_duckdb(night.lake, SNAPSHOT, Path(folder))}
+        print_agreement(night, Path(folder))
+    single, load = by_duckdb["single"], by_duckdb["load"]
+    print(f"{'':44}{'ours s':>8}{'rival s':>9}{'ratio':>7}{'our rows':>12}{'its rows':>12}{'ratio per row':>15}")
     for task, step, (seconds, rows) in (
+        ("placement: DuckDB", "replica_assignment", by_duckdb["placement"][1:]),
+        ("keys: DuckDB", "producer_load", by_duckdb["keys"][1:]),
+        ("single failures and their load: DuckDB", "failover", (single.seconds + load.seconds, single.rows)),
+        ("pairs: DuckDB", "joint_failover", by_duckdb["pairs"][1:]),
         ("placement: AdminUtils in Java", "replica_assignment", by_java["placement"]),
         ("keys: murmur2 in Java", "producer_load", by_java["keys"]),
         ("groups: range and roundrobin in Java", "consumer_assignment", by_java["groups"]),
         ("placement: pandas", "replica_assignment", by_pandas["placement"]),
         ("failover: pandas", "failover", by_pandas["failover"]),
     ):
-        print(f"{task:44}{ours[step]:>8.1f}{seconds:>9.1f}{ours[step] / seconds:>7.2f}{rows:>12,}")
+        count = our_rows[OUR_TABLE[step]]
+        per_row = (ours[step] / count) / (seconds / rows)
+        print(f"{task:44}{ours[step]:>8.1f}{seconds:>9.1f}{ours[step] / seconds:>7.2f}{count:>12,}{rows:>12,}{per_row:>15.2f}")
 
 
 def seconds_of(run: Callable[[], object]) -> float:
@@ -74,6 +106,28 @@ def seconds_of(run: Callable[[], object]) -> float:
     started = time.monotonic()
     run()
     return time.monotonic() - started
+
+
+def print_agreement(night: NightlyRun, folder: Path) -> None:
+    """Print how many rows of DuckDB are equal to ours."""
+    compared = {
+        "placement": (REPLICA_ASSIGNMENT, "true", KEY, "h.computed_replicas = o.replicas"),
+        "keys": (PRODUCER_LOAD, "true", KEY, "h.keyed_records = o.keyed_records"),
+        "single": (FAILOVER, "scenario_id LIKE 'broker %'", ["scenario_id", *KEY],
+                   "(h.leader, h.at_risk_size_bytes) IS NOT DISTINCT FROM (o.leader, o.at_risk_size_bytes)"),
+        "load": (FAILOVER_LOAD, "scenario_id LIKE 'broker %'", ["cluster_id", "scenario_id", "broker_id"],
+                 "(h.gained_leaders, h.gained_records) IS NOT DISTINCT FROM (o.gained_leaders, o.gained_records)"),
+        "pairs": (BROKER_PAIR, "true", ["cluster_id", "broker_id", "other_broker_id"],
+                  "(h.newly_offline, h.newly_refusing_acks_all, h.newly_lost) = (o.newly_offline, o.newly_refusing_acks_all, o.newly_lost)"),
+    }  # fmt: skip
+    with duckdb.connect() as connection:
+        for name, (table, condition, key, equal) in compared.items():
+            ours = f"SELECT * FROM ({night.lake.duckdb_query(table, snapshot_id=SNAPSHOT)}) WHERE {condition}"
+            hand = f"read_parquet('{folder}/{name}/*.parquet')"
+            ((rows, same),) = connection.sql(
+                f"SELECT count(*), avg(CAST({equal} AS INT)) FROM {hand} h JOIN ({ours}) o USING ({', '.join(key)})"
+            ).fetchall()
+            print(f"DuckDB by hand, {name}: {same:.2%} of {rows:,} rows are equal to ours")
 
 
 def write_text(night: NightlyRun, folder: Path) -> None:
