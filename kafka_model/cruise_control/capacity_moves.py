@@ -33,7 +33,7 @@ def relieve_replicas_and_disks(state: PlanState) -> None:
         partitions, slots = state.movable_replicas(broker)
         waiting = _Replicas(state.cluster.size[partitions], partitions)
         # Only this broker loses replicas here, so a replica that fits nowhere now fits nowhere later.
-        fits_nowhere = set()
+        fits_nowhere: set[int] = set()
         while state.replica_counts[broker] > max_replicas or state.disk_bytes[broker] > disk_limits[broker]:
             excess = max(float(state.disk_bytes[broker] - disk_limits[broker]), 0.0)
             for index in waiting.by_sufficiency(excess):
@@ -46,7 +46,7 @@ def relieve_replicas_and_disks(state: PlanState) -> None:
 
 
 class _Replicas:
-    """Replicas of a broker, in the order of `_by_sufficiency`, which are sorted once for all excesses."""
+    """Replicas of a broker, sorted once to be in the order of `_by_sufficiency` for each excess."""
 
     def __init__(self, loads: Floats, partitions: Ints) -> None:
         self._loads = loads
@@ -57,11 +57,10 @@ class _Replicas:
         """Return the first replicas that are tried."""
         self._ascending = self._ascending[self._is_left[self._ascending]]
         self._descending = self._descending[self._is_left[self._descending]]
-        sufficient = self._ascending[np.searchsorted(self._loads[self._ascending], excess) :][:_MOVE_CANDIDATES].tolist()
-        if len(sufficient) == _MOVE_CANDIDATES:
-            return sufficient
+        sufficient = self._ascending[np.searchsorted(self._loads[self._ascending], excess) :]
         others = self._descending[np.searchsorted(-self._loads[self._descending], -excess, side="right") :]
-        return [*sufficient, *others[: _MOVE_CANDIDATES - len(sufficient)].tolist()]
+        first: list[int] = np.concatenate([sufficient[:_MOVE_CANDIDATES], others[:_MOVE_CANDIDATES]])[:_MOVE_CANDIDATES].tolist()
+        return first
 
     def remove(self, index: int) -> None:
         self._is_left[index] = False

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kafka_model.cruise_control import capacity_moves
 from kafka_model.cruise_control.columnar import Cluster
 from kafka_model.cruise_control.limits import Thresholds, count_limits
 from kafka_model.cruise_control.plan import PlanRequest
@@ -224,3 +225,16 @@ def test_every_plan_of_single_replicas_balances_the_counts_of_replicas(case: dic
         counts = Counter(broker_id for row in rows for broker_id in row)
         lower, upper = count_limits(len(rows), len(live), 1.1)
         assert all(lower <= counts[broker_id] <= upper for broker_id in live)
+
+
+def test_replicas_sorted_once_are_tried_in_the_order_of_each_excess() -> None:
+    rng = np.random.default_rng(2)
+    loads, numbers = rng.integers(0, 40, 600).astype(float), rng.permutation(600)
+    replicas, left = capacity_moves._Replicas(loads, numbers), list(range(600))
+    for excess in (0.0, 20.0, 35.5, 100.0):
+        removed = [left.pop(int(rng.integers(len(left)))) for _ in range(50)]
+        for index in removed:
+            replicas.remove(index)
+        sufficient = sorted((index for index in left if loads[index] >= excess), key=lambda index: (loads[index], numbers[index]))
+        others = sorted((index for index in left if loads[index] < excess), key=lambda index: (-loads[index], numbers[index]))
+        assert replicas.by_sufficiency(excess) == [*sufficient, *others][:256]
