@@ -7,18 +7,23 @@ from expectations.rule import Rule, hard, mismatches, soft
 from jobs.schema.failure import LOST, MUST_BE_ZERO, OFFLINE, REFUSES_ACKS_ALL
 
 _WITH_RACKS = "SELECT cluster_id FROM scenario WHERE scenario_set = 'nightly' AND kind = 'rack'"
+# Over groups of partitions with equal outcomes: the sum of `rows`, for the groups that fulfil a condition.
 _COUNTS = {
-    "partitions": "count(*)",
-    "moved_leaders": "count_if(leader IS NOT NULL AND leader IS DISTINCT FROM leader_before)",
-    "leaderless": "count_if(leader IS NULL)",
-    "newly_offline": f"count_if({OFFLINE})",
-    "under_min_isr": "count_if(under_min_isr)",
-    "newly_refusing_acks_all": f"count_if({REFUSES_ACKS_ALL})",
-    "at_min_isr": "count_if(at_min_isr)",
-    "unclean_leaders": "count_if(unclean AND leader IS NOT NULL)",
-    "no_replica_left": "count_if(live_replicas = 0)",
-    "newly_lost": f"count_if({LOST})",
-    "transitions": "sum(len(transitions))",
+    name: f"coalesce(sum(rows) FILTER ({condition}), 0)"
+    for name, condition in {
+        "partitions": "true",
+        "moved_leaders": "leader IS NOT NULL AND leader IS DISTINCT FROM leader_before",
+        "leaderless": "leader IS NULL",
+        "newly_offline": OFFLINE,
+        "under_min_isr": "under_min_isr",
+        "newly_refusing_acks_all": REFUSES_ACKS_ALL,
+        "at_min_isr": "at_min_isr",
+        "unclean_leaders": "unclean AND leader IS NOT NULL",
+        "no_replica_left": "live_replicas = 0",
+        "newly_lost": LOST,
+    }.items()
+} | {
+    "transitions": "sum(rows * len(transitions))",
     "at_risk_size_bytes": "coalesce(sum(at_risk_size_bytes), 0)",
 }
 
@@ -43,7 +48,7 @@ def rules(limits: Limits) -> list[Rule]:
         ),
         hard(
             "counts_match_failover",
-            "The counts of a scenario match its partitions.",
+            "The counts of a scenario match its partitions, and those of scenarios with the same partitions are equal.",
             mismatches(
                 "cluster_id, scenario_set, scenario_id",
                 stated=f"""
@@ -55,10 +60,30 @@ def rules(limits: Limits) -> list[Rule]:
                 computed=f"""
                     SELECT cluster_id, scenario_set, scenario_id,
                         struct_pack({", ".join(f"{name} := {count}" for name, count in _COUNTS.items())}) AS computed
-                    FROM failover
+                    FROM (
+                        SELECT cluster_id, scenario_set, scenario_id AS failover_scenario_id, outcome_id, count(*) AS rows,
+                            sum(at_risk_size_bytes) AS at_risk_size_bytes
+                        FROM failover GROUP BY ALL
+                    )
+                    JOIN failover_pattern USING (cluster_id, scenario_set, outcome_id)
+                    JOIN (SELECT cluster_id, scenario_set, scenario_id, failover_scenario_id FROM scenario)
+                    USING (cluster_id, scenario_set, failover_scenario_id)
                     GROUP BY ALL
                 """,
             ),
+        ),
+        hard(
+            "shared_outcomes_are_equal",
+            "Only the controlled shutdown of a broker of a KRaft cluster shares the partitions of another scenario, which is the death of this broker.",
+            """
+                SELECT cluster_id, scenario_set, scenario_id, failover_scenario_id FROM scenario
+                ANTI JOIN (
+                    SELECT cluster_id, scenario_set, scenario_id AS failover_scenario_id, brokers, 'stop' AS kind
+                    FROM scenario JOIN (SELECT cluster_id, controller FROM cluster) USING (cluster_id)
+                    WHERE kind = 'broker' AND controller = 'kraft'
+                ) USING (cluster_id, scenario_set, failover_scenario_id, brokers, kind)
+                WHERE failover_scenario_id <> scenario_id
+            """,
         ),
         _survives("reads_survive_a_broker", "If any one broker dies, no partition loses its leader.", "broker", "reads"),
         _survives("writes_survive_a_broker", "If any one broker dies, no partition stops accepting acks=all writes.", "broker", "writes"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from jobs.schema import Table
-from jobs.schema.failure import LEADER_LOST, LEADER_MOVED, LOST, OFFLINE, REFUSES_ACKS_ALL
+from jobs.schema.failure import HARMS, LEADER_MOVED
 from jobs.spark.session import dataframe_from_arrow
 
 if TYPE_CHECKING:
@@ -23,16 +23,11 @@ if TYPE_CHECKING:
 
 Batches = Iterable[pa.RecordBatch]
 
-_PREDICATES = {
-    "LEADER_MOVED": LEADER_MOVED,
-    "LEADER_LOST": LEADER_LOST,
-    "OFFLINE": OFFLINE,
-    "REFUSES_ACKS_ALL": REFUSES_ACKS_ALL,
-    "LOST": LOST,
-}
+_PREDICATES = {"LEADER_MOVED": LEADER_MOVED, "HARMS": ", ".join(f"{harm} AS {name}" for name, harm in HARMS.items())}
 # Functions of Spark that have another name in DuckDB.
 _MACROS = (
     "array_intersect(list, other) AS list_filter(list, lambda element: list_contains(other, element))",
+    "element_at(list, position) AS list[position]",
     "explode(list) AS unnest(list)",
     "sequence(first, last) AS generate_series(first, last)",
     "size(list) AS len(list)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from jobs.errors import AuditError, listed
 from jobs.failure.cluster_state import ClusterState, cluster_states
@@ -14,7 +15,7 @@ from jobs.names import storable_id
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA
 from jobs.snapshot import Snapshot, published_snapshot
 from jobs.steps import failover
-from jobs.steps.stage import run_stages
+from jobs.steps.stage import in_this_process, run_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     engine = lake.engine(snapshot.scale)
     tables = (*failover.READS, *([REPLICA] if what_if.log_dirs else []))
     inputs = {table: snapshot.relation(table, cluster_id=cluster_id) for table in tables}
-    computed = run_stages(failover.simulate(engine, [scenario], states, inputs), lambda stage: engine.materialize(stage.rows, stage.table))
+    computed = run_stages(failover.simulate(engine, [scenario], states, inputs), partial(in_this_process, engine))
     with ThreadPoolExecutor(len(failover.WRITES)) as pool:
         writing = [
             pool.submit(snapshot.replace, table, rows, scenario_set=what_if.id, cluster_id=cluster_id)

@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from jobs.arrays import NO_BROKER, Ints, Matrix, list_positions, to_ints, to_matrix
-from jobs.schema import FAILOVER
+from jobs.arrays import NO_BROKER, Ints, Matrix, to_ints, to_matrix
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
 from kafka_model.failover.broker_failure import ElectionKind, fail_brokers, return_broker
@@ -29,13 +27,6 @@ INPUTS = (
     "kraft", "elr_enabled", "topic_unclean", "min_insync_replicas", "replication_factor", "leader",
     "replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers",
 )  # fmt: skip
-# Columns of `failover` that follow from the pattern, with positions in place of broker ids.
-_COMPUTED = (
-    "state_before", "state", "transitions", "election", "leader_before", "leader", "isr", "elr", "last_known_elr", "survivors",
-    "under_min_isr_before", "under_min_isr", "at_min_isr", "unclean", "live_replicas_before", "live_replicas",
-    "safe_replicas_before", "safe_replicas", "metadata_records", "leader_epochs",
-)  # fmt: skip
-OUTCOME = pa.struct([FAILOVER.schema.field(name).with_nullable(True) for name in _COMPUTED])
 AS_TOPIC = -1  # unclean elections as the topic's configuration allows
 _UNUSED = 2 * NO_BROKER  # fills a matrix of members; neither a broker's id nor NO_BROKER
 
@@ -64,6 +55,13 @@ class Event(NamedTuple):
     unclean: int
     controlled_shutdown: int
     dying: Positions
+
+
+class Case(NamedTuple):
+    """A pattern, and an event that happens to it."""
+
+    pattern: Pattern
+    event: Event
 
 
 class Counts(NamedTuple):
@@ -121,32 +119,43 @@ class Partitions:
         assigned, factor = self.replicas.max(axis=0, initial=0), to_ints(columns["replication_factor"], 0)
         rules = [*(to_ints(columns[name], 0) for name in INPUTS[:3]), to_ints(columns["min_insync_replicas"], 1)]
         live_leader = np.where((self.live == leader).any(axis=0), leader[0], 0)
+        sets[0].sort(axis=0)  # no outcome depends on the order of the ISR
         scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, live_leader])
         patterns, self._pattern_index = _distinct_columns(scalars, *sets, self.live)
         self._patterns = [Pattern(*values, *map(_unpadded, lists)) for values, *lists in patterns]  # type: ignore[arg-type]
 
-    def outcomes(self, deaths: Deaths) -> pa.StructArray:
-        """Return the partition after each failure, with the fields OUTCOME."""
+    def outcomes(self, deaths: Deaths) -> tuple[list[Case], Ints]:
+        """Return the distinct cases of these failures in canonical form, and the index of the case of each failure."""
         cases, index = self._cases(deaths)
-        return pa.array([outcome_of(*case) for case in cases], OUTCOME).take(pa.array(index))
+        number_of: dict[Case, int] = {}
+        numbers = [number_of.setdefault(canonical(case), len(number_of)) for case in cases]
+        return list(number_of), np.array(numbers, np.int64)[index]
 
     def counts(self, deaths: Deaths) -> Matrix:
         """Return the counts of each failure: a row per failure, a column per field of Counts."""
         cases, index = self._cases(deaths)
-        return np.array([counts_of(outcome_of(*case)) for case in cases], np.int64).reshape(-1, len(Counts._fields))[index]
+        return np.array([counts_of(outcome_of(canonical(case))) for case in cases], np.int64).reshape(-1, len(Counts._fields))[index]
 
     def returns(self, deaths: Deaths) -> dict[str, Ints]:
         """Return, by the fields of Return, the partition after the first of these brokers died and returned."""
         cases, index = self._cases(deaths)
-        columns = np.array([return_of(*case) for case in cases], np.int64).reshape(-1, len(Return._fields))[index].T
+        columns = np.array([return_of(case) for case in cases], np.int64).reshape(-1, len(Return._fields))[index].T
         return dict(zip(Return._fields, columns, strict=True))
 
-    def _cases(self, deaths: Deaths) -> tuple[list[tuple[Pattern, Event]], Ints]:
+    def other_members(self, row: Ints, assigned: Ints) -> pa.ListArray:
+        """Return the brokers at the positions after the first `assigned` ones of each of these partitions."""
+        others = self._members[:, row]
+        others = np.where(np.arange(len(others))[:, np.newaxis] < assigned, _UNUSED, others)
+        exists = others.T != _UNUSED
+        offsets = np.concatenate([[0], np.cumsum(exists.sum(axis=1))])
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(others.T[exists], pa.int32()))
+
+    def _cases(self, deaths: Deaths) -> tuple[list[Case], Ints]:
         """Return the distinct pairs of pattern and event, and the index of the pair of each failure."""
         scalars = np.stack([deaths.effective_deaths, deaths.quorum_lost, deaths.unclean, deaths.controlled_shutdown])
         columns, index = _distinct_columns(self._pattern_index[np.newaxis, deaths.row], scalars, deaths.positions)
         cases = [
-            (self._patterns[pattern], Event(effective_deaths, quorum_lost, unclean, controlled_shutdown, _unpadded(dying)))
+            Case(self._patterns[pattern], Event(effective_deaths, quorum_lost, unclean, controlled_shutdown, _unpadded(dying)))
             for (pattern,), (effective_deaths, quorum_lost, unclean, controlled_shutdown), dying in columns
         ]
         return cases, index
@@ -162,16 +171,6 @@ class Partitions:
     def brokers(self, positions: Ints, row: Ints) -> Ints:
         """Return the ids of the brokers at these positions, each of the partition of that row."""
         return self._members[np.maximum(positions, 1) - 1, row] if len(self._members) else positions
-
-    def broker_lists(self, positions: pa.ListArray, row: Ints, *, sort: bool = False) -> pa.ListArray:
-        """Convert lists of positions, each of the partition of that row, to lists of broker ids; `sort` orders each by id."""
-        lengths = to_ints(pc.list_value_length(positions), 0)
-        index, _ = list_positions(lengths)
-        ids = self.brokers(to_ints(positions.flatten(), 0), row[index])
-        if sort:
-            ids = np.sort((index << 32) + ids) - (index << 32)
-        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-        return pa.ListArray.from_arrays(offsets, pa.array(ids, pa.int32()), mask=positions.is_null())
 
 
 def _members(brokers: Matrix) -> tuple[Matrix, Matrix]:
@@ -229,8 +228,18 @@ def _model_inputs(pattern: Pattern, event: Event) -> tuple[Partition, dict[str, 
 
 
 @cache
-def outcome_of(pattern: Pattern, event: Event) -> dict[str, Any]:
-    """Return a partition after a failure, by the names of `failover`'s columns."""
+def canonical(case: Case) -> Case:
+    """Return the case without what makes no difference to its outcome: in KRaft a controlled shutdown has the result of a death."""
+    pattern, event = case
+    unclean = pattern.topic_unclean if event.unclean == AS_TOPIC else event.unclean
+    controlled_shutdown = 0 if pattern.kraft else event.controlled_shutdown
+    return Case(pattern._replace(topic_unclean=unclean), event._replace(unclean=AS_TOPIC, controlled_shutdown=controlled_shutdown))
+
+
+@cache
+def outcome_of(case: Case) -> dict[str, Any]:
+    """Return a partition after a failure, by the names of the columns of `failover_pattern` that follow from its key."""
+    pattern, event = case
     before, rules = _model_inputs(pattern, event)
     after, live, election, transitions, unclean = before, set(pattern.live), ElectionKind.NONE, [], False
     for broker in event.dying[: event.effective_deaths]:
@@ -270,8 +279,9 @@ def outcome_of(pattern: Pattern, event: Event) -> dict[str, Any]:
 
 
 @cache
-def return_of(pattern: Pattern, event: Event) -> Return:
+def return_of(case: Case) -> Return:
     """Return a partition after the first of the dying brokers returns, whether it was live before or dead already."""
+    pattern, event = case
     before, rules = _model_inputs(pattern, event)
     broker, clean_stop = event.dying[0], bool(event.controlled_shutdown)
     others = {*pattern.live} - {broker}

@@ -25,6 +25,7 @@ class Scenario(NamedTuple):
     unclean: bool | None = None  # None: as each topic's unclean.leader.election.enable
     controlled_shutdown: bool = False
     log_dirs: Sequence[str] = ()
+    failover_scenario_id: str | None = None  # the scenario of the same set with the same outcome; None: this one
 
 
 _DERIVED_FIELDS = (
@@ -52,9 +53,23 @@ def nightly_scenarios(state: ClusterState) -> list[Scenario]:
             brokers_of.setdefault(rack, []).append(broker)
     return [
         *(Scenario(*cluster, f"broker {broker}", "broker", [broker]) for broker in state.racks),
-        *(Scenario(*cluster, f"stop {broker}", "stop", [broker], controlled_shutdown=True) for broker in state.racks),
+        *(_stop(state, broker) for broker in state.racks),
         *(Scenario(*cluster, f"rack {rack}", "rack", brokers, [rack]) for rack, brokers in sorted(brokers_of.items())),
     ]
+
+
+def _stop(state: ClusterState, broker: int) -> Scenario:
+    """Return the controlled shutdown of a broker. In KRaft it has the same outcome as its death."""
+    return Scenario(
+        state.snapshot_id,
+        state.cluster_id,
+        NIGHTLY,
+        f"stop {broker}",
+        "stop",
+        [broker],
+        controlled_shutdown=True,
+        failover_scenario_id=f"broker {broker}" if state.kraft else None,
+    )
 
 
 def quorum_breaking_pair_scenarios(state: ClusterState) -> list[Scenario]:
@@ -78,6 +93,7 @@ def scenario_table(scenarios: Iterable[Scenario], states: Mapping[str, ClusterSt
                 "effective_deaths": state.effective_deaths(scenario.brokers),
                 "surviving_brokers": len(state.racks.keys() - set(scenario.brokers)),
                 "kraft": state.kraft,
+                "failover_scenario_id": scenario.failover_scenario_id or scenario.scenario_id,
                 "failing_broker": scenario.brokers[0] if len(scenario.brokers) == 1 else None,
                 "registration_records": _registration_records(scenario, state),
                 "requests_modeled": _requests_modeled(scenario, state),

@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.arrays import NO_BROKER, Ints, Matrix, list_positions, pick, to_ints, to_matrix
+from jobs.failure.outcomes import OutcomeCollector, outcome_numbers, survivors
 from jobs.failure.patterns import AS_TOPIC, Deaths, Partitions
 from jobs.failure.sizes import UNKNOWN, bytes_at_risk
-from jobs.schema import FAILOVER
+from jobs.schema import HARMS
 
-_COPIED = ("snapshot_id", "cluster_id", "topic", "partition", "min_insync_replicas")
+_SCENARIO = ("snapshot_id", "cluster_id", "scenario_set", "scenario_id")
 
 
 class Failures:
@@ -38,6 +39,9 @@ class Failures:
         self._quorum_lost, self._controlled_shutdown = (to_ints(self.columns[name], 0) for name in ("quorum_lost", "controlled_shutdown"))
         self._effective = np.where(self._quorum_lost, to_ints(self.columns["effective_deaths"], 0), np.iinfo(np.int64).max)
         self._unclean = to_ints(self.columns["unclean"], AS_TOPIC)
+        sets = list(zip(*(self.columns[name].to_pylist() for name in _SCENARIO[:3]), strict=True))
+        self._sets = list(dict.fromkeys(sets))
+        self._set_number = np.array([self._sets.index(each) for each in sets], np.int64)
 
     def _cluster_index(self, cluster_id: pa.Array) -> Ints:
         return to_ints(pc.index_in(cluster_id, value_set=self._cluster_ids), -1)
@@ -61,9 +65,10 @@ class Failures:
 
     def _grouped(self, row: Ints, failure: Ints, turn: Ints, position: Ints) -> tuple[Ints, Deaths]:
         """Group deaths of replicas by partition and failure, in the order of their turns."""
-        order = np.lexsort((turn, failure, row))
-        row, failure, turn, position = (column[order] for column in (row, failure, turn, position))
-        start = np.flatnonzero(np.diff(row * len(self._cluster) + failure, prepend=-1))
+        affected = row * len(self._cluster) + failure
+        order = np.argsort(affected * (turn.max(initial=0) + 1) + turn)
+        affected, row, failure, turn, position = (column[order] for column in (affected, row, failure, turn, position))
+        start = np.flatnonzero(np.diff(affected, prepend=-1))
         group, nth = list_positions(np.diff(start, append=len(row)))
         positions = np.zeros((nth.max(initial=-1) + 1, len(start)), np.int64)
         positions[nth, group] = position
@@ -86,33 +91,49 @@ class Failures:
         assigned = position > 0
         return row[assigned], np.full(assigned.sum(), failure), self._deaths[failure] + turn[assigned], position[assigned]
 
-    def simulate(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of `failover` of a batch of partitions.
+    def simulate(self, batch: pa.RecordBatch, outcomes: OutcomeCollector) -> pa.Table:
+        """Return the rows of `failover` of a batch of partitions, and add their outcomes to `outcomes`.
 
-        Its columns are those of Partitions, the partitions' keys, replica_size_bytes, records_per_byte and, if log dirs fail, log_dirs.
+        The columns of the batch are those of Partitions, the partitions' keys, replica_size_bytes, records_per_byte and, if log dirs fail, log_dirs.
         """
         partitions = Partitions(batch)
         failure, deaths = self.affected_by(partitions, batch["cluster_id"], batch["log_dirs"] if "log_dirs" in batch.schema.names else None)
-        struct, row, scenario = partitions.outcomes(deaths), pa.array(deaths.row), pa.array(failure)
-        outcome = dict(zip(struct.type.names, struct.flatten(), strict=True))
-        leader_before, leader = (to_ints(outcome[name], 0) for name in ("leader_before", "leader"))
+        cases, index = partitions.outcomes(deaths)
+        outcomes.add(self._sets, self._set_number[failure], cases, index)
+        outcome = outcome_numbers(cases, index)
+        row = pa.array(deaths.row)
         sizes = to_matrix(batch["replica_size_bytes"], UNKNOWN)
-        size, unknown = bytes_at_risk(sizes, deaths.row, leader_before, leader, _largest_survivor(sizes, deaths.row, outcome))
+        largest = _largest_survivor(sizes, deaths.row, survivors(cases)[:, index])
+        size, unknown = bytes_at_risk(sizes, deaths.row, outcome["leader_before"], outcome["leader"], largest)
         records_per_byte = batch["records_per_byte"].take(row).to_numpy(zero_copy_only=False)  # NaN: unknown
         columns = {
-            **outcome,
-            **{name: batch[name].take(row) for name in _COPIED},
-            **{name: self.columns[name].take(scenario) for name in ("scenario_set", "scenario_id")},
-            "leader_before": _broker_ids(partitions, leader_before, deaths.row),
-            "leader": _broker_ids(partitions, leader, deaths.row),
-            **{name: partitions.broker_lists(outcome[name], deaths.row, sort=True) for name in ("isr", "elr", "last_known_elr")},
-            "survivors": partitions.broker_lists(outcome["survivors"], deaths.row),
-            "isr_before": batch["isr"].take(row),
+            **self._names(failure),
+            "topic": batch["topic"].dictionary_encode().take(row),
+            "partition": batch["partition"].take(row),
+            "outcome_id": pa.array(outcome["outcome_id"]),
+            **{name: _broker_ids(partitions, outcome[name], deaths.row) for name in ("leader_before", "leader")},
+            **{name: pa.array(outcome[name].astype(bool)) for name in HARMS},
             "at_risk_size_bytes": pa.array(size, mask=unknown),
             "at_risk_records": _records(size, unknown, records_per_byte),
-            "assigned_replicas": pc.list_value_length(batch["replicas"]).take(row),
+            "other_members": _other_members(partitions, deaths.row, outcome),
         }
-        return pa.record_batch([columns[name] for name in FAILOVER.schema.names], schema=FAILOVER.schema)
+        return pa.table(columns)
+
+    def _names(self, failure: Ints) -> dict[str, pa.DictionaryArray]:
+        """Return the names of these failures, with those that occur as dictionaries."""
+        occurs = np.bincount(failure, minlength=len(self._cluster)) > 0
+        index = pa.array((np.cumsum(occurs) - 1)[failure])
+        occurring = pa.array(np.flatnonzero(occurs))
+        return {name: self.columns[name].take(occurring).dictionary_encode().take(index) for name in _SCENARIO}
+
+
+def _other_members(partitions: Partitions, row: Ints, outcome: Mapping[str, Ints]) -> pa.Array:
+    """Return the members of partitions that are no replicas, if the ISR or ELR of the outcome names one."""
+    named = np.flatnonzero(outcome["highest_position"] > outcome["assigned_replicas"])
+    others = partitions.other_members(row[named], outcome["assigned_replicas"][named])
+    index = np.full(len(row), -1)
+    index[named] = np.arange(len(named))
+    return others.take(pa.array(index, mask=index < 0))
 
 
 def _broker_ids(partitions: Partitions, positions: Ints, row: Ints) -> pa.Array:
@@ -143,12 +164,12 @@ def pair_counts(partitions: Partitions) -> Iterator[PairCounts]:
         yield PairCounts(row, np.take_along_axis(ids, order, axis=0), both - sum(alone))
 
 
-def _largest_survivor(sizes: Matrix, row: Ints, outcome: Mapping[str, pa.Array]) -> Ints:
-    """Return the bytes of the largest surviving replica; 0: none survives."""
+def _largest_survivor(sizes: Matrix, row: Ints, survivors: Matrix) -> Ints:
+    """Return the bytes of the largest surviving replica, given the positions of all, padded with 0; 0: none survives."""
     largest = np.full(len(row), UNKNOWN)
-    for position in to_matrix(outcome["survivors"]):
+    for position in survivors:
         largest = np.maximum(largest, pick(sizes, position, row, UNKNOWN))
-    return np.where(to_ints(outcome["live_replicas"], 0) == 0, 0, largest)
+    return np.where((survivors > 0).any(axis=0), largest, 0)
 
 
 def _records(size: Ints, unknown: npt.NDArray[np.bool_], per_byte: npt.NDArray[np.float64]) -> pa.Array:

@@ -118,7 +118,7 @@ class FolderLake:
         replaced = [(column, "=", value) for column, value in partition.items()]
         delta.create_write_transaction(added, "overwrite", delta.schema(), list(partition_by), replaced)
 
-    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Sequence[TableFile]]]:
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Sequence[TableFile] | pa.Table]]:
         return nullcontext(write_files(rows, partial(TableFileWriter, str(self.folder), where)))
 
     def attempts(self, table: Table) -> set[Attempt]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.parse import urlparse
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame, SparkSession
 
+Rows: TypeAlias = "pa.Table | DataFrame | Sequence[TableFile]"  # that `replace` writes
 _SCHEMES = ("file", "s3a", "abfss", "gs", "hdfs", "viewfs")  # which both Hadoop and delta-rs can read
 
 
@@ -72,14 +73,14 @@ class Lake(Protocol):
     def dataset(self, table: Table) -> Dataset:
         """Return the whole table as an Arrow dataset, which needs no Spark and has the stored columns."""
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
+    def replace(self, table: Table, rows: Rows, **where: Values) -> None:
         """Replace the selected rows by these, in one commit.
 
         A column with a single selected value need not be among the columns of `rows`. Raises for an unknown or missing column, and for a
         null in a column that is NOT NULL. Files are those of `computed`.
         """
 
-    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[DataFrame] | Sequence[Sequence[TableFile]]]:
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Rows]]:
         """Let Spark's workers compute rows of several tables; yield those of each table, for `replace` within the `with` block.
 
         `where` has the value of every Delta partition column of the tables.

@@ -123,7 +123,7 @@ class SparkLake:
         folders = [hadoop_path(self.spark(), f"{self.path(table)}/{name}") for name in names]
         return not any(file_system.exists(folder) for file_system, folder in folders)
 
-    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[DataFrame]]:
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[DataFrame | pa.Table]]:
         return packed_rows(rows)
 
     def attempts(self, table: Table) -> set[Attempt]:

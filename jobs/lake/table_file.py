@@ -45,25 +45,34 @@ class TableFileWriter:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._schema = pa.schema([field.remove_metadata() for field in table.schema if field.name not in partition])
         self._metadata: list[pq.FileMetaData] = []
-        self._writer = pq.ParquetWriter(self._file, self._schema, store_schema=False, metadata_collector=self._metadata)
+        self._writer: Any = None  # opened at the first rows
         self._pieces: list[pa.Table] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Add rows; small pieces share a row group."""
-        self._pieces.append(rows.select(self._schema.names).cast(self._schema))
+        """Add rows; small pieces share a row group. Texts that are dictionaries of the first piece are so of all pieces."""
+        if self._writer is None:
+            self._open(_with_dictionaries(self._schema, rows.schema))
+        self._pieces.append(rows.select(self._schema.names).cast(self._written_schema))
         if sum(piece.nbytes for piece in self._pieces) >= _ROW_GROUP_BYTES:
             self._flush()
 
     def close(self) -> TableFile:
         """Complete the file and return it."""
+        if self._writer is None:
+            self._open(self._schema)
         self._flush()
         self._writer.close()
         return TableFile(self._path, self._file.stat().st_size, json.dumps(self._stats(self._metadata[0])))
 
     def _flush(self) -> None:
         if self._pieces:
-            self._writer.write_table(pa.concat_tables(self._pieces))
+            # A dictionary that changes within a row group is written as plain texts.
+            self._writer.write_table(pa.concat_tables(self._pieces).unify_dictionaries())
             self._pieces = []
+
+    def _open(self, schema: pa.Schema) -> None:
+        self._written_schema = schema
+        self._writer = pq.ParquetWriter(self._file, schema, store_schema=False, metadata_collector=self._metadata)
 
     def _stats(self, metadata: pq.FileMetaData) -> dict[str, Any]:
         row_groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -75,3 +84,9 @@ class TableFileWriter:
                 if stats and all(each is not None and each.has_min_max for each in stats):
                     min_values[name], max_values[name] = min(each.min for each in stats), max(each.max for each in stats)
         return {"numRecords": metadata.num_rows, "minValues": min_values, "maxValues": max_values}
+
+
+def _with_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
+    """Return the schema with the dictionaries of texts of the given one, which Parquet stores as they are."""
+    dictionary = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema([field.with_type(dictionary) if given.field(field.name).type == dictionary else field for field in schema])

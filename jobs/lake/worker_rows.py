@@ -6,7 +6,8 @@ there the workers return packed Arrow batches, which Spark keeps on its disks an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -15,62 +16,86 @@ import pyarrow as pa
 
 from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import Table
-from jobs.spark.worker_rows import Batches, Compute, WorkerRows
+from jobs.spark.worker_rows import Batches, Compute, WorkerRows, complete
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BatchMapper = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
-_FILE_COLUMNS = "name STRING, path STRING, size_bytes BIGINT, stats STRING"
+_PACKED_COLUMNS = "name STRING, packed BINARY"
+_FILE_COLUMNS = f"{_PACKED_COLUMNS}, path STRING, size_bytes BIGINT, stats STRING"
+_FILE_SCHEMA = pa.schema(
+    [("name", pa.string()), ("packed", pa.binary()), ("path", pa.string()), ("size_bytes", pa.int64()), ("stats", pa.string())]
+)
 _PACKED_ROWS = 1 << 20  # rows in one packed value, far below Spark's limit of 2 GiB
 _BATCH_ROWS = 10_000  # rows that Spark reads at once
 
 
-def write_files(rows: WorkerRows, file_writer: Callable[[Table], TableFileWriter]) -> list[Sequence[TableFile]]:
-    """Let the workers write the rows; return the files of each table, at most one per task."""
-    files: dict[str, list[TableFile]] = {table.name: [] for table in rows.tables}
-    for file in rows.input.mapInArrow(_writing(rows.compute, file_writer), _FILE_COLUMNS).toArrow().to_pylist():
-        files[file.pop("name")].append(TableFile(**file))
-    return [files[table.name] for table in rows.tables]
+def write_files(rows: WorkerRows, file_writer: Callable[[Table], TableFileWriter]) -> list[Sequence[TableFile] | pa.Table]:
+    """Let the workers write the rows; return the files of each table, at most one per task, or the rows of a deduplicated table."""
+    files: dict[str, list[TableFile]] = defaultdict(list)
+    pieces: dict[str, list[pa.Table]] = defaultdict(list)
+    write = _writing(rows.compute, file_writer, {table.name for table in rows.deduplicated})
+    for row in rows.input.mapInArrow(write, _FILE_COLUMNS).toArrow().to_pylist():
+        name, packed = row.pop("name"), row.pop("packed")
+        if packed is None:
+            files[name].append(TableFile(**row))
+        else:
+            pieces[name].append(pa.ipc.open_stream(packed).read_all())
+    return [rows.merged(table, pieces[table.name]) if table in rows.deduplicated else files[table.name] for table in rows.tables]
 
 
 @contextmanager
-def packed_rows(rows: WorkerRows) -> Iterator[list[DataFrame]]:
+def packed_rows(rows: WorkerRows) -> Iterator[list[DataFrame | pa.Table]]:
     """Yield the rows of each table as a DataFrame on packed batches, which are on Spark's disks until the end of the block.
 
-    A DataFrame with a column for each table takes four times as long, and twenty times the disk.
+    The rows of a deduplicated table come to this process. A DataFrame with a column for each table takes four times as long, and twenty times
+    the disk.
     """
     from pyspark import StorageLevel
 
-    packed = rows.input.mapInArrow(_packing(rows.compute), "name STRING, packed BINARY").persist(StorageLevel.DISK_ONLY)
+    packed = rows.input.mapInArrow(_packing(rows.compute), _PACKED_COLUMNS).persist(StorageLevel.DISK_ONLY)
+
+    def of_table(table: Table) -> DataFrame | pa.Table:
+        of_this = packed.where(f"name = '{table.name}'").select("packed")
+        if table in rows.deduplicated:
+            return rows.merged(table, [pa.ipc.open_stream(each.as_buffer()).read_all() for each in of_this.toArrow()["packed"]])
+        return of_this.mapInArrow(_unpack, table.columns)
+
     try:
         packed.count()
-        yield [packed.where(f"name = '{table.name}'").select("packed").mapInArrow(_unpack, table.columns) for table in rows.tables]
+        yield [of_table(table) for table in rows.tables]
     finally:
         packed.unpersist()
 
 
-def _writing(compute: Compute, file_writer: Callable[[Table], TableFileWriter]) -> BatchMapper:
+def _writing(compute: Compute, file_writer: Callable[[Table], TableFileWriter], deduplicated: Collection[str]) -> BatchMapper:
     def write(batches: Iterable[pa.RecordBatch]) -> Batches:
         writers: dict[str, TableFileWriter] = {}
         for table, rows in compute(iter(batches)):
-            if len(rows):
+            if table.name in deduplicated:
+                yield _file_row(name=table.name, packed=_packed(complete(table, rows)))
+            elif len(rows):
                 if table.name not in writers:
                     writers[table.name] = file_writer(table)
                 writers[table.name].write(rows)
         for name, writer in writers.items():
-            yield pa.RecordBatch.from_pylist([{"name": name, **asdict(writer.close())}])
+            yield _file_row(name=name, **asdict(writer.close()))
 
     return write
+
+
+def _file_row(**values: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([values], _FILE_SCHEMA)
 
 
 def _packing(compute: Compute) -> BatchMapper:
     def pack(batches: Iterable[pa.RecordBatch]) -> Batches:
         for table, rows in compute(iter(batches)):
-            complete = rows.select(table.schema.names).cast(table.schema)
-            for start in range(0, len(complete), _PACKED_ROWS):
-                yield pa.record_batch({"name": [table.name], "packed": [_packed(complete.slice(start, _PACKED_ROWS))]})
+            all_columns = complete(table, rows)
+            for start in range(0, len(all_columns), _PACKED_ROWS):
+                yield pa.record_batch({"name": [table.name], "packed": [_packed(all_columns.slice(start, _PACKED_ROWS))]})
 
     return pack
 

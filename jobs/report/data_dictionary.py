@@ -12,7 +12,20 @@ from expectations import rules_of
 from expectations.limits import DEFAULTS, Limits, limits
 from expectations.rule import Rule
 from jobs.errors import AuditError
-from jobs.schema import ABSENT_CLUSTER, BY_NAME, PARAMETER, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.schema import (
+    ABSENT_CLUSTER,
+    BY_NAME,
+    FAILOVER,
+    FAILOVER_PATTERN,
+    PARAMETER,
+    PARTITION,
+    PUBLISHED_FAILOVER,
+    SCENARIO,
+    SNAPSHOT,
+    TABLES,
+    VALIDATION,
+    Table,
+)
 from jobs.schema.table import Column
 from jobs.views import ADDED_COLUMNS, EVERY_NIGHT, VIEWS, View, statements
 
@@ -44,6 +57,7 @@ def descriptions() -> list[Description]:
     columns = _columns_of_views()
     return [
         *(_table(table, rules[table.name], columns[table.name]) for table in TABLES),
+        _published(PUBLISHED_FAILOVER),
         *(_view(view, columns[view.name]) for view in VIEWS.values()),
         *(_every_night(table, columns[f"all_{table.name}"]) for table in EVERY_NIGHT),
         *(_rule(table, rule, limits_of[table, rule.name]) for table, rules_of_table in rules.items() for rule in rules_of_table),
@@ -103,8 +117,14 @@ def _changed_limits(defaults: Limits) -> Iterator[tuple[str, object, Limits]]:
 def _table(table: Table, rules: Iterable[Rule], published: Collection[str]) -> Description:
     """Describe a table with the columns that its published view adds."""
     facts = {"Key": ", ".join(table.key), "Rules": ", ".join(rule.name for rule in rules) or "none"}
-    added = [column for column in ADDED_COLUMNS if column.name in published]
+    added = [] if table is FAILOVER else [column for column in ADDED_COLUMNS if column.name in published]
     return Description("table", table.name, table.comment, facts, [*table.stored.declared_columns, *added])
+
+
+def _published(view: Table) -> Description:
+    """Describe the view of a table that has other columns than its table."""
+    facts = {"Key": ", ".join(view.key), "Reads": ", ".join(table.name for table in (FAILOVER, FAILOVER_PATTERN, PARTITION, SCENARIO))}
+    return Description("view", view.name, view.comment, facts, [*view.stored.declared_columns, *ADDED_COLUMNS])
 
 
 def _view(view: View, columns: Iterable[str]) -> Description:

@@ -1,7 +1,7 @@
 """The tables on failures, and the SQL predicates that define what harm a failure does.
 
-The predicates are Boolean expressions over rows of `failover` and `scenario`, for Spark and DuckDB. jobs.failure.patterns.counts_of has the
-same definitions in Python; a test compares them.
+The predicates are Boolean expressions over rows of `failover_pattern`, of the view `failover` and of `scenario`, for Spark and DuckDB.
+jobs.failure.patterns.counts_of has the same definitions in Python; a test compares them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOST = "(safe_replicas = 0 AND safe_replicas_before > 0)"
 HARMS = {"newly_offline": OFFLINE, "newly_refusing_acks_all": REFUSES_ACKS_ALL, "newly_lost": LOST}
 # A cluster survives a failure for data, reads or writes if all these counts are 0. The counts in one tuple are disjoint and can be added.
 MUST_BE_ZERO = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
-HARMED = f"({OFFLINE} OR {REFUSES_ACKS_ALL})"  # writes with acks=all no longer succeed
+HARMED = "(newly_offline OR newly_refusing_acks_all)"  # rows of `failover` where writes with acks=all no longer succeed
 ONE_BROKER_KILLED = f"(scenario_set = '{NIGHTLY}' AND kind = 'broker')"
 # The failures of the view `verdict`, each with the prefix of the columns that state whether the cluster survives it.
 SURVIVES = {"broker": "any_broker", "rolling_restart": "rolling_restart", "rack": "any_rack", "two": "any_two"}
@@ -28,6 +28,9 @@ SURVIVES = {"broker": "any_broker", "rolling_restart": "rolling_restart", "rack"
 _SCENARIO_COLUMNS = f"""{CLUSTER_COLUMNS},
     scenario_set STRING NOT NULL COMMENT 'nightly, or the id of a what-if',
     scenario_id STRING NOT NULL COMMENT 'name of the failure within its set, such as broker 3 or rack a; for a what-if its id'"""
+_AFFECTED_COLUMNS = f"""{_SCENARIO_COLUMNS},
+    topic STRING NOT NULL COMMENT 'name of the topic',
+    partition INT NOT NULL COMMENT 'number of the partition within its topic, from 0'"""
 SCENARIO = Table(
     "scenario",
     "a failure and its outcome",
@@ -75,18 +78,84 @@ SCENARIO = Table(
     undeliverable_share DOUBLE COMMENT 'undeliverable records divided by all sampled records of the cluster; null: no key sample',
     concentration DOUBLE COMMENT 'leaders that the busiest survivor gains divided by the mean over all survivors; 1 is even; null: no leader moves',
     fullest_survivor INT COMMENT 'id of the live broker that uses the largest fraction of its outgoing network capacity after the failure; null: unknown',
-    fullest_survivor_share DOUBLE COMMENT 'fraction of its outgoing network capacity that fullest_survivor uses after the failure; null: unknown'
+    fullest_survivor_share DOUBLE COMMENT 'fraction of its outgoing network capacity that fullest_survivor uses after the failure; null: unknown',
+    failover_scenario_id STRING NOT NULL COMMENT 'scenario_id of the stored rows of failover: broker N for stop N of a KRaft cluster, because both have the same outcome; otherwise that of this row'
 """,
     partition_by=("snapshot_id", "scenario_set"),
 )
+# A position of a partition's brokers: its replicas in the order of the assignment, then the other brokers that its ISR, ELR and last known
+# ELR name, in the order of their first occurrence.
+_POSITIONS = "positions among the partition''s brokers, from 1: its replicas, then other_members of failover"
+FAILOVER_PATTERN = Table(
+    "failover_pattern",
+    "what a failure does to all partitions of the same pattern, with positions in place of broker ids",
+    ("snapshot_id", "cluster_id", "scenario_set", "outcome_id"),
+    f"""
+    {CLUSTER_COLUMNS},
+    scenario_set STRING NOT NULL COMMENT 'nightly, or the id of a what-if',
+    outcome_id BIGINT NOT NULL COMMENT 'hash of the columns from kraft to controlled_shutdown, equal in all snapshots and clusters',
+    kraft BOOLEAN NOT NULL COMMENT 'the controller is that of KRaft, not of ZooKeeper',
+    elr_enabled BOOLEAN NOT NULL COMMENT 'the cluster maintains eligible leader replicas',
+    unclean_elections BOOLEAN NOT NULL COMMENT 'unclean leader elections are allowed, by the topic or by the scenario',
+    min_insync_replicas INT NOT NULL COMMENT 'effective min.insync.replicas: for the ELR at most the number of replicas, for acks=all as configured',
+    replication_factor INT NOT NULL COMMENT 'replicas of partition 0 of the topic, which limit min.insync.replicas for the ELR; if unknown, those of the partition',
+    assigned_replicas INT NOT NULL COMMENT 'number of assigned replicas, on live or dead brokers',
+    leader_before INT COMMENT 'position of the leader before the failure; null: none, or a dead broker',
+    isr_before ARRAY<INT> NOT NULL COMMENT 'ISR before the failure: {_POSITIONS}; sorted',
+    elr_before ARRAY<INT> NOT NULL COMMENT 'eligible leader replicas before the failure: {_POSITIONS}',
+    last_known_elr_before ARRAY<INT> NOT NULL COMMENT 'last known eligible leader replicas before the failure: {_POSITIONS}',
+    live_before ARRAY<INT> NOT NULL COMMENT 'positions of the replicas on live brokers before the failure',
+    dying ARRAY<INT> NOT NULL COMMENT 'positions of the replicas that fail, in this order',
+    effective_deaths INT NOT NULL COMMENT 'number of these failures that the controllers react to: fewer than all if the next one breaks their quorum',
+    quorum_lost BOOLEAN NOT NULL COMMENT 'the KRaft quorum has no majority after the failure',
+    controlled_shutdown BOOLEAN NOT NULL COMMENT 'the brokers are stopped by controlled shutdown; false for KRaft, where this makes no difference',
+    state_before STRING NOT NULL COMMENT 'state before the failure: OnlinePartition or OfflinePartition',
+    state STRING NOT NULL COMMENT 'state after the failure: OnlinePartition or OfflinePartition',
+    transitions ARRAY<STRING> NOT NULL COMMENT 'transitions of the controller''s partition state machine, in order',
+    election STRING NOT NULL COMMENT 'last election of the partition: none, offline, unclean or controlled-shutdown',
+    leader INT COMMENT 'position of the leader after the failure; null: none',
+    isr ARRAY<INT> NOT NULL COMMENT 'ISR after the failure: {_POSITIONS}',
+    elr ARRAY<INT> COMMENT 'eligible leader replicas after the failure: {_POSITIONS}; null: the cluster does not maintain them',
+    last_known_elr ARRAY<INT> COMMENT 'last known eligible leader replicas after the failure: {_POSITIONS}; null: the cluster does not maintain them',
+    survivors ARRAY<INT> NOT NULL COMMENT 'positions of the replicas on live brokers after the failure',
+    under_min_isr_before BOOLEAN NOT NULL COMMENT 'acks=all was refused before the failure',
+    under_min_isr BOOLEAN NOT NULL COMMENT 'acks=all is refused after the failure',
+    at_min_isr BOOLEAN NOT NULL COMMENT 'the partition has a leader and exactly min.insync.replicas in sync after the failure',
+    unclean BOOLEAN NOT NULL COMMENT 'the new leader was not in sync: records are lost',
+    live_replicas_before INT NOT NULL COMMENT 'assigned replicas on live brokers before the failure',
+    live_replicas INT NOT NULL COMMENT 'replicas on live brokers after the failure',
+    safe_replicas_before INT NOT NULL COMMENT 'replicas on live brokers in the ISR or ELR before the failure: they have every acknowledged record',
+    safe_replicas INT NOT NULL COMMENT 'replicas counted in safe_replicas_before whose broker is still live after the failure',
+    metadata_records INT COMMENT 'PartitionChangeRecords that KRaft writes for the partition; null: ZooKeeper',
+    leader_epochs INT NOT NULL COMMENT 'increase of the leader epoch (for KRaft, of metadata version 3.6 or later): clients look up the leader again for each'
+""",
+    partition_by=("snapshot_id", "scenario_set"),
+)
+# The view `failover` also has the columns that follow from `failover_pattern` and `partition`: those of PUBLISHED_FAILOVER.
 FAILOVER = Table(
     "failover",
     "what a failure does to a partition with a replica on a failed broker",
     ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"),
     f"""
-    {_SCENARIO_COLUMNS},
-    topic STRING NOT NULL COMMENT 'name of the topic',
-    partition INT NOT NULL COMMENT 'number of the partition within its topic, from 0',
+    {_AFFECTED_COLUMNS},
+    outcome_id BIGINT NOT NULL COMMENT 'id of the row of failover_pattern with the state before and after the failure',
+    leader_before INT COMMENT 'broker id of the leader before the failure; null: none',
+    leader INT COMMENT 'broker id of the leader after the failure; null: none',
+    newly_offline BOOLEAN NOT NULL COMMENT 'the partition has a leader before the failure and none after it',
+    newly_refusing_acks_all BOOLEAN NOT NULL COMMENT 'the partition has a leader after the failure, refuses acks=all, and accepted it before; never also newly_offline',
+    newly_lost BOOLEAN NOT NULL COMMENT 'the partition had a live replica with every acknowledged record (in the ISR or ELR) before the failure and has none after it',
+    at_risk_size_bytes BIGINT COMMENT 'bytes that the lost leader has and its successor (without one, the largest remaining replica) does not; lost unless the leader returns; 0: the leader stays; null: sizes unknown',
+    at_risk_records BIGINT COMMENT 'records in at_risk_size_bytes, estimated from the mean record size since the previous snapshot; 0: the leader stays; null: unknown',
+    other_members ARRAY<INT> COMMENT 'broker ids at the positions of failover_pattern after the replicas: brokers that only ISR, ELR or last known ELR name; null: none'
+""",
+    partition_by=("snapshot_id", "scenario_set"),
+)
+PUBLISHED_FAILOVER = Table(
+    "failover",
+    "what a failure does to a partition with a replica on a failed broker",
+    ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"),
+    f"""
+    {_AFFECTED_COLUMNS},
     state_before STRING NOT NULL COMMENT 'state before the failure: OnlinePartition or OfflinePartition',
     state STRING NOT NULL COMMENT 'state after the failure: OnlinePartition or OfflinePartition',
     transitions ARRAY<STRING> NOT NULL COMMENT 'transitions of the controller''s partition state machine, in order',

@@ -6,11 +6,13 @@ need to compute them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,17 +28,34 @@ Compute = Callable[[Batches], "Iterable[tuple[Table, pa.Table]]"]
 class WorkerRows:
     """Rows of `tables` that `compute` returns for the batches of `input`, with all columns of their table.
 
-    `longest_bytes` is a DataFrame with one value: the bytes of the longest value of `input`.
+    An input that is an Arrow table is in this process. Several tasks may return the same rows of the tables `deduplicated`, which have few rows. `longest_bytes` is a DataFrame with one value:
+    the bytes of the longest value of `input`.
     """
 
-    input: DataFrame
+    input: DataFrame | pa.Table
     compute: Compute
     tables: tuple[Table, ...]
+    deduplicated: frozenset[Table] = frozenset()
     longest_bytes: DataFrame | None = None
 
     def in_this_process(self) -> list[pa.Table]:
         """Compute the rows of each table in this process."""
-        pieces: dict[str, list[pa.Table]] = {table.name: [table.schema.empty_table()] for table in self.tables}
-        for table, rows in self.compute(iter(self.input.toArrow().combine_chunks().to_batches())):
-            pieces[table.name].append(rows.select(table.schema.names).cast(table.schema))
-        return [pa.concat_tables(pieces[table.name]) for table in self.tables]
+        pieces: dict[str, list[pa.Table]] = {table.name: [] for table in self.tables}
+        rows_of_input = self.input if isinstance(self.input, pa.Table) else self.input.toArrow()
+        for table, rows in self.compute(iter(rows_of_input.combine_chunks().to_batches())):
+            pieces[table.name].append(complete(table, rows))
+        return [self.merged(table, pieces[table.name]) for table in self.tables]
+
+    def merged(self, table: Table, pieces: Sequence[pa.Table]) -> pa.Table:
+        """Return the rows of all pieces, equal ones once in a deduplicated table. Different rows with the same key remain."""
+        rows = pa.concat_tables([table.schema.empty_table(), *pieces]).combine_chunks()
+        if table not in self.deduplicated or not len(rows):
+            return rows
+        key = pc.binary_join_element_wise(*(rows[name].cast(pa.string()) for name in table.key), "\0").combine_chunks()
+        _, first, index = np.unique(key.dictionary_encode().indices.to_numpy(), return_index=True, return_inverse=True)
+        return rows.take(first) if rows.take(first[index]).equals(rows) else rows
+
+
+def complete(table: Table, rows: pa.Table) -> pa.Table:
+    """Return rows with the columns of their table, in order and type."""
+    return rows.select(table.schema.names).cast(table.schema)

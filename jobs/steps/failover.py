@@ -7,14 +7,16 @@ failover_*.sql beside this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jobs.engine import Engine, SparkEngine, sql_text
 from jobs.failure.cluster_state import ClusterState, cluster_states
 from jobs.failure.election_inputs import election_inputs
+from jobs.failure.outcomes import OutcomeCollector
 from jobs.failure.scenarios import Scenario, nightly_scenarios, scenario_table
 from jobs.failure.simulate import Failures
 from jobs.schema import (
@@ -24,6 +26,7 @@ from jobs.schema import (
     CONSUMER_GROUP,
     FAILOVER,
     FAILOVER_LOAD,
+    FAILOVER_PATTERN,
     OBSERVED_ASSIGNMENT,
     PARTITION,
     PARTITION_LOAD,
@@ -34,11 +37,12 @@ from jobs.schema import (
     Table,
 )
 from jobs.schema.table import CLUSTER_COLUMNS
+from jobs.spark.worker_rows import Batches, Compute, WorkerRows
 from jobs.steps.stage import Stage, Stages
 from kafka_model.java.hash_map import string_hashes
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
-WRITES = (SCENARIO, FAILOVER, FAILOVER_LOAD)
+WRITES = (SCENARIO, FAILOVER, FAILOVER_PATTERN, FAILOVER_LOAD)
 
 GROUP_HASH = Table(
     "group_hash",
@@ -72,22 +76,26 @@ def simulate(
     partitions = run("failover_inputs", PRODUCER_LOAD, election_inputs=elections)
     if REPLICA in inputs:
         partitions = run("failover_log_dirs", REPLICA, partitions=partitions)
-    outcome = yield Stage(engine.map_batches(partitions, _simulation(failures), FAILOVER), FAILOVER)
+    stored = failures.filter(pc.equal(failures["scenario_id"], failures["failover_scenario_id"]))
+    tables = (FAILOVER, FAILOVER_PATTERN)
+    affected, patterns = yield WorkerRows(partitions, _simulation(stored), tables, frozenset({FAILOVER_PATTERN}))
+    outcomes = {"failure": failures, "failover": affected, "outcome": run("failover_outcome", failover_pattern=patterns)}
     load = yield Stage(
-        run("failover_load", PRODUCER_LOAD, PARTITION_LOAD, OBSERVED_ASSIGNMENT, BROKER, election_inputs=elections, outcome=outcome),
+        run("failover_load", PRODUCER_LOAD, PARTITION_LOAD, OBSERVED_ASSIGNMENT, BROKER, election_inputs=elections, **outcomes),
         FAILOVER_LOAD,
     )
     hashes = engine.map_batches(engine.sql(_GROUPS, consumer_group=inputs[CONSUMER_GROUP]), group_hashes, GROUP_HASH)
-    tables = (PARTITION, TOPIC, PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
-    scenario = run("failover_scenario", *tables, failure=failures, outcome=outcome, load=load, group_hash=hashes)
-    return scenario, outcome, load
+    read = (PARTITION, TOPIC, PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
+    scenario = run("failover_scenario", *read, **outcomes, load=load, group_hash=hashes)
+    return scenario, affected, patterns, load
 
 
-def _simulation(rows: pa.Table) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def simulate_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        failures = Failures(rows)
+def _simulation(rows: pa.Table) -> Compute:
+    def simulate_batches(batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
+        failures, outcomes = Failures(rows), OutcomeCollector()
         for batch in batches:
-            yield failures.simulate(batch)
+            yield FAILOVER, failures.simulate(batch, outcomes)
+        yield FAILOVER_PATTERN, outcomes.table()
 
     return simulate_batches
 

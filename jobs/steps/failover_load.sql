@@ -22,11 +22,12 @@ WITH rate AS (
     GROUP BY snapshot_id, cluster_id, leader
 ), moved AS (
     -- Partitions that keep their leader change only the bytes that it sends.
-    SELECT /*+ BROADCAST(rated) */
-           snapshot_id, cluster_id, scenario_set, scenario_id, leader_before, leader, count_if({LEADER_MOVED}) AS leaders,
+    SELECT /*+ BROADCAST(rated), BROADCAST(o) */
+           snapshot_id, cluster_id, scenario_set, scenario_id AS failover_scenario_id, leader_before, leader, count_if({LEADER_MOVED}) AS leaders,
            sum(records) AS records, sum(size_bytes) AS size_bytes, sum(rate) AS rate,
            sum(rate * (groups + live_replicas - 1)) AS sent_after, sum(rate * (groups + live_replicas_before - 1)) AS sent_before
-    FROM {outcome}
+    FROM {failover}
+    JOIN {outcome} o USING (outcome_id)
     LEFT JOIN (SELECT DISTINCT snapshot_id, cluster_id, true AS has_rates FROM rate) rated USING (snapshot_id, cluster_id)
     LEFT JOIN (SELECT snapshot_id, cluster_id, topic, partition, records, size_bytes FROM {producer_load} WHERE records IS NOT NULL) sample
          USING (snapshot_id, cluster_id, topic, partition)
@@ -36,17 +37,17 @@ WITH rate AS (
 ), side AS (
     SELECT *, explode(sequence(0, 1)) AS lost FROM moved -- 0: the new leader gains, 1: the old leader loses
 ), gained AS (
-    SELECT snapshot_id, cluster_id, scenario_set, scenario_id, CASE WHEN lost = 0 THEN leader ELSE leader_before END AS broker_id,
+    SELECT snapshot_id, cluster_id, scenario_set, failover_scenario_id, CASE WHEN lost = 0 THEN leader ELSE leader_before END AS broker_id,
            sum(CASE WHEN lost = 0 THEN leaders ELSE 0 END) AS gained_leaders,
            sum(CASE WHEN lost = 0 AND leaders > 0 THEN records END) AS gained_records,
            sum(CASE WHEN lost = 0 AND leaders > 0 THEN size_bytes END) AS gained_size_bytes,
            sum(CASE WHEN lost = 0 AND leaders > 0 THEN rate END) AS gained_size_bytes_per_s,
            sum(CASE WHEN lost = 0 THEN sent_after ELSE -sent_before END) AS sent_change
     FROM side
-    GROUP BY snapshot_id, cluster_id, scenario_set, scenario_id, CASE WHEN lost = 0 THEN leader ELSE leader_before END
+    GROUP BY snapshot_id, cluster_id, scenario_set, failover_scenario_id, CASE WHEN lost = 0 THEN leader ELSE leader_before END
 ), load AS (
     SELECT g.*, coalesce(leaders_before, 0) AS leaders_before, coalesce(sent_before, 0) + sent_change AS network_out_bytes_per_s,
-           gained_leaders / sum(gained_leaders) OVER (PARTITION BY snapshot_id, cluster_id, scenario_set, scenario_id) AS gained_share
+           gained_leaders / sum(gained_leaders) OVER (PARTITION BY snapshot_id, cluster_id, scenario_set, failover_scenario_id) AS gained_share
     FROM gained g LEFT JOIN leaders USING (snapshot_id, cluster_id, broker_id) LEFT JOIN sent USING (snapshot_id, cluster_id, broker_id)
     WHERE gained_leaders > 0
 )
@@ -55,5 +56,7 @@ SELECT /*+ REBALANCE(cluster_id) */
        gained_share, gained_size_bytes_per_s, network_out_bytes_per_s,
        CASE WHEN capacity > 0 THEN network_out_bytes_per_s / capacity END AS network_out_share
 FROM load
+JOIN (SELECT snapshot_id, cluster_id, scenario_set, scenario_id, failover_scenario_id FROM {failure}) s
+     USING (snapshot_id, cluster_id, scenario_set, failover_scenario_id)
 LEFT JOIN (SELECT snapshot_id, cluster_id, broker_id, network_out_capacity_bytes_per_s AS capacity FROM {broker}) b
      USING (snapshot_id, cluster_id, broker_id)

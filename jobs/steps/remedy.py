@@ -14,11 +14,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType
 
-from jobs.arrays import NO_BROKER, Ints, to_ints, to_matrix
+from jobs.arrays import NO_BROKER, Ints, to_matrix
 from jobs.engine import SparkEngine
 from jobs.failure.cluster_state import cluster_states
 from jobs.failure.election_inputs import election_inputs
-from jobs.failure.patterns import INPUTS, Partitions
+from jobs.failure.patterns import INPUTS, Partitions, outcome_of
 from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
 from jobs.schema.failure import HARMED, ONE_BROKER_KILLED
 from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow
@@ -166,5 +166,6 @@ def _accepts_writes_after_any_death(*inputs: pa.Array) -> pa.Array:
     """Return whether a partition accepts acks=all writes after the death of any one of its live brokers."""
     partitions = Partitions(dict(zip(INPUTS, inputs, strict=True)))
     _, deaths = partitions.one_death_each(partitions.live)
-    refuses = to_ints(partitions.outcomes(deaths).field("under_min_isr"), 0) > 0
+    cases, index = partitions.outcomes(deaths)
+    refuses = np.array([outcome_of(case)["under_min_isr"] for case in cases], bool)[index]
     return pa.array(np.bincount(deaths.row[refuses], minlength=len(inputs[0])) == 0)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from jobs.engine import Engine
+
 Result = TypeVar("Result")
 
 ARROW_TABLES = frozenset({CLUSTER, BROKER, SCENARIO})  # tables with a few rows per broker
@@ -76,6 +78,11 @@ def run_stages(step: Stages[Result] | Result, materialize: Callable[[Stage | Wor
             stage = step.send(materialize(stage))
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+
+
+def in_this_process(engine: Engine, stage: Stage | WorkerRows) -> Any:
+    """Return the rows of a stage, all of which fit in this process."""
+    return stage.in_this_process() if isinstance(stage, WorkerRows) else engine.materialize(stage.rows, stage.table)
 
 
 @dataclass

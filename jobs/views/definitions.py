@@ -1,11 +1,13 @@
 """The published views as SQL that Spark and DuckDB both read.
 
 Every table has a view with its name, which contains only published rows and has the ADDED_COLUMNS too. `parameter` has no cluster and
-therefore no added columns. The rows of a night are those of the attempt that `snapshot` names; its one commit changes all views at once.
+therefore no added columns. The rows of a night are those of the attempt that `snapshot` names; its one commit changes all views at once. The
+view `failover` has more columns than its table (failover_rows.py).
 
 `absent_cluster` and the views `all_...` contain the rows of every night, published or not. Further views answer questions: each is a `.sql`
 file beside this module. It opens with a comment that states what a row is, then an example query. Names in braces are replaced: by the
-predicates of jobs.schema.failure, by lists of columns that differ only in their names, and `{latest}` and `{is_latest}` as `_render` states.
+predicates of jobs.schema.failure, by lists of columns that differ only in their names, `{stored_failover}` by the stored rows of every failure,
+and `{latest}` and `{is_latest}` as `_render` states.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from jobs.schema import ABSENT_CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
-from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, OFFLINE, ONE_BROKER_KILLED, SURVIVES
+from jobs.schema import ABSENT_CLUSTER, FAILOVER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, ONE_BROKER_KILLED, SURVIVES
 from jobs.schema.table import Column
+from jobs.views.failover_rows import Engine, failover_rows, stored_rows
 
 # Tables that state why a night is not published. The view `all_<name>` contains their rows of every night.
 EVERY_NIGHT = (INPUT_FILE, REJECTED_INPUT, VALIDATION)
@@ -69,7 +72,7 @@ VIEWS = {
 }
 
 
-def statements(raw: Callable[[Table], str]) -> dict[str, str]:
+def statements(raw: Callable[[Table], str], engine: Engine = Engine.DUCKDB) -> dict[str, str]:
     """Return the SELECT of every view, in an order in which they can be created; `raw` names a stored table in the engine's SQL."""
     same_snapshot = "s.snapshot_id = t.snapshot_id AND s.cluster_id = t.cluster_id"
     views = {
@@ -81,12 +84,14 @@ def statements(raw: Callable[[Table], str]) -> dict[str, str]:
             published = f"SELECT snapshot_id, attempt_id FROM {SNAPSHOT.name}"
             views[table.name] = f"SELECT * FROM {raw(table)} WHERE (snapshot_id, attempt_id) IN ({published})"
         elif table.name not in views:
+            rows = f"({failover_rows(raw, engine)})" if table is FAILOVER else raw(table)
             views[table.name] = (
-                f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {raw(table)} t "
+                f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {rows} t "
                 f"JOIN {SNAPSHOT.name} s ON {same_snapshot} AND s.attempt_id = t.attempt_id"
             )
     for name, view in VIEWS.items():
-        views[name] = f"SELECT t.*, s.snapshot_age, s.stale FROM ({_render(view.template)}) t JOIN {SNAPSHOT.name} s ON {same_snapshot}"
+        query = _render(view.template, stored_failover=f"({stored_rows(raw)})")
+        views[name] = f"SELECT t.*, s.snapshot_age, s.stale FROM ({query}) t JOIN {SNAPSHOT.name} s ON {same_snapshot}"
     newest = f"SELECT snapshot_id, {_NEWEST} AS attempt_id FROM {raw(PARAMETER)} GROUP BY snapshot_id"
     same_attempt = "n.snapshot_id = t.snapshot_id AND n.attempt_id = t.attempt_id"
     return views | {f"all_{table.name}": f"SELECT t.* FROM {raw(table)} t JOIN ({newest}) n ON {same_attempt}" for table in EVERY_NIGHT}
@@ -114,16 +119,18 @@ def _absent_cluster(snapshot: str, absent_cluster: str) -> str:
     """
 
 
-def _render(template: str) -> str:
+def _render(template: str, **more: str) -> str:
     """Replace the placeholders of a view.
 
     A template with `{latest}` is rendered twice, for the latest snapshots and for all others: no engine pushes `WHERE latest` through an
     outer join, and most queries need only the latest. `{latest}` is the constant, `{is_latest}` the condition on each table.
     """
     if "{latest}" not in template:
-        return template.format(**_PLACEHOLDERS)
+        return template.format(**_PLACEHOLDERS, **more)
     both = (("latest", "true"), ("NOT latest", "false"))
-    return "\nUNION ALL\n".join(template.format(is_latest=condition, latest=constant, **_PLACEHOLDERS) for condition, constant in both)
+    return "\nUNION ALL\n".join(
+        template.format(is_latest=condition, latest=constant, **_PLACEHOLDERS, **more) for condition, constant in both
+    )
 
 
 def _survival_columns() -> Iterator[tuple[str, str]]:
@@ -147,7 +154,6 @@ _SURVIVAL = dict(_survival_columns())
 _WORST_FIRST = "(-harmed, brokers, broker_id, other_broker_id, scenario_id)"  # broker 2 before broker 10
 _WORST = {"worst_scenario": "scenario_id", **{count: count for count in HARMS}}
 _PLACEHOLDERS = {
-    "OFFLINE": OFFLINE,
     "HARMED": HARMED,
     "ONE_BROKER_KILLED": ONE_BROKER_KILLED,
     "worst_columns": _list(f"CASE WHEN harmed > 0 THEN {name} END AS {name}" for name in _WORST),

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from functools import partial
 from types import ModuleType
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -68,7 +69,8 @@ def run_step(step: ModuleType, tables: Mapping[Table, DataFrame], use: Callable[
     with ExitStack() as released:
 
         def computed(rows: WorkerRows) -> list[DataFrame]:
-            return released.enter_context(packed_rows(rows))
+            tables = released.enter_context(packed_rows(rows))
+            return [dataframe_from_arrow(rows.input.sparkSession, each) if isinstance(each, pa.Table) else each for each in tables]
 
         materialize = released.enter_context(Materializer(False, lambda table, rows: rows.localCheckpoint(), computed))
         use(run_stages(transform(step, inputs), materialize))

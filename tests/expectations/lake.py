@@ -39,6 +39,17 @@ def edit(table: str, where: Mapping[str, Any] | None = None, /, **values: Any) -
     return change
 
 
+def edit_outcome(where: Mapping[str, Any], /, **values: Any) -> Edit:
+    """Return an edit that changes the rows of failover_pattern to which the rows of failover with the values of `where` refer."""
+
+    def change(tables: Tables) -> None:
+        for row in tables["failover"]:
+            if _has(row, where):
+                edit("failover_pattern", {"outcome_id": row["outcome_id"]}, **values)(tables)
+
+    return change
+
+
 def drop(table: str, where: Mapping[str, Any] | None = None) -> Edit:
     """Return an edit that removes the rows of a table with the values of `where`, or all rows."""
 
@@ -180,18 +191,25 @@ def _add_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rack
     It led two partitions, whose next replica takes over. All six partitions have two in-sync replicas left.
     """
     (lost,) = brokers
-    successor, in_sync = (lost + 1) % 3, [id for id in range(3) if id != lost]
+    successor = (lost + 1) % 3
     counts = {"partitions": 6, "moved": 2, "leaderless": 0, "newly": 0, "under": 0, "newly_under": 0, "at": 6, "unclean": 0, "none_left": 0}
     add("scenario", "nightly", name, kind, brokers, racks, None, kind == "stop", *counts.values(), 0, successor, 2, 0, 6, 0, 0, 0)(tables)
-    tables["scenario"][-1] |= {"log_dirs": [], "transitions": 4, "at_risk_size_bytes": 0}
+    tables["scenario"][-1] |= {"log_dirs": [], "transitions": 4, "at_risk_size_bytes": 0, "failover_scenario_id": name}
     add("failover_load", "nightly", name, successor, 2, 2, 20, 200, 1.0, None, 5.0, 0.5)(tables)
     for partition, replicas in enumerate(REPLICAS):
-        leader = successor if replicas[0] == lost else replicas[0]
-        moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if replicas[0] == lost else []
-        states = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none"]
-        after = [replicas[0], leader, [0, 1, 2], in_sync, [], [], 2, False, False, True, False, 2, 3, 2]
-        after += [None, None, None, None, 3, 3, [id for id in replicas if id != lost]]
-        add("failover", "nightly", name, "t", partition, *states, *after)(tables)
+        dying = replicas.index(lost) + 1
+        leader = 2 if dying == 1 else 1
+        survivors = [position for position in (1, 2, 3) if position != dying]
+        # Each row has an outcome of its own, which an edit changes for this row alone.
+        outcome_id = len(tables["failover_pattern"])
+        pattern = [False, False, False, 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], [dying], 1, False, kind == "stop"]
+        moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if dying == 1 else []
+        after = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none", leader, survivors, None, None, survivors]
+        add("failover_pattern", "nightly", outcome_id, *pattern, *after, False, False, True, False, 3, 2, 3, 2, None, len(moves) // 2)(
+            tables
+        )
+        harms = [False, False, False]
+        add("failover", "nightly", name, "t", partition, outcome_id, replicas[0], replicas[leader - 1], *harms, 0, None, None)(tables)
 
 
 def arrow(clusters: Mapping[str, Tables]) -> dict[str, pa.Table]:
@@ -200,13 +218,18 @@ def arrow(clusters: Mapping[str, Tables]) -> dict[str, pa.Table]:
     def rows(table: Table, prefix: str, snapshot_id: str) -> pa.Table:
         rows = [
             {"snapshot_id": snapshot_id, "cluster_id": cluster, **row}
-            for cluster, tables in clusters.items()
-            for row in tables.get(f"{prefix}{table.name}", tables[table.name])
+            for number, (cluster, tables) in enumerate(clusters.items())
+            for row in _with_own_outcomes(number, tables.get(f"{prefix}{table.name}", tables[table.name]))
         ]
         return pa.Table.from_pylist(rows, table.schema)
 
     with_cluster = [table for table in BY_NAME.values() if "cluster_id" in table.schema.names]
     return {f"{prefix}{table.name}": rows(table, prefix, id) for table in with_cluster for prefix, id in (("", "s"), (PREVIOUS, "r"))}
+
+
+def _with_own_outcomes(cluster: int, rows: list[Row]) -> list[Row]:
+    """Return rows with outcome ids that no other cluster has."""
+    return [row | {"outcome_id": 1_000 * cluster + row["outcome_id"]} if "outcome_id" in row else row for row in rows]
 
 
 def _row(table: str, values: tuple[Any, ...]) -> Row:

@@ -15,7 +15,20 @@ from expectations.rule import PREVIOUS, Rule, one_row_per_key, rows_hash
 from jobs.gates.duckdb_tables import DuckdbTables
 from jobs.gates.gate import evaluate
 from jobs.schema import BY_NAME
-from tests.expectations.lake import ASSIGNED, Edit, add, add_change, arrow, breached, consumers, drop, edit, in_previous_night, sound
+from tests.expectations.lake import (
+    ASSIGNED,
+    Edit,
+    add,
+    add_change,
+    arrow,
+    breached,
+    consumers,
+    drop,
+    edit,
+    edit_outcome,
+    in_previous_night,
+    sound,
+)
 
 PLANS = {"plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_blocked", "plan_rule"}
 # No gate evaluates tables without a cluster, and those that are written after the gates or by a plan.
@@ -48,9 +61,11 @@ def unhealthy(*problems: str) -> Edit:
 def leaderless(scenario: dict[str, str]) -> list[Edit]:
     """Return edits with which partition 0 goes offline in a scenario; it does not also count as refusing acks=all."""
     outcome = {"leader": None, "state": "OfflinePartition", "isr": [], "under_min_isr": True, "at_min_isr": False}
+    row = {**scenario, "partition": 0}
     counts = {"moved_leaders": 1, "leaderless": 1, "newly_offline": 1, "under_min_isr": 1, "at_min_isr": 5, "busiest_gained_leaders": 1}
     return [
-        edit("failover", {**scenario, "partition": 0}, **outcome),
+        edit("failover", row, leader=None, newly_offline=True),
+        edit_outcome(row, **outcome),
         edit("scenario", scenario, **counts),
         edit("failover_load", scenario, gained_leaders=1),
     ]
@@ -58,15 +73,33 @@ def leaderless(scenario: dict[str, str]) -> list[Edit]:
 
 def refusing(scenario: dict[str, str]) -> list[Edit]:
     """Return edits with which partition 0 has one in-sync replica left in a scenario."""
+    row = {**scenario, "partition": 0}
     return [
-        edit("failover", {**scenario, "partition": 0}, isr=[1], under_min_isr=True, at_min_isr=False),
+        edit("failover", row, newly_refusing_acks_all=True),
+        edit_outcome(row, isr=[2], under_min_isr=True, at_min_isr=False),
         edit("scenario", scenario, under_min_isr=1, newly_refusing_acks_all=1, at_min_isr=5),
     ]
 
 
 def losing(scenario: dict[str, str]) -> list[Edit]:
     """Return edits with which no replica with all acknowledged records of partition 0 is left in a scenario."""
-    return [edit("failover", {**scenario, "partition": 0}, safe_replicas=0), edit("scenario", scenario, newly_lost=1)]
+    row = {**scenario, "partition": 0}
+    return [edit("failover", row, newly_lost=True), edit_outcome(row, safe_replicas=0), edit("scenario", scenario, newly_lost=1)]
+
+
+def double_failure(dying: list[int]) -> list[Edit]:
+    """Return edits that add the deaths of brokers 0 and 1, with partition 0, whose replicas fail in this order."""
+    names = ["w", "w"]
+    counts = [1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 1, 0, 1]  # from partitions to changed_partitions
+    before = [False, False, False, 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], dying, 2, False, False]
+    after = ["OnlinePartition", "OnlinePartition", [], "offline", 3, [3], None, None, [3], False, True, False, False, 3, 1, 3, 1, None, 2]
+    return [
+        add("scenario", *names, "what-if", [0, 1], [], None, False, *counts),
+        edit("scenario", {"scenario_set": "w"}, log_dirs=[], transitions=0, at_risk_size_bytes=0, failover_scenario_id="w"),
+        add("failover_load", *names, 2, 2, 1, 10, 100, 1.0, None, 5.0, 0.5),
+        add("failover", *names, "t", 0, 900, 0, 2, False, True, False, 0, None, None),
+        add("failover_pattern", "w", 900, *before, *after),
+    ]
 
 
 OFFLINE_AFTER_STOP = "offline after a stop"
@@ -74,7 +107,26 @@ OFFLINE_AFTER_STOP = "offline after a stop"
 ALSO_BROKEN = {
     "scenario.reads_survive_a_broker": {"scenario.writes_survive_a_broker"},
     "scenario.reads_survive_a_rack": {"scenario.writes_survive_a_rack"},
+    # The sound cluster has no partition whose only replica with every record fails.
+    "scenario.data_survives_a_broker": {"failover_pattern.survivors_counted"},
+    "scenario.data_survives_a_rack": {"failover_pattern.survivors_counted"},
+    "failover.leader_is_live": {"failover.leader_has_its_position"},
+    "failover_pattern.leader_survives": {"failover.leader_is_live"},
+    # All replicas of the sound cluster are in sync.
+    "failover_pattern.leader_was_in_sync": {"failover.every_affected_partition"},
+    # The outcomes were computed before the edit of the partition or topic.
+    **{
+        rule: {"failover.every_affected_partition"}
+        for rule in (
+            "topic.min_insync_replicas_known",
+            "topic.enough_replicas",
+            "broker_balance.even_leaders",
+            "broker_balance.even_replicas",
+            "partition_health.every_unhealthy_partition",
+        )
+    },
 }
+AT_MIN_ISR_5 = edit("scenario", KILLED_0, at_min_isr=5)
 NO_REMEDY = add("remedy", "t", 0, ["broker 0"], True, None, None, None)
 START_REQUESTED = edit("topic_placement", start_requested=True, matching_partitions=5, explained=False)
 
@@ -211,11 +263,12 @@ BROKEN: dict[str, list[Edit]] = {
     "net_imbalance.partitions_per_cluster_limited": [edit("net_imbalance", {"level": "leaders"}, items=200_001)],
     "scenario.every_failure_simulated": [drop(table, {"scenario_id": "rack c"}) for table in ("scenario", "failover", "failover_load")],
     "scenario.counts_match_failover": [edit("scenario", KILLED_0, no_replica_left=1)],
+    "scenario.shared_outcomes_are_equal": [drop("failover", STOPPED_0), edit("scenario", STOPPED_0, failover_scenario_id="broker 0")],
     "scenario.reads_survive_a_broker": [*leaderless(KILLED_0), edit("broker_pair", newly_offline=1), NO_REMEDY],
     "scenario.writes_survive_a_broker": [*refusing(KILLED_0), NO_REMEDY],
     "scenario.data_survives_a_broker": losing(KILLED_0),
     "scenario.writes_survive_a_rolling_restart": refusing(STOPPED_0),
-    "scenario.quorum_survives_a_broker": [edit("scenario", KILLED_0, quorum_lost=True)],
+    "scenario.quorum_survives_a_broker": [edit("scenario", KILLED_0, quorum_lost=True), edit_outcome(KILLED_0, quorum_lost=True)],
     "scenario.reads_survive_a_rack": leaderless(RACK_A),
     "scenario.writes_survive_a_rack": refusing(RACK_A),
     "scenario.data_survives_a_rack": losing(RACK_A),
@@ -223,17 +276,38 @@ BROKEN: dict[str, list[Edit]] = {
         drop("failover", {**KILLED_0, "partition": 1}),
         edit("scenario", KILLED_0, partitions=5, at_min_isr=5),
     ],
-    "failover.leader_is_live": [
-        edit("broker", {"broker_id": 1}, live=False),
-        drop("broker_pair", {"broker_id": 1}),
-        drop("broker_pair", {"other_broker_id": 1}),
+    "failover.leader_is_live": [edit("failover", {**KILLED_0, "partition": 0}, leader=9)],
+    "failover.leader_has_its_position": [edit("failover", {**KILLED_0, "partition": 0}, leader=2)],
+    "failover.outcomes_match_patterns": [edit("failover", {**KILLED_0, "partition": 0}, newly_lost=True)],
+    "failover.deaths_in_order": double_failure(dying=[2, 1]),
+    "failover_pattern.ids_identify_outcomes": [
+        lambda tables: tables["failover_pattern"].append(tables["failover_pattern"][0] | {"scenario_set": "w", "leader_epochs": 7})
     ],
-    "failover.leader_was_in_sync": [edit("failover", {**KILLED_0, "partition": 0}, isr_before=[0, 2])],
-    "failover.leader_stays": [edit("failover", {**KILLED_0, "partition": 0}, leader_before=2)],
-    "failover.leader_in_isr": [edit("failover", {**KILLED_0, "partition": 0}, isr=[0, 2])],
-    "failover.survivors_counted": [edit("failover", {**KILLED_0, "partition": 0}, live_replicas_before=4)],
-    "failover.state_matches_leader": [edit("failover", {**KILLED_0, "partition": 0}, state="OfflinePartition")],
-    "failover.min_isr_matches_isr": [edit("failover", {**KILLED_0, "partition": 0}, min_insync_replicas=1)],
+    "failover_pattern.leader_survives": [
+        edit("failover", {**KILLED_0, "partition": 0}, leader=0),
+        edit_outcome({**KILLED_0, "partition": 0}, leader=1, isr=[1, 3]),
+        edit("scenario", KILLED_0, moved_leaders=1, busiest_gained_leaders=1),
+        edit("failover_load", KILLED_0, gained_leaders=1),
+    ],
+    "failover_pattern.leader_was_in_sync": [
+        edit_outcome({**KILLED_0, "partition": 0}, isr_before=[1, 3], safe_replicas_before=2, safe_replicas=1)
+    ],
+    "failover_pattern.unclean_elections_allowed": [
+        edit_outcome({**KILLED_0, "partition": 0}, unclean=True),
+        edit("scenario", KILLED_0, unclean_leaders=1),
+    ],
+    "failover_pattern.leader_stays": [
+        edit("failover", {**KILLED_0, "partition": 1}, leader=2),
+        edit_outcome({**KILLED_0, "partition": 1}, leader=2),
+        edit("scenario", KILLED_0, moved_leaders=3),
+        edit("failover_load", KILLED_0, gained_share=2 / 3),
+        add("failover_load", "nightly", "broker 0", 2, 2, 1, 10, 100, 1 / 3, None, 5.0, 0.5),
+    ],
+    "failover_pattern.leader_in_isr": [edit_outcome({**KILLED_0, "partition": 0}, isr=[1, 3])],
+    "failover_pattern.state_matches_leader": [edit_outcome({**KILLED_0, "partition": 0}, state="OfflinePartition")],
+    "failover_pattern.min_isr_matches_isr": [edit_outcome({**KILLED_0, "partition": 0}, at_min_isr=False), AT_MIN_ISR_5],
+    "failover_pattern.survivors_counted": [edit_outcome({**KILLED_0, "partition": 0}, live_replicas_before=4)],
+    "failover_pattern.deaths_counted": [edit_outcome({**KILLED_0, "partition": 0}, effective_deaths=0)],
     "failover_load.gains_match_moves": [edit("failover_load", KILLED_0, gained_leaders=1)],
     "failover_load.gained_shares_sum_to_one": [edit("failover_load", KILLED_0, gained_share=0.5)],
     "failover_load.survivors_have_capacity": [edit("failover_load", KILLED_0, network_out_share=0.81)],
@@ -299,6 +373,7 @@ BROKEN: dict[str, list[Edit]] = {
 MINIMAL_DUMPS: list[Edit] = [
     edit("cluster", controller="kraft", kafka_cluster_id=None),
     lambda tables: tables.update({f"{PREVIOUS}{name}": [] for name in BY_NAME}),
+    edit("failover_pattern", kraft=True, controlled_shutdown=False),
     edit("broker", rack=None, disk_capacity_bytes=None, capacity_by_default=None),
     edit(
         "topic_balance",
@@ -369,6 +444,28 @@ UNKNOWN = {
 }
 
 
+# Outcomes of another pattern than that of the partition, each with an edit that breaks the same rule.
+OTHER_PATTERNS = {
+    f"outcome of another {name}": [edit_outcome({**KILLED_0, "partition": 0}, **{name: value})]
+    for name, value in {
+        "kraft": True,
+        "elr_enabled": True,
+        "unclean_elections": True,
+        "min_insync_replicas": 1,
+        "replication_factor": 2,
+        "assigned_replicas": 4,
+        "leader_before": 2,
+        "isr_before": [1, 2],
+        "elr_before": [3],
+        "last_known_elr_before": [1],
+        "live_before": [1, 2],
+        "dying": [2],
+        "quorum_lost": True,
+        "controlled_shutdown": True,
+    }.items()
+} | {"another leader before": [edit("failover", {**KILLED_0, "partition": 0}, leader_before=2)]}
+
+
 def night(edits: list[Edit]) -> dict:
     tables = copy.deepcopy(sound())
     for change in edits:
@@ -379,7 +476,7 @@ def night(edits: list[Edit]) -> dict:
 @pytest.fixture(scope="module")
 def verdicts() -> dict[tuple[str, str], dict]:
     """Return the verdicts of all cases, by cluster and rule."""
-    cases = {"sound": [], "minimal": MINIMAL_DUMPS, "twin": TWINS, OFFLINE_AFTER_STOP: leaderless(STOPPED_0), **BROKEN}
+    cases = {"sound": [], "minimal": MINIMAL_DUMPS, "twin": TWINS, OFFLINE_AFTER_STOP: leaderless(STOPPED_0), **OTHER_PATTERNS, **BROKEN}
     clusters = {name: night([edit("cluster", kafka_cluster_id=name), *edits]) for name, edits in cases.items()}
     rows = evaluate(DuckdbTables(arrow(clusters)), all_rules(), "s", docs=None).to_pylist()
     found = {(row["cluster_id"], f"{row['suite']}.{row['rule']}"): row for row in rows}
@@ -416,6 +513,17 @@ def test_near_miss_breaks_only_its_own_rule(verdicts: dict, rule: str) -> None:
         assert example.keys() >= {"measured", "limit_value", "formula", "smallest_change"}
         assert example["measured"] != example["limit_value"]
         assert None not in (example["measured"], example["limit_value"], example["formula"], example["smallest_change"])
+
+
+@pytest.mark.parametrize("case", OTHER_PATTERNS)
+def test_an_outcome_of_another_pattern_breaks_the_recount_of_the_partitions(verdicts: dict, case: str) -> None:
+    assert "failover.every_affected_partition" in rules_with(verdicts, case, False)
+
+
+def test_brokers_that_fail_in_their_order_break_no_rule() -> None:
+    tables = arrow({"c": night(double_failure(dying=[1, 2]))})
+    rows = evaluate(DuckdbTables(tables), all_rules(), "s", docs=None).to_pylist()
+    assert [row["rule"] for row in rows if row["success"] is False] == []
 
 
 @pytest.mark.parametrize(

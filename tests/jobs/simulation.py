@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from jobs.engine import SparkEngine
 from jobs.failure.cluster_state import cluster_states
@@ -13,12 +14,21 @@ from jobs.failure.scenarios import Scenario
 from jobs.schema import BROKER, CLUSTER, PARTITION, Table
 from jobs.steps import failover
 from jobs.steps.stage import ARROW_TABLES
+from jobs.views.failover_rows import Engine, failover_rows
 from tests.jobs.rows import materialized
 
 
 def simulated(scenarios: Sequence[Scenario], tables: Mapping[Table, DataFrame]) -> tuple[DataFrame, ...]:
-    """Compute `scenario`, `failover` and `failover_load` of these failures from the inputs of the step and, if log dirs fail, `replica`."""
+    """Compute `scenario`, the rows of the view `failover`, and `failover_load` of these failures.
+
+    `tables` are the inputs of the step and, if log dirs fail, `replica`.
+    """
     spark = tables[PARTITION].sparkSession
     inputs: dict[Table, Any] = {table: rows.toArrow() if table in ARROW_TABLES else rows for table, rows in tables.items()}
     states = cluster_states(inputs[CLUSTER].to_pylist(), inputs[BROKER].to_pylist())
-    return materialized(failover.simulate(SparkEngine(spark), scenarios, states, inputs))
+    computed = materialized(failover.simulate(SparkEngine(spark), scenarios, states, inputs))
+    written = dict(zip(failover.WRITES, computed, strict=True)) | {PARTITION: tables[PARTITION]}
+    stored = {table.name: rows.withColumn("attempt_id", F.lit("1")) for table, rows in written.items()}
+    view = spark.sql(failover_rows(lambda table: f"{{{table.name}}}", Engine.SPARK), **stored)
+    scenario, _, _, load = computed
+    return scenario, view, load

@@ -148,5 +148,5 @@ def test_a_query_opens_only_the_tables_that_it_reads_and_show_tables_opens_all(t
 def test_a_table_is_read_by_delta_rs_with_its_comments(two_nights: Lake) -> None:
     table = DeltaTable(f"{two_nights.uri}/failover")
     fields = {field.name: field for field in table.schema().fields}
-    assert fields["state_before"].metadata["comment"] == "state before the failure: OnlinePartition or OfflinePartition"
+    assert fields["leader"].metadata["comment"] == "broker id of the leader after the failure; null: none"
     assert not fields["topic"].nullable

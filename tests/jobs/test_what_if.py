@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.errors import AuditError
 from jobs.lake.lake import Lake, open_lake
 from jobs.night import NightlyRun
-from jobs.schema import FAILOVER, SCENARIO, Table
+from jobs.schema import FAILOVER, FAILOVER_PATTERN, SCENARIO, Table
 from jobs.steps import failover
 from jobs.what_if import WhatIf, simulate
 from tests.jobs.two_nights import SECOND, query
@@ -30,8 +31,13 @@ def night(spark: SparkSession, nights_folder: Path, tmp_path_factory: pytest.Tem
 
 def of_scenario(lake: Lake, table: Table, scenario_set: str, scenario_id: str) -> list[str]:
     """Return the rows of a scenario of the cluster payments-us, without the names of the scenario."""
-    rows = lake.read_local(table, snapshot_id=SECOND, cluster_id="payments-us", scenario_set=scenario_set, scenario_id=scenario_id)
-    names = [name for name in table.schema.names if name not in ("scenario_set", "scenario_id", "kind")]
+    where = {"snapshot_id": SECOND, "cluster_id": "payments-us", "scenario_set": scenario_set}
+    if table is FAILOVER_PATTERN:
+        outcomes = pc.unique(lake.read_local(FAILOVER, **where, scenario_id=scenario_id)["outcome_id"])
+        rows = lake.read_local(table, **where).filter(pc.field("outcome_id").isin(outcomes))
+    else:
+        rows = lake.read_local(table, **where, scenario_id=scenario_id)
+    names = [name for name in table.schema.names if name not in ("scenario_set", "scenario_id", "kind", "failover_scenario_id")]
     return sorted(map(str, rows.select(names).to_pylist()))
 
 

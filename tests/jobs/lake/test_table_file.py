@@ -57,3 +57,20 @@ def test_a_null_in_a_column_that_is_not_null_is_rejected(tmp_path: Path) -> None
     writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
     with pytest.raises(ValueError, match="null"):
         writer.write(rows((None, 1, "/d")))
+
+
+def test_dictionaries_of_texts_are_written_as_texts(tmp_path: Path) -> None:
+    writer = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR)
+    pieces = [rows(("b", 7, "/z"), ("a", 1, "/d"), ("b", 2, "/d")), rows(("c", 3, "/e"))]
+    for piece in pieces:
+        writer.write(piece.set_column(0, "cluster_id", piece["cluster_id"].dictionary_encode()))
+    file = writer.close()
+    written = pq.read_table(tmp_path / "log_dir" / file.path, partitioning=None)
+    assert written.schema.field("cluster_id").type == pa.string()
+    assert written["cluster_id"].to_pylist() == ["b", "a", "b", "c"]
+    assert json.loads(file.stats)["minValues"] == {"cluster_id": "a", "broker_id": 1, "log_dir": "/d"}
+
+
+def test_a_file_without_rows_can_be_read(tmp_path: Path) -> None:
+    file = TableFileWriter(str(tmp_path), NIGHT, LOG_DIR).close()
+    assert pq.read_table(tmp_path / "log_dir" / file.path, partitioning=None).num_rows == 0

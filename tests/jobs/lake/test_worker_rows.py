@@ -113,3 +113,34 @@ def test_this_process_computes_the_same_rows(spark: SparkSession) -> None:
     numbers, squares = odd_numbers(spark, 9).in_this_process()
     assert numbers.to_pylist() == expected_numbers(9)
     assert squares.to_pylist() == [{"snapshot_id": WHERE["snapshot_id"], "n": n, "square": n * n} for n in (1, 3)]
+
+
+def parities(spark: SparkSession) -> WorkerRows:
+    """Return the numbers below 9 as they are, and both parities from each of two tasks."""
+
+    def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
+        for batch in batches:
+            numbers = batch.column(0).to_pylist()
+            rows = {"n": numbers, "set_id": constant("odd", numbers), "snapshot_id": constant(WHERE["snapshot_id"], numbers)}
+            yield NUMBERS, pa.table(rows).append_column("parts", pa.nulls(len(numbers), pa.list_(pa.int32())))
+        yield SQUARES, pa.table({"snapshot_id": constant(WHERE["snapshot_id"], [0, 1]), "n": [0, 1], "square": [0, 1]})
+
+    return WorkerRows(spark.range(0, 9, 1, 2), compute, (NUMBERS, SQUARES), deduplicated=frozenset({SQUARES}))
+
+
+def test_equal_rows_of_several_tasks_are_stored_once_in_a_deduplicated_table(spark: SparkSession, lake: Lake) -> None:
+    replace(lake, parities(spark))
+    assert [row["n"] for row in stored(lake, NUMBERS)] == [*range(9)]
+    assert [(row["n"], row["square"]) for row in stored(lake, SQUARES)] == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(("square", "count"), [(1, 1), (2, 2)])
+def test_different_rows_with_the_same_key_remain(spark: SparkSession, square: int, count: int) -> None:
+    """The rule on the table's key finds them."""
+    pieces = [pa.table([["s"], [1], [value]], schema=SQUARES.schema) for value in (1, square)]
+    assert len(parities(spark).merged(SQUARES, pieces)) == count
+
+
+def test_a_table_that_is_not_deduplicated_may_repeat_rows(spark: SparkSession) -> None:
+    piece = pa.table([["s"], ["odd"], [1], [None]], schema=NUMBERS.schema)
+    assert len(parities(spark).merged(NUMBERS, [piece, piece])) == 2

@@ -34,7 +34,7 @@ def test_a_table_is_described_with_its_key_rules_and_columns() -> None:
         "    the row belongs to the cluster's newest published snapshot",
     ]
     assert [line.split()[0] for line in lines[lines.index("") + 1 :] if not line.startswith(" ")] == [
-        *FAILOVER_LOAD.schema.names, "latest", "snapshot_age", "stale",
+        *FAILOVER_LOAD.stored.schema.names, "latest", "snapshot_age", "stale",
     ]  # fmt: skip
 
 
@@ -52,8 +52,8 @@ def test_a_view_is_described_with_its_example_sources_and_columns() -> None:
 
 def test_a_view_of_every_night_is_described() -> None:
     text = words(describe("all_input_file", 80))
-    assert text.startswith("View all_input_file: The rows of the table input_file of every night, published or not.")
-    assert text.endswith("Columns: snapshot_id, cluster_id, file, format, entries, accepted, rejected, size_bytes")
+    assert text.startswith("View all_input_file: The rows of the table input_file in the newest attempt of every night, published or not.")
+    assert text.endswith("Columns: snapshot_id, attempt_id, cluster_id, file, format, entries, accepted, rejected, size_bytes")
 
 
 @pytest.mark.parametrize("name", ["scenario.reads_survive_a_broker", "reads_survive_a_broker"])

@@ -16,8 +16,12 @@ from jobs.schema.failure import HARMED, HARMS, LEADER_LOST, LEADER_MOVED
 COLUMNS = ("leader_before", "leader", "under_min_isr_before", "under_min_isr", "safe_replicas_before", "safe_replicas")
 VALUES = product((None, 1), (None, 1, 2), (False, True), (False, True), (0, 2), (0, 1))
 OUTCOMES = [dict(zip(COLUMNS, values, strict=True)) | {"at_min_isr": False} for values in VALUES]
-PREDICATES = {**HARMS, "harmed": HARMED, "moved_leaders": LEADER_MOVED, "lost_leaders": LEADER_LOST}
-QUERY = f"SELECT {', '.join(f'{predicate} AS {name}' for name, predicate in PREDICATES.items())} FROM outcome ORDER BY nth"
+PREDICATES = {**HARMS, "moved_leaders": LEADER_MOVED, "lost_leaders": LEADER_LOST}
+QUERY = f"""
+    SELECT {", ".join(PREDICATES)}, {HARMED} AS harmed
+    FROM (SELECT nth, {", ".join(f"{predicate} AS {name}" for name, predicate in PREDICATES.items())} FROM outcome) AS predicates
+    ORDER BY nth
+"""
 
 
 @pytest.fixture(params=["duckdb", "spark"])
@@ -30,7 +34,7 @@ def by_sql(request: pytest.FixtureRequest) -> list[dict[str, bool]]:
     else:
         spark: SparkSession = request.getfixturevalue("spark")
         rows = spark.sql(QUERY.replace("outcome", "{outcome}"), outcome=spark.createDataFrame(outcome)).collect()
-    return [dict(zip(PREDICATES, row, strict=True)) for row in rows]
+    return [dict(zip((*PREDICATES, "harmed"), row, strict=True)) for row in rows]
 
 
 def test_sql_and_python_agree_on_harms_and_moved_leaders(by_sql: list[dict[str, bool]]) -> None:

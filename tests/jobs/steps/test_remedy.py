@@ -56,7 +56,7 @@ def remedies(spark: SparkSession) -> dict[str, list[tuple[Any, ...]]]:
         )
         rows[PARTITION].append({**topic, "partition": 0, "leader": 1, "replicas": case.replicas, "isr": case.isr, **elr})
     inputs = [table(spark, each, *given) for each, given in rows.items()]
-    scenario, outcomes, _ = run_step(failover, *inputs, *(table(spark, each) for each in failover.READS[4:]))
+    scenario, outcomes, _, _ = run_step(failover, *inputs, *(table(spark, each) for each in failover.READS[4:]))
     (remedy_rows,) = run_step(remedy, *inputs, scenario, outcomes)
     found: dict[str, list[tuple[Any, ...]]] = {id: [] for id in clusters}
     for id, *change in sorted_rows(remedy_rows, "cluster_id", "remedy", "added_replicas"):

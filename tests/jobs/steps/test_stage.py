@@ -35,7 +35,7 @@ def large(spark: SparkSession) -> Iterator[None]:
 
 
 class OpenedFiles:
-    """Names of the files that this process opens while `active`, except for Python's modules and Spark's temporary files."""
+    """Names of the files that this process opens while `active`, except for modules, their SQL texts and Spark's temporary files."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.active, self.names, self._spark_folder = False, [], spark.sparkContext._temp_dir
@@ -44,7 +44,7 @@ class OpenedFiles:
     def _record(self, event: str, arguments: tuple[object, ...]) -> None:
         if self.active and event == "open":
             name = str(arguments[0])
-            if not name.endswith((".py", ".pyc")) and not name.startswith(self._spark_folder):
+            if not name.endswith((".py", ".pyc", ".sql")) and not name.startswith(self._spark_folder):
                 self.names.append(name)
 
 

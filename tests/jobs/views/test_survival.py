@@ -77,7 +77,7 @@ def computed(spark: SparkSession) -> duckdb.DuckDBPyConnection:
     inputs = {table: pa.Table.from_pylist([row for part in parts for row in part[table]], table.schema) for table in READ}
     frames = [dataframe_from_arrow(spark, inputs[table], table.columns) for table in READ]
     none = [dataframe_from_arrow(spark, table.schema.empty_table(), table.columns) for table in failover.READS[4:]]
-    scenario = run_step(failover, *frames, *none, parameters={})[0].toArrow()
+    scenario = run_step(failover, *frames, *none, parameters={})[0].select(*SCENARIO.schema.names).toArrow()
     pair = run_step(joint_failover, *frames, dataframe_from_arrow(spark, scenario, SCENARIO.columns), parameters={})[0].toArrow()
     clusters = [{"cluster_id": row["cluster_id"]} for row in inputs[CLUSTER].to_pylist()]
     return published({**inputs, SCENARIO: scenario, BROKER_PAIR: pair, SNAPSHOT: rows(SNAPSHOT, *(PUBLISHED | row for row in clusters))})
