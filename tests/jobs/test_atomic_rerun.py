@@ -60,7 +60,7 @@ def rerun(spark: SparkSession, nights_folder: Path, tmp_path_factory: pytest.Tem
     replace = FolderLake.replace
 
     def poll() -> None:
-        while not ended.is_set():
+        while not ended.wait(0.2):
             during.append(contents(lake))
 
     def replace_and_read(lake: FolderLake, table: Table, rows: Any, **where: Any) -> None:
