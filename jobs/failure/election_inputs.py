@@ -8,8 +8,9 @@ from typing import Any
 from jobs.engine import Engine, sql_text
 from jobs.failure.cluster_state import ClusterState, cluster_election_rules
 
+_TEXT = sql_text(__file__, "election_inputs")
+
 
 def election_inputs(engine: Engine, partition: Any, topic: Any, states: Iterable[ClusterState]) -> Any:
     """Return the rows of `partition` with the election rules of their cluster and topic, and their live replicas."""
-    text = sql_text(__file__, "election_inputs")
-    return engine.sql(text, partition=partition, topic=topic, election_rules=cluster_election_rules(states))
+    return engine.sql(_TEXT, partition=partition, topic=topic, election_rules=cluster_election_rules(states))

@@ -53,6 +53,10 @@ GROUP_HASH = Table(
     group_hash INT NOT NULL COMMENT 'Utils.abs(groupId.hashCode)'
 """,
 )
+_TEXTS = {
+    name: sql_text(__file__, name)
+    for name in ("failover_inputs", "failover_log_dirs", "failover_outcome", "failover_load", "failover_scenario")
+}
 _GROUPS = "SELECT snapshot_id, cluster_id, group_id FROM {consumer_group}"
 
 
@@ -69,7 +73,7 @@ def simulate(
     """Compute WRITES for these scenarios, from the tables READS and, if log dirs fail, REPLICA."""
 
     def run(text: str, *tables: Table, **relations: Any) -> Any:
-        return engine.sql(sql_text(__file__, text), **{table.name: inputs[table] for table in tables}, **relations)
+        return engine.sql(_TEXTS[text], **{table.name: inputs[table] for table in tables}, **relations)
 
     failures = scenario_table(scenarios, states)
     elections = election_inputs(engine, inputs[PARTITION], inputs[TOPIC], states.values())
@@ -87,7 +91,7 @@ def simulate(
     hashes = engine.map_batches(engine.sql(_GROUPS, consumer_group=inputs[CONSUMER_GROUP]), group_hashes, GROUP_HASH)
     read = (PARTITION, TOPIC, PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
     scenario = run("failover_scenario", *read, **outcomes, load=load, group_hash=hashes)
-    return scenario, affected, patterns, load
+    return scenario.select(SCENARIO.schema.names), affected, patterns, load
 
 
 def _simulation(rows: pa.Table) -> Compute:
