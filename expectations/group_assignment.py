@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import PARTITION_BITS, Rule, hard, mismatches, soft
 
 # The present members, by the assignor that the group reports. A group with another assignor has no such row.
 _CURRENT = "SEMI JOIN consumer_group USING (cluster_id, group_id, assignor) WHERE members_change = 0"
@@ -56,11 +56,19 @@ def rules(limits: Limits) -> list[Rule]:
                     SELECT cluster_id, group_id, assignor, members_change, CAST(moved_partitions AS BIGINT) AS stated
                     FROM group_assignment
                 """,
-                computed="""
-                    SELECT cluster_id, group_id, assignor, changed.members_change, count_if(changed.member_id <> present.member_id) AS computed
-                    FROM consumer_assignment AS changed
-                    JOIN (SELECT * FROM consumer_assignment WHERE members_change = 0) AS present
-                    USING (cluster_id, group_id, assignor, topic, partition)
+                # 64 partitions of a member are the bits of a number: this join has a tenth of the rows of one by partition.
+                computed=f"""
+                    WITH assigned AS (
+                        SELECT cluster_id, group_id, assignor, members_change, topic, partition >> 6 AS chunk, member_id,
+                            {PARTITION_BITS} AS partitions
+                        FROM consumer_assignment
+                        GROUP BY ALL
+                    )
+                    SELECT cluster_id, group_id, assignor, changed.members_change,
+                        sum(bit_count(changed.partitions & ~coalesce(present.partitions, CAST(0 AS UBIGINT)))) AS computed
+                    FROM assigned AS changed
+                    LEFT JOIN (SELECT * FROM assigned WHERE members_change = 0) AS present
+                    USING (cluster_id, group_id, assignor, topic, chunk, member_id)
                     GROUP BY ALL
                 """,
             ),

@@ -18,13 +18,9 @@ def rules(limits: Limits) -> list[Rule]:
                     FROM hot_key GROUP BY ALL
                 """,
                 computed="""
-                    SELECT cluster_id, topic, struct_pack(
-                        keys := least(count(*), 10),
-                        records := list(records ORDER BY records DESC) FILTER (WHERE records >= fewest)[1:10]
-                    ) AS computed
+                    SELECT cluster_id, topic, struct_pack(keys := least(count(*), 10), records := max(records, 10)) AS computed
                     FROM key_sample
-                    SEMI JOIN (SELECT cluster_id, topic FROM producer_load WHERE records IS NOT NULL) USING (cluster_id, topic)
-                    LEFT JOIN (SELECT cluster_id, topic, min(records) AS fewest FROM hot_key GROUP BY ALL) USING (cluster_id, topic)
+                    SEMI JOIN (SELECT cluster_id, topic FROM topic_load WHERE records IS NOT NULL) USING (cluster_id, topic)
                     WHERE key IS NOT NULL AND partition IS NULL
                     GROUP BY ALL
                 """,

@@ -50,7 +50,8 @@ def rules(limits: Limits) -> list[Rule]:
                 SELECT cluster_id, topic, partition, replicas, observed, drifted, misplaced_replicas
                 FROM replica_assignment
                 WHERE drifted <> (replicas <> observed)
-                   OR misplaced_replicas <> len(list_filter(list_distinct(observed), lambda id: NOT list_contains(replicas, id)))
+                   OR misplaced_replicas <> CASE WHEN replicas = observed THEN 0
+                       ELSE len(list_filter(list_distinct(observed), lambda id: NOT list_contains(replicas, id))) END
             """,
         ),
     ]

@@ -572,3 +572,12 @@ def test_hash_of_rows_depends_on_the_row_of_each_value(sizes: list[int], equal: 
     tables = DuckdbTables({name: pa.table({"id": [1, 2], "size": values}) for name, values in (("one", [5, 7]), ("other", sizes))})
     ((one,), (other,)) = (tables.query(f"SELECT {rows_hash('id', 'size')} AS hash FROM {name}", name) for name in ("one", "other"))
     assert (one == other) == equal
+
+
+@pytest.mark.parametrize(
+    ("partitions", "repeated"), [([0, 63, 64, 127, 128], {}), ([63, 64, 63], {63: 2}), ([70, 6, 70, 134, 70], {70: 3}), ([-1, 63, 127], {})]
+)
+def test_partitions_that_share_a_group_of_keys_are_compared(partitions: list[int], repeated: dict[int, int]) -> None:
+    rows = pa.table({"cluster_id": ["c"] * len(partitions), "topic": ["t"] * len(partitions), "partition": partitions})
+    found = DuckdbTables({"partition": rows}).query(one_row_per_key(BY_NAME["partition"]).query, "the rule")
+    assert {row["partition"]: row["rows"] for row in found} == repeated
