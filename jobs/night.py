@@ -29,7 +29,7 @@ from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, 
 from jobs.schema.failure import NIGHTLY
 from jobs.snapshot import SCALE, Snapshot
 from jobs.spark.scale import Scale
-from jobs.spark.session import configure_for_scale
+from jobs.spark.session import configure_for_scale, release_memory
 from jobs.spark.worker_rows import WorkerRows
 from jobs.steps import (
     broker_balance,
@@ -206,6 +206,8 @@ class NightlyRun(Snapshot):
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Evaluate the rules of a gate's tables; return a line for each broken hard rule."""
+        if self.scale is Scale.LARGE:
+            release_memory()
         verdicts = check(self.lake, self.attempt, GATES[gate], previous=self.earlier(), limits=limits, docs=docs)
         self.replace(VALIDATION, verdicts, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]

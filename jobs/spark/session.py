@@ -47,7 +47,7 @@ def properties(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) ->
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
         "spark.driver.extraJavaOptions": " ".join(options),
-        "spark.driver.memory": "3g",
+        "spark.driver.memory": "2g",
         "spark.buffer.pageSize": "1m",  # the default lets each hash table, even of three rows, allocate and clear 64 MiB
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -115,7 +115,13 @@ def configure_for_scale(spark: SparkSession, scale: Scale) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", not small)
     spark.conf.set("spark.sql.codegen.wholeStage", not small)
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
-    spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 4 * cores)
+    spark.conf.set("spark.sql.shuffle.partitions", 2 if small else 8 * cores)
+    # Adaptive execution joins without a sort if each partition of a side is smaller than this: a hash table of it then fits in the memory of
+    # a task. The threshold has no effect below the advisory size.
+    spark.conf.set("spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold", "32m")
+    spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "32m")
+    # The aggregates of lists keep so many groups in memory before they sort their rows. The groups are topics or members, not partitions.
+    spark.conf.set("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", 20_000)
     # The partitions of rows that come from this process: one needs no shuffle. On a large night a few rows can become millions, for example
     # groups that become assignments, so all cores take part.
     spark.conf.set("spark.sql.leafNodeDefaultParallelism", 1 if small else cores)
@@ -129,15 +135,20 @@ def cluster_files_by_id(df: DataFrame) -> DataFrame:
     return df.hint("rebalance", "cluster_id")
 
 
-def range_partitioned_by(df: DataFrame, column: str) -> DataFrame:
-    """Return rows without `column`, to be written in files that each contain a range of it, so that readers skip files.
-
-    Spark computes the rows twice, so they should be the rows of a stage (jobs/steps/stage.py).
-    """
-    return df.repartitionByRange(column).drop(column)
+def shuffle_partitions(spark: SparkSession) -> int:
+    """Return the number of partitions that Spark divides rows into to join or to group them."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
     """Return rows of this process as a DataFrame."""
     # One chunk: Spark 4.1 takes an empty batch between others as the end of the rows. It needs at least one batch.
     return spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
+
+
+def release_memory() -> None:
+    """Return the memory that the JVM of this process has and does not use, for what this process does next without Spark."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context._jvm.java.lang.System.gc()  # type: ignore[union-attr]

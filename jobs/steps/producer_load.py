@@ -16,8 +16,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.failure.sizes import leader_size
 from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
-from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow, range_partitioned_by
-from jobs.steps.sampled_keys import HOT_KEYS, KEYED, SUMMARY_SCHEMA, summarize_keys
+from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow, shuffle_partitions
+from jobs.steps.sampled_keys import HOT_KEYS, KEYED, MAX_SHARED_KEYS, SUMMARY_SCHEMA, summarize_keys
 from jobs.steps.stage import Stage, Stages
 from jobs.steps.variation import variation
 from kafka_model.partitioner.key_attribution import KeyLocation, attribute
@@ -27,9 +27,8 @@ READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 MIN_SECONDS = 600  # between two captures, to compute a rate: the capture time may be that of a later copy of the files
-_MAX_SHARED_KEYS = 4  # the floor of the skew considers up to so many hot keys in one partition
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
-_NUMBERED = ["number", "partition"]  # a number replaces the name of a topic: tens of millions of rows are joined by it
+_NUMBERED = ["chunk", "number", "partition"]  # a number replaces the name of a topic: tens of millions of rows are joined by it
 _PREDICTED = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
 _HAS_LOAD = "has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL"
 
@@ -54,10 +53,10 @@ def transform(
     totals = yield Stage(_totals(load))
     clusters, previous_clusters = (dataframe_from_arrow(topic.sparkSession, rows) for rows in (cluster, previous_cluster))
     producer_load = _shares(load, totals, topics, _seconds_between(clusters, previous_clusters))
-    named_totals = totals.join(topics.select("number", *_TOPIC, "partition_count"), on="number", how="inner")
+    named_totals = totals.drop("chunk").join(topics.select("number", *_TOPIC, "partition_count"), on="number", how="inner")
     topic_load, hot_key = _topic_load(named_totals, samples), _hot_keys(summaries, named_totals)
     return (
-        range_partitioned_by(producer_load, "number"),
+        producer_load,
         cluster_files_by_id(topic_load),
         cluster_files_by_id(hot_key),
         _partitioners(key_sample, topic),
@@ -68,9 +67,11 @@ def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: Dat
     """The topics with partitions, numbered in the order of their names.
 
     `partition_count` is what `topic` reports. `taking_partitions` take records without a key: the available ones, or all if none is.
-    `turns_are_numbers`: the partitions have no gaps in their numbers, and all or none of them are available.
+    `turns_are_numbers`: the partitions have no gaps in their numbers, and all or none of them are available. `chunk` numbers groups of
+    successive topics with about as many partitions each.
     """
     previous = previous_topic.select("cluster_id", "topic", F.col("topic_id").alias("previous_topic_id"))
+    by_name, chunks = Window.orderBy(*_TOPIC), shuffle_partitions(topic.sparkSession)
     counts = partition.groupBy(_TOPIC).agg(
         F.count("*").alias("partitions"),
         F.count("leader").alias("available_partitions"),
@@ -82,7 +83,10 @@ def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: Dat
         .join(previous, on=["cluster_id", "topic"], how="left")
         .select(
             *_TOPIC,
-            F.row_number().over(Window.orderBy(*_TOPIC)).alias("number"),
+            F.row_number().over(by_name).alias("number"),
+            F.floor((F.sum("partitions").over(by_name) - 1) * chunks / F.sum("partitions").over(Window.partitionBy()))
+            .cast("int")
+            .alias("chunk"),
             "partition_count",
             "available_partitions",
             F.expr("if(available_partitions > 0, available_partitions, partitions)").alias("taking_partitions"),
@@ -103,7 +107,7 @@ def _key_summaries(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
 
 
 def _topic_samples(summaries: DataFrame) -> DataFrame:
-    """The records and bytes without a key of each sampled topic, and the records of each key in descending order."""
+    """The records and bytes without a key of each sampled topic, and the records of its hottest keys in descending order."""
     return (
         summaries.where("records_of_keys IS NOT NULL")
         .groupBy("number")
@@ -120,21 +124,26 @@ def _current_partitions(partition: DataFrame, topics: DataFrame, *, counter_star
 
     The turn is null for a partition without a leader if others have one.
     """
-    columns = (*_TOPIC, "number", "available_partitions", "taking_partitions", "turns_are_numbers")
+    columns = (*_TOPIC, "chunk", "number", "available_partitions", "taking_partitions", "turns_are_numbers")
     numbered = partition.join(F.broadcast(topics.select(*columns)), on=_TOPIC, how="inner")
-    takes = F.expr("leader IS NOT NULL OR available_partitions = 0")
-    ascending = Window.partitionBy("number", takes).orderBy("partition")
-    # If all partitions of a topic take records, the position of each is its number. Spark then sorts no rows of the topic.
-    numbered_turns = numbered.where("turns_are_numbers").withColumn("position", F.col("partition"))
-    counted_turns = numbered.where("NOT turns_are_numbers").withColumn("position", F.when(takes, F.row_number().over(ascending) - 1))
-    turn = F.pmod(F.col("position") - F.lit(counter_start & 0x7FFFFFFF), "taking_partitions").alias("turn")
     end_offset, size = F.col("log_end_offset").alias("end_offset"), leader_size().alias("leader_size")
-    return numbered_turns.unionByName(counted_turns).select(*_NUMBERED, F.lit(True).alias("is_current"), turn, end_offset, size)
+    number_as_turn = F.when(F.col("turns_are_numbers"), _turn(F.col("partition"), counter_start)).alias("turn")
+    current = numbered.select(*_NUMBERED, F.lit(True).alias("is_current"), number_as_turn, end_offset, size)
+    # Only the other topics have to be sorted. Their turns are further rows, which are joined by the aggregate of `_load`.
+    ascending = Window.partitionBy("number").orderBy("partition")
+    takes = F.expr("NOT turns_are_numbers AND (leader IS NOT NULL OR available_partitions = 0)")
+    counted = numbered.where(takes).select(*_NUMBERED, _turn(F.row_number().over(ascending) - 1, counter_start).alias("turn"))
+    return current.unionByName(counted, allowMissingColumns=True)
+
+
+def _turn(position: Column, counter_start: int) -> Column:
+    """The turn of the partition at this position among those that take records without a key."""
+    return F.pmod(position - F.lit(counter_start & 0x7FFFFFFF), "taking_partitions")
 
 
 def _previous_partitions(previous_partition: DataFrame, topics: DataFrame) -> DataFrame:
     """The leader's log end offset and size of each partition in the previous snapshot, for topics that are still the same."""
-    same = F.broadcast(topics.where("same_topic").select("cluster_id", "topic", "number"))
+    same = F.broadcast(topics.where("same_topic").select("cluster_id", "topic", "chunk", "number"))
     return previous_partition.join(same, on=["cluster_id", "topic"], how="inner").select(
         *_NUMBERED, F.col("log_end_offset").alias("previous_end_offset"), leader_size().alias("previous_leader_size")
     )
@@ -144,14 +153,15 @@ def _load(topics: DataFrame, samples: DataFrame, summaries: DataFrame, current: 
     """The predicted and the observed load of each partition."""
     sampled = samples.select("number", F.lit(True).alias("has_sample"), "sampled_unkeyed_records", "sampled_unkeyed_bytes")
     topic_columns = topics.select("number", "available_partitions", "taking_partitions").join(sampled, on="number", how="left")
-    keyed = summaries.where("keys IS NOT NULL").select(*_NUMBERED, *KEYED)
+    chunks = F.broadcast(topics.select("number", "chunk"))
+    keyed = summaries.where("keys IS NOT NULL").join(chunks, on="number", how="inner").select(*_NUMBERED, *KEYED)
+    rows = current.unionByName(previous, allowMissingColumns=True).unionByName(keyed, allowMissingColumns=True)
     return (
-        # One aggregate of three kinds of rows in place of two joins, which would sort all partitions.
-        current.unionByName(previous, allowMissingColumns=True)
-        .unionByName(keyed, allowMissingColumns=True)
+        # One aggregate of three kinds of rows in place of two joins, which would sort all partitions. One chunk becomes one file.
+        rows.repartitionById(shuffle_partitions(rows.sparkSession), F.col("chunk"))
         .groupBy(_NUMBERED)
         .agg(
-            *(F.max(name).alias(name) for name in (*current.columns[2:], *previous.columns[2:])),
+            *(F.max(name).alias(name) for name in (*current.columns[len(_NUMBERED) :], *previous.columns[len(_NUMBERED) :])),
             *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in KEYED),
         )
         .where("is_current")
@@ -184,12 +194,15 @@ def _records_before(turn: Column) -> Column:
 
 
 def _bytes_before(records: Column) -> Column:
-    """The bytes of so many first records without a key.
+    """The bytes of so many first records without a key. Rounding here makes the partitions add up to the total.
 
-    Rounding here makes the partitions add up to the total. Decimals, because bytes x records can exceed 64 bits.
+    If bytes x records can exceed 64 bits, they are decimals, which take many times as long.
     """
-    bytes_, total = F.col("sampled_unkeyed_bytes").cast("decimal(19,0)"), F.greatest("sampled_unkeyed_records", F.lit(1))
-    return F.coalesce(F.floor(bytes_ * records.cast("decimal(19,0)") / total), F.lit(0)).cast("bigint")
+    bytes_, total = F.col("sampled_unkeyed_bytes"), F.greatest("sampled_unkeyed_records", F.lit(1))
+    in_64_bits = F.call_function("div", bytes_ * records, total)
+    in_decimals = F.floor(bytes_.cast("decimal(19,0)") * records.cast("decimal(19,0)") / total).cast("bigint")
+    fits = records <= F.call_function("div", F.lit((1 << 63) - 1), F.greatest(bytes_, F.lit(1)))
+    return F.coalesce(F.when(fits, in_64_bits).otherwise(in_decimals), F.lit(0))
 
 
 def _growth(current: str, previous: str) -> Column:
@@ -210,7 +223,7 @@ def _totals(load: DataFrame) -> DataFrame:
     """The sums and extremes of each topic's partitions."""
     observed = F.sum("observed_records")
     all_observed = F.count("observed_records") == F.count("*")
-    return load.groupBy("number").agg(
+    return load.groupBy("chunk", "number").agg(
         F.count_if(F.expr(_HAS_LOAD)).cast("int").alias("partitions"),
         F.first("available_partitions").cast("int").alias("available_partitions"),
         F.sum("records").alias("records"),
@@ -243,7 +256,6 @@ def _shares(load: DataFrame, totals: DataFrame, topics: DataFrame, seconds: Data
         .join(F.broadcast(topics.select("number", *_TOPIC)), on="number", how="inner")
         .join(F.broadcast(seconds), on=["snapshot_id", "cluster_id"], how="left")
         .select(
-            "number",
             *_TOPIC,
             "partition",
             *_PREDICTED,
@@ -265,7 +277,7 @@ def _topic_load(totals: DataFrame, samples: DataFrame) -> DataFrame:
     return (
         totals.where("partitions > 0")
         .join(keys, on="number", how="left")
-        .withColumn("shared_key_floor", F.greatest(*(_shared_key_floor(others) for others in range(_MAX_SHARED_KEYS))))
+        .withColumn("shared_key_floor", F.greatest(*(_shared_key_floor(others) for others in range(MAX_SHARED_KEYS))))
         .withColumn("mean", F.when(F.col("records") > 0, F.col("records") / F.col("partitions")))
         .select(
             *_TOPIC,

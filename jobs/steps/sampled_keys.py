@@ -16,11 +16,12 @@ from jobs.arrays import Ints, list_positions, to_ints
 from kafka_model.partitioner.key_hash import murmur2_batch
 
 HOT_KEYS = 10
+MAX_SHARED_KEYS = 4  # the floor of the skew considers up to so many hot keys in one partition
 # The sums of a topic's partition. `librdkafka_moved_...` count what librdkafka would bring to another partition.
 KEYED = ("explicit_records", "keyed_records", "keyed_bytes", "keys", "librdkafka_moved_keys", "librdkafka_moved_records")
 # Rows of three kinds, each with null in the columns of the others. Topics are numbered.
 #   partition   what keys and named partitions bring to a partition of a topic
-#   topic       the sampled records and bytes without a key, and the records of each key, in descending order
+#   topic       the sampled records and bytes without a key, and the records of the keys that the floor of the skew needs, in descending order
 #   hot key     the partition, records and bytes of one of the hottest keys of a topic
 SUMMARY_SCHEMA = pa.schema(
     [
@@ -69,9 +70,10 @@ class _Run:
         partition_count, named_partition, self.librdkafka_partition = (
             to_ints(columns[name], _NONE) for name in ("partition_count", "partition", "librdkafka_partition")
         )
+        self.partition_count = np.maximum(partition_count, 1)
         self.count_known, self.explicit = partition_count != _NONE, named_partition != _NONE
         self.keyed = self.key.is_valid().to_numpy(zero_copy_only=False) & ~self.explicit
-        hashed = (_hashes(self.key) & 0x7FFFFFFF) % np.maximum(partition_count, 1)
+        hashed = (_hashes(self.key) & 0x7FFFFFFF) % self.partition_count
         self.partition = np.where(self.explicit, named_partition, hashed)
         self.order = np.lexsort((-self.records, self.number))
         self.topic_starts = np.flatnonzero(np.diff(self.number[self.order], prepend=_NONE))
@@ -96,16 +98,23 @@ class _Run:
         return _summaries(number=self.number[first_rows], partition=self.partition[first_rows], **sums)
 
     def topics(self) -> pa.RecordBatch:
-        """Sum up the records with neither a key nor a named partition, and list the records of each key."""
+        """Sum up the records with neither a key nor a named partition, and list the records of the hottest keys.
+
+        The floor of the skew needs one key more than MAX_SHARED_KEYS - 1 in each partition.
+        """
         unkeyed = (~self.explicit & ~self.keyed)[self.order]
         records, size_bytes = (_sums(values[self.order] * unkeyed, self.topic_starts) for values in (self.records, self.size_bytes))
-        keyed = self.keyed[self.order]
-        offsets = np.append(0, np.cumsum(_sums(keyed, self.topic_starts)))
+        keyed = self.order[self.keyed[self.order]]
+        key_counts = _sums(self.keyed[self.order], self.topic_starts)
+        needed = np.minimum(key_counts, (MAX_SHARED_KEYS - 1) * self.partition_count[self.order[self.topic_starts]] + 1)
+        topic, rank = list_positions(key_counts)
+        hottest = keyed[rank < needed[topic]]
+        offsets = np.append(0, np.cumsum(needed))
         return _summaries(
             number=self.number[self.order[self.topic_starts]],
             sampled_unkeyed_records=records,
             sampled_unkeyed_bytes=size_bytes,
-            records_of_keys=pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(self.records[self.order[keyed]])),
+            records_of_keys=pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(self.records[hottest])),
         )
 
     def hot_keys(self) -> pa.RecordBatch:

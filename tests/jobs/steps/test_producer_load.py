@@ -59,6 +59,16 @@ def test_records_without_a_key_go_to_the_available_partitions_in_turn(spark: Spa
     assert sorted_rows(topic, "available_partitions", "hottest_partition") == [(2, 0)]
 
 
+def test_bytes_of_records_without_a_key_are_exact_beyond_64_bits(spark: SparkSession) -> None:
+    records, size_bytes = 3_000_000_001, 9 * 10**18
+    load, *_ = run(spark, [{"records": records, "size_bytes": size_bytes}], leaders=[1, 2])
+    first = size_bytes * 1_500_000_001 // records
+    assert sorted_rows(load, "partition", "unkeyed_records", "size_bytes") == [
+        (0, 1_500_000_001, first),
+        (1, 1_500_000_000, size_bytes - first),
+    ]
+
+
 def test_the_counter_starts_at_the_parameter_and_without_leaders_all_partitions_count(spark: SparkSession) -> None:
     load, *_ = run(spark, [{"records": 4}], leaders=[1, 2, 3], counter_start="2")
     assert sorted_rows(load, "partition", "unkeyed_records") == [(0, 1), (1, 1), (2, 2)]

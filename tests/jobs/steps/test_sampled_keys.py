@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from jobs.steps import sampled_keys
-from jobs.steps.sampled_keys import HOT_KEYS, KEYED
+from jobs.steps.sampled_keys import HOT_KEYS, KEYED, MAX_SHARED_KEYS
 from kafka_model.partitioner.key_hash import murmur2
 
 COLUMNS = pa.schema(
@@ -75,7 +75,12 @@ def test_summaries_of_runs_add_up(monkeypatch: pytest.MonkeyPatch, run_rows: int
 
     assert brought == expected
     assert unkeyed == expected_unkeyed
-    assert {number: sorted(each) for number, each in counts.items()} == {number: sorted(records_of_keys[number]) for number in range(1, 6)}
+    # The floor of the skew reads at most so many keys of a topic.
+    needed = {number: (MAX_SHARED_KEYS - 1) * (partitions or 1) + 1 for number, partitions, *_ in rows}
+    assert {number: sorted(each)[-needed[number] :] for number, each in counts.items()} == {
+        number: sorted(records_of_keys[number])[-needed[number] :] for number in range(1, 6)
+    }
+    assert all(len(row["records_of_keys"] or ()) <= needed[row["number"]] for row in found)
     assert {number: sorted(each)[:HOT_KEYS] for number, each in hot.items()} == {
         number: sorted(each)[:HOT_KEYS] for number, each in hottest.items()
     }
