@@ -47,7 +47,7 @@ def transform(broker: pa.Table, topic: DataFrame, partition: DataFrame, *, param
     else:
         started = placeable.join(_best_start(observed, placeable, pattern), on=_TOPIC, how="left").fillna(0, ["start_index", "shift"])
     topics = yield Stage(started.withColumns({"start_index": F.col("start_index") % F.col("n"), "shift": F.col("shift") % F.expr(_SHIFTS)}))
-    assignment = _assignment(observed, topics, pattern)
+    assignment = yield Stage(_assignment(observed, topics, pattern), REPLICA_ASSIGNMENT)
     return assignment, cluster_files_by_id(_placement(topics, observed, assignment, start_requested="start_index" in parameters))
 
 
