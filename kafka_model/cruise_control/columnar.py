@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,8 +129,8 @@ def placement_breaches(cluster: Cluster, replicas: Ints, leader: Ints, threshold
         return
     placement = _Placement(cluster, replicas[led], leader[led], led, thresholds)
     for goal, breaches in placement.breaches().items():
-        for breach in breaches:
-            yield goal, placement.describe(goal, breach)
+        for breach in placement.describe(goal, breaches):
+            yield goal, breach
 
 
 def net_imbalance(counts: Ints, groups: int) -> Ints:
@@ -275,11 +276,16 @@ class _Placement:
         leaders = {self.cluster.topics[topic]: int(counts.sum()) for topic, counts in self._leader_counts.items()}
         return partitions_needed(leaders, self._live_brokers, self.thresholds)
 
-    def describe(self, goal: str, breach: Ints) -> Breach:
-        """Describe an element of `breaches` with its value, its limit and the smallest change that clears it."""
+    def describe(self, goal: str, breaches: Ints) -> Iterator[Breach]:
+        """Describe the elements of `breaches`, each with its value, its limit and the smallest change that clears it."""
         if goal in ("TopicReplicaDistributionGoal", "MinTopicLeadersPerBrokerGoal"):
-            return self._describe_topic(goal, *breach.tolist())
-        return self._describe_partition(goal, int(breach))
+            return (self._describe_topic(goal, topic, broker) for topic, broker in breaches.tolist())
+        topics, numbers = self.topic[breaches].tolist(), self.cluster.partition[self.led[breaches]].tolist()
+        described = self._preferred_leaders(breaches) if goal == "PreferredLeaderElectionGoal" else self._shared_racks(goal, breaches)
+        return (
+            replace(breach, topic=self.cluster.topics[topic], partition=number)
+            for breach, topic, number in zip(described, topics, numbers, strict=True)
+        )
 
     def _describe_topic(self, goal: str, topic: int, broker: int) -> Breach:
         broker_id, name = int(self.cluster.broker_ids[broker]), self.cluster.topics[topic]
@@ -290,19 +296,27 @@ class _Placement:
         formula = topic_replica_formula(is_over=count > upper)
         return count_breach(count, upper if count > upper else lower, formula, "replicas", broker_id=broker_id, topic=name)
 
-    def _describe_partition(self, goal: str, row: int) -> Breach:
-        cluster = self.cluster
-        topic, number = cluster.topics[self.topic[row]], int(cluster.partition[self.led[row]])
-        brokers = self.replicas[row][self.replicas[row] >= 0]
-        if goal == "PreferredLeaderElectionGoal":
-            leader, preferred = int(cluster.broker_ids[self.leader[row]]), int(cluster.broker_ids[brokers[0]])
-            return Breach(leader, preferred, "the first replica leads", f"elect broker {preferred}", None, topic, number)
-        racks = cluster.racks[brokers]
+    def _preferred_leaders(self, rows: Ints) -> Iterator[Breach]:
+        """Describe partitions that another broker leads, without their names."""
+        leaders, preferred = (self.cluster.broker_ids[brokers] for brokers in (self.leader[rows], self.replicas[rows, :1].ravel()))
+        for leader, first in zip(leaders.tolist(), preferred.tolist(), strict=True):
+            yield Breach(leader, first, "the first replica leads", f"elect broker {first}")
+
+    def _shared_racks(self, goal: str, rows: Ints) -> Iterator[Breach]:
+        """Describe partitions that breach a goal on racks, without their names. Many partitions have their replicas on the same racks."""
+        replicas, described = self.replicas[rows], dict[tuple[int, ...], Breach]()
+        for racks in map(tuple, np.where(replicas >= 0, self.cluster.racks[replicas], -1).tolist()):
+            if racks not in described:
+                described[racks] = self._shared_rack(goal, [rack for rack in racks if rack >= 0])
+            yield described[racks]
+
+    def _shared_rack(self, goal: str, racks: Sequence[int]) -> Breach:
+        """Describe a partition with replicas on these racks."""
         if goal == "RackAwareGoal":
-            shared, free = len(racks) - len(np.unique(racks)), np.setdiff1d(self.live_racks, racks)
-            names = ", ".join(cluster.rack_names[rack] for rack in free)
+            shared, free = len(racks) - len(set(racks)), np.setdiff1d(self.live_racks, racks)
+            names = ", ".join(self.cluster.rack_names[rack] for rack in free)
             change = f"move {shared} to racks without one: {names}" if len(free) >= shared else "add racks: there are fewer than replicas"
-            return Breach(shared, 0, "replicas that share a rack = 0", change, None, topic, number)
-        highest_count, limit = int(self._on_same_rack[row].max()), math.ceil(len(racks) / len(self.live_racks))
+            return Breach(shared, 0, "replicas that share a rack = 0", change)
+        highest_count, limit = max(Counter(racks).values()), math.ceil(len(racks) / len(self.live_racks))
         change = f"move {highest_count - limit} from the rack that holds {highest_count} to emptier racks"
-        return Breach(highest_count, limit, "replicas on a rack are as even as can be", change, None, topic, number)
+        return Breach(highest_count, limit, "replicas on a rack are as even as can be", change)
