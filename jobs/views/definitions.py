@@ -20,7 +20,7 @@ from pathlib import Path
 from jobs.schema import ABSENT_CLUSTER, FAILOVER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, ONE_BROKER_KILLED, SURVIVES
 from jobs.schema.table import Column
-from jobs.views.failover_rows import Engine, failover_rows, stored_rows
+from jobs.views.failover_rows import Dialect, failover_rows, stored_rows
 
 # Tables that state why a night is not published. The view `all_<name>` contains their rows of every night.
 EVERY_NIGHT = (INPUT_FILE, REJECTED_INPUT, VALIDATION)
@@ -72,7 +72,7 @@ VIEWS = {
 }
 
 
-def statements(raw: Callable[[Table], str], engine: Engine = Engine.DUCKDB) -> dict[str, str]:
+def statements(raw: Callable[[Table], str], dialect: Dialect = Dialect.DUCKDB) -> dict[str, str]:
     """Return the SELECT of every view, in an order in which they can be created; `raw` names a stored table in the engine's SQL."""
     same_snapshot = "s.snapshot_id = t.snapshot_id AND s.cluster_id = t.cluster_id"
     views = {
@@ -84,7 +84,7 @@ def statements(raw: Callable[[Table], str], engine: Engine = Engine.DUCKDB) -> d
             published = f"SELECT snapshot_id, attempt_id FROM {SNAPSHOT.name}"
             views[table.name] = f"SELECT * FROM {raw(table)} WHERE (snapshot_id, attempt_id) IN ({published})"
         elif table.name not in views:
-            rows = f"({failover_rows(raw, engine)})" if table is FAILOVER else raw(table)
+            rows = f"({failover_rows(raw, dialect)})" if table is FAILOVER else raw(table)
             views[table.name] = (
                 f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {rows} t "
                 f"JOIN {SNAPSHOT.name} s ON {same_snapshot} AND s.attempt_id = t.attempt_id"

@@ -12,8 +12,8 @@ _PARTITION = ("snapshot_id", "attempt_id", "cluster_id", "topic", "partition")
 _MEMBERS = "CASE WHEN f.other_members IS NULL THEN p.replicas ELSE p.replicas || f.other_members END"
 
 
-class Engine(Enum):
-    """An engine that evaluates the views. Its value is the SQL for the brokers at `positions` among `members`."""
+class Dialect(Enum):
+    """The SQL of an engine where it differs from the other one's: the brokers at `positions` among `members`."""
 
     DUCKDB = "list_transform({positions}, lambda position: ({members})[position])"
     SPARK = "transform({positions}, position -> element_at({members}, position))"
@@ -23,9 +23,9 @@ class Engine(Enum):
         return self.value.format(positions=positions, members=_MEMBERS)
 
 
-def failover_rows(raw: Callable[[Table], str], engine: Engine) -> str:
+def failover_rows(raw: Callable[[Table], str], dialect: Dialect) -> str:
     """Return the SELECT of the columns PUBLISHED_FAILOVER."""
-    lists = {name: engine.brokers(f"o.{name}") for name in ("isr", "elr", "last_known_elr", "survivors")}
+    lists = {name: dialect.brokers(f"o.{name}") for name in ("isr", "elr", "last_known_elr", "survivors")}
     columns = {
         **{name: f"o.{name}" for name in FAILOVER_PATTERN.stored.schema.names},
         **{name: f"f.{name}" for name in FAILOVER.stored.schema.names},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jobs.errors import AuditError
 from jobs.schema import SNAPSHOT, TABLES, Table
 from jobs.views.definitions import statements
-from jobs.views.failover_rows import Engine
+from jobs.views.failover_rows import Dialect
 from jobs.views.read_only import check_spark
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def query_spark(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[
 
     logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's logger, which prints the trace of a failed query
     spark, sql = lake.spark(), sql.strip().removesuffix(";")
-    views = statements(lambda table: f"`_{table.name}`", Engine.SPARK)
+    views = statements(lambda table: f"`_{table.name}`", Dialect.SPARK)
     try:
         with _locked(spark):
             check_spark(spark, sql, views)

@@ -14,7 +14,7 @@ from jobs.failure.scenarios import Scenario
 from jobs.schema import BROKER, CLUSTER, PARTITION, Table
 from jobs.steps import failover
 from jobs.steps.stage import ARROW_TABLES
-from jobs.views.failover_rows import Engine, failover_rows
+from jobs.views.failover_rows import Dialect, failover_rows
 from tests.jobs.rows import materialized
 
 
@@ -29,6 +29,6 @@ def simulated(scenarios: Sequence[Scenario], tables: Mapping[Table, DataFrame]) 
     computed = materialized(failover.simulate(SparkEngine(spark), scenarios, states, inputs))
     written = dict(zip(failover.WRITES, computed, strict=True)) | {PARTITION: tables[PARTITION]}
     stored = {table.name: rows.withColumn("attempt_id", F.lit("1")) for table, rows in written.items()}
-    view = spark.sql(failover_rows(lambda table: f"{{{table.name}}}", Engine.SPARK), **stored)
+    view = spark.sql(failover_rows(lambda table: f"{{{table.name}}}", Dialect.SPARK), **stored)
     scenario, _, _, load = computed
     return scenario, view, load
