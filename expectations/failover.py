@@ -76,11 +76,17 @@ def rules(limits: Limits) -> list[Rule]:
         hard(
             "deaths_in_order",
             "Several replicas of a partition fail in the order of their brokers.",
+            # Materialized step by step: DuckDB would join each partition with all scenarios of its cluster.
             f"""
+                WITH several AS MATERIALIZED (
+                    SELECT {_SCENARIO}, topic, partition, dying FROM failover
+                    JOIN (SELECT {_OUTCOME}, dying FROM failover_pattern WHERE len(dying) > 1) USING ({_OUTCOME})
+                ), assigned AS MATERIALIZED (
+                    SELECT several.*, replicas FROM several
+                    JOIN (SELECT cluster_id, topic, partition, replicas FROM partition) USING (cluster_id, topic, partition)
+                )
                 SELECT {_SCENARIO}, topic, partition, replicas, dying, brokers
-                FROM failover
-                JOIN (SELECT {_OUTCOME}, dying FROM failover_pattern WHERE len(dying) > 1) USING ({_OUTCOME})
-                JOIN (SELECT cluster_id, topic, partition, replicas FROM partition) USING (cluster_id, topic, partition)
+                FROM assigned
                 JOIN (SELECT {_SCENARIO}, brokers FROM scenario WHERE len(log_dirs) = 0) USING ({_SCENARIO})
                 WHERE list_transform(dying, lambda position: replicas[position])
                    <> list_filter(brokers, lambda id: list_contains(replicas, id))
