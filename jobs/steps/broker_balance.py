@@ -174,13 +174,15 @@ def _problems(replicas: Column, in_sync: Column, min_isr: Column, settled: Colum
     """The columns of `partition_health` that state a problem; null: unknown."""
     led = F.col("leader").isNotNull() & F.array_contains("live", F.col("leader"))
     racks_used = F.size(F.array_distinct(F.transform("replicas", lambda broker_id: F.col("rack_of")[broker_id])))
+    # True for most partitions, and faster to find than the difference of two sets.
+    all_in_sync = F.col("isr") == F.sort_array("replicas")
     return {
         "leaderless": ~led,
         "under_replicated": in_sync < settled,
         "under_min_isr": ~led | (in_sync < min_isr),
         "at_min_isr": led & (in_sync == min_isr) & (replicas > 1),
         "not_preferred": led & (F.col("leader") != F.col("replicas")[0]),
-        "non_replica_in_isr": F.size(F.array_except("isr", "replicas")) > 0,
+        "non_replica_in_isr": ~all_in_sync & (F.size(F.array_except("isr", "replicas")) > 0),
         "unknown_broker": F.size(F.array_except("replicas", "live")) > 0,
         "rack_unsafe": F.when(F.col("all_racks_known"), racks_used < F.least(replicas, F.col("racks"))),
         "no_tolerance": replicas <= min_isr,

@@ -23,6 +23,7 @@ from jobs.failure.patterns import Partitions
 from jobs.failure.sizes import UNKNOWN, bytes_at_risk, leader_size
 from jobs.schema import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.spark.session import dataframe_from_arrow
+from jobs.steps.stage import Stage, Stages
 from kafka_model.failover.rolling_restart import RestartConstraint, restart_order
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD)
@@ -32,45 +33,56 @@ _CLUSTER = ["snapshot_id", "cluster_id"]
 _BROKER = [*_CLUSTER, "broker_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
 _COUNTS = ("rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
-_SUMS = (*_COUNTS, "full_copy_bytes", "catch_up_bytes_per_s", "truncated_size_bytes")
+_SUMS = (*_COUNTS, "full_copy_bytes", "truncated_size_bytes")
 _SUM_SCHEMA = pa.schema([BROKER_RESTART.schema.field(name).with_nullable(True) for name in (*_BROKER, *_SUMS)])
 _ORDER_SCHEMA = pa.schema([BROKER_RESTART.schema.field(name) for name in (*_BROKER, "restart_order")])
 
 
 def transform(
     cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, producer_load: DataFrame
-) -> tuple[DataFrame, ...]:
+) -> Stages[tuple[DataFrame, ...]]:
     spark = partition.sparkSession
     states = cluster_states(cluster.to_pylist(), broker.to_pylist()).values()
     election_rules = dataframe_from_arrow(spark, cluster_election_rules(states))
     partitions = election_inputs(SparkEngine(spark), partition, topic, states)
+    at_min_isr = yield Stage(_at_min_isr(partitions))
     return (
         dataframe_from_arrow(spark, broker)
         .select(*_BROKER, "live")
-        .join(_restart_turns(partitions, election_rules), on=_BROKER, how="left")
-        .join(_returns(partitions, producer_load), on=_BROKER, how="left")
+        .join(_restart_turns(at_min_isr, election_rules), on=_BROKER, how="left")
+        .join(_returns(partitions), on=_BROKER, how="left")
+        .join(_catch_up(partition, producer_load), on=_BROKER, how="left")
         .fillna(0, ["under_min_isr_partitions", *_COUNTS])
         .select(BROKER_RESTART.schema.names),
     )
 
 
-def _restart_turns(partitions: DataFrame, election_rules: DataFrame) -> DataFrame:
+def _at_min_isr(partitions: DataFrame) -> DataFrame:
+    """Return the live and in-sync replicas of partitions that are under min.insync.replicas if another replica stops, with their number."""
+    return (
+        partitions.select(
+            *_CLUSTER,
+            "live",
+            F.array_intersect("isr", "live").alias("in_sync"),
+            F.greatest("min_insync_replicas", F.lit(1)).alias("min_insync_replicas"),
+        )
+        .where(F.size("in_sync") <= F.col("min_insync_replicas"))
+        .groupBy(*_CLUSTER, "live", "in_sync", "min_insync_replicas")
+        .agg(F.count("*").alias("partitions"))
+    )
+
+
+def _restart_turns(at_min_isr: DataFrame, election_rules: DataFrame) -> DataFrame:
     """Return each live broker's turn in a rolling restart, and the partitions under min.insync.replicas whenever it stops."""
-    at_min_isr = partitions.select(
-        *_CLUSTER,
-        "live",
-        F.array_intersect("isr", "live").alias("in_sync"),
-        F.greatest("min_insync_replicas", F.lit(1)).alias("min_insync_replicas"),
-    ).where(F.size("in_sync") <= F.col("min_insync_replicas"))
     too_few_live = F.size("live") <= F.col("min_insync_replicas")
     under_min_isr = (
         at_min_isr.where(too_few_live).withColumn("broker_id", F.explode("in_sync"))
-        .groupBy(_BROKER).agg(F.count("*").alias("under_min_isr_partitions"))
+        .groupBy(_BROKER).agg(F.sum("partitions").alias("under_min_isr_partitions"))
     )  # fmt: skip
     constraints = (
         at_min_isr.where(~too_few_live)
         .groupBy(_CLUSTER)
-        .agg(F.collect_set(F.struct("live", "in_sync", "min_insync_replicas")).alias("constraints"))
+        .agg(F.collect_list(F.struct("live", "in_sync", "min_insync_replicas")).alias("constraints"))
     )
     clusters = election_rules.select(*_CLUSTER, "live_brokers").join(constraints, on=_CLUSTER, how="left")
     return clusters.mapInArrow(_restart_orders, from_arrow_schema(_ORDER_SCHEMA)).join(under_min_isr, on=_BROKER, how="left")
@@ -92,14 +104,24 @@ def _restart_orders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         yield from pa.Table.from_pylist(rows, _ORDER_SCHEMA).to_batches()
 
 
-def _returns(partitions: DataFrame, producer_load: DataFrame) -> DataFrame:
-    """Return what each broker's return changes for its partitions, and the bytes that it must fetch."""
-    rate = F.col("observed_size_bytes_per_s").alias("rate")
-    sized = partitions.withColumn("size_bytes", leader_size()).join(
-        producer_load.where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, rate), on=_PARTITION, how="left"
-    )
+def _returns(partitions: DataFrame) -> DataFrame:
+    """Return what each broker's return changes for its partitions, and the bytes of their leaders."""
+    sized = partitions.withColumn("size_bytes", leader_size())
     summed = sized.mapInArrow(_sum_returns, from_arrow_schema(_SUM_SCHEMA)).groupBy(_BROKER)
     return summed.agg(*(F.sum(name).alias(name) for name in _SUMS))
+
+
+def _catch_up(partition: DataFrame, producer_load: DataFrame) -> DataFrame:
+    """Return the bytes that each broker's partitions grow by in a second, for brokers with a partition whose growth is known."""
+    # The sum of decimals does not depend on their order.
+    rate = F.col("observed_size_bytes_per_s").cast("decimal(38,9)").alias("rate")
+    rates = producer_load.where("observed_size_bytes_per_s IS NOT NULL").select(*_PARTITION, rate)
+    return (
+        rates.join(partition.select(*_PARTITION, "replicas"), on=_PARTITION, how="inner")
+        .select(*_CLUSTER, F.explode("replicas").alias("broker_id"), "rate")
+        .groupBy(_BROKER)
+        .agg(F.sum("rate").cast("double").alias("catch_up_bytes_per_s"))
+    )
 
 
 def _sum_returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -122,7 +144,6 @@ def _sum_returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             "preferred_partitions": preferred,
             "regained_leaders": preferred & (leader_after != position) & (leader_after > 0),
             "full_copy_bytes": batch["size_bytes"].take(index),
-            "catch_up_bytes_per_s": batch["rate"].take(index),
             "truncated_size_bytes": pa.array(truncated, mask=unknown | (leader == 0) | ~live),
         }
         sums = pa.table(columns).group_by(_BROKER).aggregate([(name, "sum") for name in _SUMS])
