@@ -86,12 +86,12 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> None:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-def wiring(folder: Path, master: str, source: Path = BUNDLED) -> dict[str, str]:
-    """Return the environment variables of Airflow, with the Spark settings that the image contains."""
+def wiring(folder: Path, master: str, source: Path = BUNDLED, lake: str | None = None) -> dict[str, str]:
+    """Return the environment variables of Airflow, with the Spark settings that the image contains; the lake is by default in the folder."""
     settings = folder / "spark.properties"
     settings.write_text(properties_file().read_text() + (ROOT / "docker" / "spark-defaults.conf").read_text())
     return environment(
-        lake=folder / "lake", source=source, home=folder / "airflow", spark_properties=dict.fromkeys(Scale, settings), master=master
+        lake=lake or folder / "lake", source=source, home=folder / "airflow", spark_properties=dict.fromkeys(Scale, settings), master=master
     )
 
 
