@@ -151,9 +151,9 @@ FAILOVER = Table(
     partition_by=("snapshot_id", "scenario_set"),
 )
 PUBLISHED_FAILOVER = Table(
-    "failover",
-    "what a failure does to a partition with a replica on a failed broker",
-    ("snapshot_id", "cluster_id", "scenario_set", "scenario_id", "topic", "partition"),
+    FAILOVER.name,
+    FAILOVER.comment,
+    FAILOVER.key,
     f"""
     {_AFFECTED_COLUMNS},
     state_before STRING NOT NULL COMMENT 'state before the failure: OnlinePartition or OfflinePartition',

@@ -28,15 +28,14 @@ Compute = Callable[[Batches], "Iterable[tuple[Table, pa.Table]]"]
 class WorkerRows:
     """Rows of `tables` that `compute` returns for the batches of `input`, with all columns of their table.
 
-    An input that is an Arrow table is in this process. Several tasks may return the same rows of the tables `deduplicated`, which have few rows. `longest_bytes` is a DataFrame with one value:
-    the bytes of the longest value of `input`.
+    The rows of an `input` that is an Arrow table are computed in this process. The tables `deduplicated` are short, and several tasks may
+    return the same rows of them.
     """
 
     input: DataFrame | pa.Table
     compute: Compute
     tables: tuple[Table, ...]
     deduplicated: frozenset[Table] = frozenset()
-    longest_bytes: DataFrame | None = None
 
     def in_this_process(self) -> list[pa.Table]:
         """Compute the rows of each table in this process."""

@@ -81,7 +81,7 @@ def run_stages(step: Stages[Result] | Result, materialize: Callable[[Stage | Wor
 
 
 def in_this_process(engine: Engine, stage: Stage | WorkerRows) -> Any:
-    """Return the rows of a stage, all of which fit in this process."""
+    """Return the rows of a stage, computed in this process; they must fit into its memory."""
     return stage.in_this_process() if isinstance(stage, WorkerRows) else engine.materialize(stage.rows, stage.table)
 
 
@@ -123,8 +123,7 @@ class Materializer:
             computed = zip(rows.tables, rows.in_this_process(), strict=True)
             return [dataframe_from_arrow(spark, in_process, table.columns) for table, in_process in computed]
         self.written.update(rows.tables)
-        with _batches_of_any_size(spark, rows.longest_bytes):
-            return self.write_and_reread_computed(rows)
+        return self.write_and_reread_computed(rows)
 
     def _cache_on_disk(self, stage: Stage) -> DataFrame:
         from pyspark import StorageLevel
@@ -138,13 +137,13 @@ class Materializer:
 
 
 @contextmanager
-def _batches_of_any_size(spark: SparkSession, longest_bytes: DataFrame | None) -> Iterator[None]:
+def _batches_of_any_size(spark: SparkSession, longest_bytes: DataFrame) -> Iterator[None]:
     """Let Spark limit batches for Python by their number of rows alone, if their longest value is short.
 
     Spark otherwise adds up the bytes of each row that it sends to Python, which costs as much as to send it. The setting belongs to the
     whole session: a large night runs one step at a time.
     """
-    if longest_bytes is None or longest_bytes.collect()[0][0] > _SHORT_BYTES:
+    if longest_bytes.collect()[0][0] > _SHORT_BYTES:
         yield
         return
     limit = spark.conf.get(_MAX_BATCH_BYTES)
