@@ -9,7 +9,7 @@ in parentheses is computed by a columnar form in `jobs/` or in cruise_control.co
 table.
 
 module                         | reproduces                          | versions     | tables
-release                        | order of version numbers            | all          | -
+release                        | releases and their order            | 2.0 to 4.4   | -
 placement.zookeeper            | AdminUtils, AdminZkClient           | 2.0 to 3.9   | replica_assignment topic_placement
 placement.kraft                | StripedReplicaPlacer                | 2.8 to 4.3   | -
 placement.errors               | InvalidPartitionsException          | 2.0 to 4.3   | -

@@ -1,18 +1,70 @@
-"""Kafka versions. Functions whose answers differ between versions take the version as text.
+"""Releases of Apache Kafka. Functions whose answers differ between releases take a `Release` as `version`.
 
->>> release("3.10") > release("3.9.2") >= (3, 9)
-True
+Only existing releases from 2.0.0 to 4.4.0 can be created. Text without a patch number means the newest patch of that minor release:
+
+    >>> parse_release("4.1.0") < parse_release("4.1") == Release(4, 1, 2)
+    True
+    >>> parse_release("4.3-rc0")
+    Traceback (most recent call last):
+    kafka_model.release.UnknownVersion: Kafka 4.3-rc0 is not modelled: use an existing release from 2.0.0 to 4.4.0
 """
 
 from __future__ import annotations
 
-LATEST = "4.3"
+import re
+from dataclasses import dataclass
+
+# The newest patch of each minor release on Maven Central. All earlier patches exist, too.
+_NEWEST_PATCH = {
+    (2, 0): 1, (2, 1): 1, (2, 2): 2, (2, 3): 1, (2, 4): 1, (2, 5): 1, (2, 6): 3, (2, 7): 2, (2, 8): 2,
+    (3, 0): 2, (3, 1): 2, (3, 2): 3, (3, 3): 2, (3, 4): 1, (3, 5): 2, (3, 6): 2, (3, 7): 2, (3, 8): 1, (3, 9): 2,
+    (4, 0): 2, (4, 1): 2, (4, 2): 2, (4, 3): 1, (4, 4): 0,
+}  # fmt: skip
+_NUMBER = "(0|[1-9][0-9]{0,2})"
+_TEXT = re.compile(rf"{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?")
 
 
 class UnknownVersion(ValueError):
-    """The model does not reproduce the algorithm of this Kafka version."""
+    """No release that the model knows, or a release whose algorithm the model does not reproduce."""
 
 
-def release(version: str) -> tuple[int, ...]:
-    """Parse a version into numbers that compare in the order of versions."""
-    return tuple(map(int, version.split(".")))
+@dataclass(frozen=True, order=True, slots=True)
+class Release:
+    """A release, `major.minor.patch`. Releases compare in the order of their numbers."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.patch <= _NEWEST_PATCH.get((self.major, self.minor), -1):
+            raise _unknown(str(self))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    @property
+    def patches(self) -> tuple[Release, ...]:
+        """Return all patch releases of the same minor release, the oldest first."""
+        return tuple(release for release in RELEASES if (release.major, release.minor) == (self.major, self.minor))
+
+
+def parse_release(text: str) -> Release:
+    """Parse `major.minor.patch`, or `major.minor` for its newest patch. Raise UnknownVersion for every other text."""
+    numbers = _TEXT.fullmatch(text)
+    major, minor = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+    newest = _NEWEST_PATCH.get((major, minor), -1)
+    patch = int(numbers[3]) if numbers and numbers[3] else newest
+    if not 0 <= patch <= newest:
+        raise _unknown(text)
+    return Release(major, minor, patch)
+
+
+def _unknown(text: str) -> UnknownVersion:
+    (oldest, _), (newest, patch) = min(_NEWEST_PATCH.items()), max(_NEWEST_PATCH.items())
+    known = f"{oldest[0]}.{oldest[1]}.0 to {newest[0]}.{newest[1]}.{patch}"
+    return UnknownVersion(f"Kafka {text} is not modelled: use an existing release from {known}")
+
+
+RELEASES = tuple(Release(*minor, patch) for minor, newest in _NEWEST_PATCH.items() for patch in range(newest + 1))
+LATEST = RELEASES[-1]

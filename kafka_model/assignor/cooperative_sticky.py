@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from kafka_model.assignor.group import Assignment, Member, Racks, TopicPartition
 from kafka_model.assignor.sticky import assign_and_transfer
-from kafka_model.release import LATEST
+from kafka_model.release import LATEST, Release
 
 
 def assign(
@@ -31,7 +31,7 @@ def assign(
     *,
     racks: Racks | None = None,
     subscription_generations: Mapping[str, int | None] | None = None,
-    version: str = LATEST,
+    version: Release = LATEST,
 ) -> Assignment:
     """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 

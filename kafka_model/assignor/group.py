@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kafka_model.java.hash_map import HashTable, hash_map_order, string_hash, string_hashes, string_order
-from kafka_model.release import LATEST, release
+from kafka_model.release import LATEST, Release
 
 TopicPartition = tuple[str, int]
 Assignment = dict[str, list[TopicPartition]]
@@ -57,12 +57,12 @@ def in_hash_map_order(members: Sequence[Member]) -> list[Member]:
     return [by_id[member_id] for member_id in hash_map_order(by_id, string_hashes, tie=string_order)]
 
 
-def in_order_of_ids(members: Iterable[Member], *, version: str = LATEST) -> list[Member]:
+def in_order_of_ids(members: Iterable[Member], *, version: Release = LATEST) -> list[Member]:
     """Order the members as Kafka's MemberInfo: static members by group.instance.id, then the others by member id.
 
     Before 2.4, all members are ordered by member id.
     """
-    if release(version) < (2, 4):
+    if version < Release(2, 4, 0):
         return sorted(members, key=lambda member: string_order(member.member_id))
     return sorted(members, key=_static_then_member_id)
 

@@ -30,10 +30,12 @@ from kafka_model.assignor.group import (
     topics_by_member_order,
 )
 from kafka_model.java.hash_map import string_order
-from kafka_model.release import LATEST, release
+from kafka_model.release import LATEST, Release
 
 
-def assign(partitions: Mapping[str, int], members: Sequence[Member], *, racks: Racks | None = None, version: str = LATEST) -> Assignment:
+def assign(
+    partitions: Mapping[str, int], members: Sequence[Member], *, racks: Racks | None = None, version: Release = LATEST
+) -> Assignment:
     """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 
     Before 2.4 the client has no static members. Before 3.5 it has no racks and orders the topics of a member differently.
@@ -41,7 +43,7 @@ def assign(partitions: Mapping[str, int], members: Sequence[Member], *, racks: R
     listed = in_hash_map_order(members)
     members_by_topic = subscribers(in_order_of_ids(listed, version=version))
     topics = metadata_order(partitions, listed)
-    if release(version) < (3, 5):
+    if version < Release(3, 5, 0):
         racks = None
         topics = [topic for topic in topics_by_member_order(listed) if partitions.get(topic)]
     assignment: Assignment = {member.member_id: [] for member in members}

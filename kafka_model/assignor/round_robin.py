@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 
 from kafka_model.assignor.group import Assignment, EmptyGroup, Member, in_hash_map_order, in_order_of_ids
 from kafka_model.java.hash_map import string_order
-from kafka_model.release import LATEST
+from kafka_model.release import LATEST, Release
 
 
-def assign(partitions: Mapping[str, int], members: Sequence[Member], *, version: str = LATEST) -> Assignment:
+def assign(partitions: Mapping[str, int], members: Sequence[Member], *, version: Release = LATEST) -> Assignment:
     """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 
     Before 2.4 the client has no static members.

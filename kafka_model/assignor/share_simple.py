@@ -32,7 +32,7 @@ from kafka_model.assignor.uniform import (
     topic_id_order,
 )
 from kafka_model.java.hash_map import computed_order, hash_map_order, spread, table_size_for, uuid_hash
-from kafka_model.release import LATEST, UnknownVersion, release
+from kafka_model.release import LATEST, Release, UnknownVersion
 
 
 def assign(
@@ -41,14 +41,14 @@ def assign(
     members: Sequence[Member],
     *,
     assignable: Mapping[str, Collection[int]] | None = None,
-    version: str = LATEST,
+    version: Release = LATEST,
 ) -> Assignment:
     """Compute the target assignment.
 
     `partitions` are the partition counts of the topics that exist, `topic_ids` their ids as Kafka prints them, also for deleted topics
     that members still own. A member's `owned` is its current target. `assignable` are the partitions that may be assigned (default: all).
     """
-    if release(version) < (4, 2):
+    if version < Release(4, 2, 0):
         raise UnknownVersion(f"the share assignor of Kafka {version} is not modelled: use 4.2 or later")
     listed = in_hash_map_order(members)
     members_by_topic = subscribers(listed)

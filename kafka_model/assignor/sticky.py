@@ -38,7 +38,7 @@ from kafka_model.assignor.group import (
     rack_aware,
 )
 from kafka_model.java.hash_map import HashTable, string_hash, string_order
-from kafka_model.release import LATEST, UnknownVersion, release
+from kafka_model.release import LATEST, Release, UnknownVersion
 
 NO_GENERATION = -1
 
@@ -49,7 +49,7 @@ def assign(
     *,
     racks: Racks | None = None,
     subscription_generations: Mapping[str, int | None] | None = None,
-    version: str = LATEST,
+    version: Release = LATEST,
 ) -> Assignment:
     """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 
@@ -65,10 +65,10 @@ def assign_and_transfer(
     *,
     racks: Racks | None,
     subscription_generations: Mapping[str, int | None] | None,
-    version: str = LATEST,
+    version: Release = LATEST,
 ) -> tuple[Assignment, dict[TopicPartition, str] | None]:
     """Compute the assignment, and the new member of each partition that another gave up (None if the algorithm does not record it)."""
-    if release(version) < (3, 5, 2):
+    if version < Release(3, 5, 2):
         raise UnknownVersion(f"the sticky assignors of Kafka {version} are not modelled: use 3.5.2 or later")
     if not members:
         raise EmptyGroup("the sticky assignors cannot assign partitions to a group without members")
@@ -77,7 +77,7 @@ def assign_and_transfer(
     claims = _resolve_claims(known, listed, subscription_generations or {})
     rack_info = _Racks.create(known, listed, racks)
     if claims.equal_subscriptions:
-        return _assign_by_quota(known, claims, rack_info, keep_lowest=release(version) >= (3, 7, 1))
+        return _assign_by_quota(known, claims, rack_info, keep_lowest=version >= Release(3, 7, 1))
     return _GeneralAssignment(known, listed, claims, rack_info).build(), None
 
 

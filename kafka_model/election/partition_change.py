@@ -33,7 +33,7 @@ from enum import Enum
 
 from kafka_model.election.partition import Partition
 from kafka_model.java.hash_map import hash_map_order
-from kafka_model.release import LATEST, UnknownVersion, release
+from kafka_model.release import LATEST, Release, UnknownVersion
 
 _NO_LEADER = -1  # Kafka records it as the last known leader if there was none
 
@@ -66,14 +66,14 @@ def change(
     reassignment: Reassignment | None = None,
     recovering: bool | None = None,
     bump_on_isr_shrink: bool = False,
-    version: str = LATEST,
+    version: Release = LATEST,
 ) -> Partition:
     """Compute the partition with this ISR and its leader. Return the same object if nothing changes.
 
     A reassignment (the current one if none is given) completes when all added replicas are in the ISR. Before 4.3, or if fewer are added
     than removed, all replicas that stay must be in the ISR. `recovering` overrides the state that follows from the election.
     """
-    if release(version) < (3, 8):
+    if version < Release(3, 8, 0):
         raise UnknownVersion(f"the ELR of Kafka {version} is not modelled: use 3.8 or later")
     current = reassignment or Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
     current, isr = _complete(current, tuple(isr), version=version)
@@ -108,18 +108,18 @@ def change(
     return replace(changed, leader_epoch=partition.leader_epoch + new_epoch, partition_epoch=partition.partition_epoch + 1)
 
 
-def _is_preview(version: str) -> bool:
+def _is_preview(version: Release) -> bool:
     """Return whether the version has the preview of ELR (3.8 to 4.0)."""
-    return release(version) < (4, 1)
+    return version < Release(4, 1, 0)
 
 
-def _complete(current: Reassignment, isr: tuple[int, ...], *, version: str) -> tuple[Reassignment, tuple[int, ...]]:
+def _complete(current: Reassignment, isr: tuple[int, ...], *, version: Release) -> tuple[Reassignment, tuple[int, ...]]:
     """Complete the reassignment if possible, and remove the removed replicas from the ISR in that case."""
     staying = tuple(replica for replica in current.replicas if replica not in current.removing)
     in_sync = tuple(replica for replica in isr if replica not in current.removing)
     caught_up = (
         set(current.adding) <= set(in_sync)
-        if release(version) >= (4, 3) and len(current.adding) >= len(current.removing)
+        if version >= Release(4, 3, 0) and len(current.adding) >= len(current.removing)
         else set(staying) <= set(in_sync)
     )
     leaves_replicas = not current.removing or (staying and in_sync)
@@ -145,7 +145,7 @@ def _elect(
     *,
     elr: bool,
     election: Election,
-    version: str,
+    version: Release,
 ) -> tuple[int | None, bool]:
     """Elect the next leader, and report whether records may be lost with it."""
     valid = [replica for replica in isr or eligible if replica in acceptable]
@@ -163,7 +163,9 @@ def _elect(
     return None, False
 
 
-def _last_known_leader(partition: Partition, leader: int | None, isr: tuple[int, ...], *, new_epoch: bool, version: str) -> tuple[int, ...]:
+def _last_known_leader(
+    partition: Partition, leader: int | None, isr: tuple[int, ...], *, new_epoch: bool, version: Release
+) -> tuple[int, ...]:
     previous = (_NO_LEADER if partition.leader is None else partition.leader,)
     if _is_preview(version):
         if partition.isr and not isr and partition.last_known_elr != previous:

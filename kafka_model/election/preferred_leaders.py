@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from kafka_model.election.partition import Partition
 from kafka_model.election.partition_change import Election, change
+from kafka_model.release import LATEST, Release
 
 MAX_ELECTIONS = 1_000
 
@@ -25,7 +26,12 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 def balance_leaders(
-    partitions: Mapping[Name, Partition], *, acceptable: Collection[int], elr: bool, max_elections: int = MAX_ELECTIONS
+    partitions: Mapping[Name, Partition],
+    *,
+    acceptable: Collection[int],
+    elr: bool,
+    max_elections: int = MAX_ELECTIONS,
+    version: Release = LATEST,
 ) -> dict[Name, Partition]:
     """Compute the partitions that change in one round.
 
@@ -35,7 +41,7 @@ def balance_leaders(
     for name, partition in partitions.items():
         if partition.leader == partition.replicas[0]:
             continue
-        elected = change(partition, isr=partition.isr, acceptable=acceptable, elr=elr, election=Election.PREFERRED)
+        elected = change(partition, isr=partition.isr, acceptable=acceptable, elr=elr, election=Election.PREFERRED, version=version)
         if elected is not partition:
             changed[name] = elected
         if len(changed) >= max_elections:

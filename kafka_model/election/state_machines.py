@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from kafka_model.release import LATEST, Release
+
 
 class IllegalTransition(ValueError):
     """The current state does not allow this transition. Kafka logs it and changes nothing."""
@@ -47,7 +49,7 @@ ENTERED_FROM: dict[PartitionState, frozenset[PartitionState]] = {
     PartitionState.NON_EXISTENT: frozenset({PartitionState.OFFLINE}),
 }
 _WAS_UP = frozenset({ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE})
-REPLICA_ENTERED_FROM: dict[ReplicaState, frozenset[ReplicaState]] = {
+_REPLICA_ENTERED_FROM: dict[ReplicaState, frozenset[ReplicaState]] = {
     ReplicaState.NEW: frozenset({ReplicaState.NON_EXISTENT}),
     ReplicaState.ONLINE: _WAS_UP,
     ReplicaState.OFFLINE: _WAS_UP,
@@ -57,8 +59,8 @@ REPLICA_ENTERED_FROM: dict[ReplicaState, frozenset[ReplicaState]] = {
     ReplicaState.NON_EXISTENT: frozenset({ReplicaState.DELETION_SUCCESSFUL}),
 }
 # Until 2.2, DeletionIneligible could follow only DeletionStarted.
-REPLICA_ENTERED_FROM_2_0: dict[ReplicaState, frozenset[ReplicaState]] = {
-    **REPLICA_ENTERED_FROM,
+_REPLICA_ENTERED_FROM_2_0: dict[ReplicaState, frozenset[ReplicaState]] = {
+    **_REPLICA_ENTERED_FROM,
     ReplicaState.DELETION_INELIGIBLE: frozenset({ReplicaState.DELETION_STARTED}),
 }
 
@@ -77,13 +79,13 @@ def enter(state: PartitionState, target: PartitionState) -> PartitionState:
     return target
 
 
-def replica_may_enter(state: ReplicaState, target: ReplicaState, *, since_2_3: bool = True) -> bool:
-    """Return whether a replica may change from `state` to `target`, by the table of Kafka 2.3 and later, or of 2.0 to 2.2."""
-    return state in (REPLICA_ENTERED_FROM if since_2_3 else REPLICA_ENTERED_FROM_2_0)[target]
+def replica_entered_from(target: ReplicaState, *, version: Release = LATEST) -> frozenset[ReplicaState]:
+    """Return the valid previous states of a replica's state."""
+    return (_REPLICA_ENTERED_FROM if version >= Release(2, 3, 0) else _REPLICA_ENTERED_FROM_2_0)[target]
 
 
-def enter_replica(state: ReplicaState, target: ReplicaState, *, since_2_3: bool = True) -> ReplicaState:
+def enter_replica(state: ReplicaState, target: ReplicaState, *, version: Release = LATEST) -> ReplicaState:
     """Return the target state of a replica if the transition is allowed."""
-    if not replica_may_enter(state, target, since_2_3=since_2_3):
+    if state not in replica_entered_from(target, version=version):
         raise IllegalTransition(f"{target.value} may not follow {state.value}")
     return target

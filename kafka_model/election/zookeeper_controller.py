@@ -33,7 +33,7 @@ from kafka_model.election.leader_and_isr import (
     reassign_election,
 )
 from kafka_model.election.partition import Partition
-from kafka_model.election.state_machines import PartitionState, ReplicaState, enter, enter_replica, may_enter, replica_may_enter
+from kafka_model.election.state_machines import PartitionState, ReplicaState, enter, enter_replica, may_enter, replica_entered_from
 from kafka_model.java.scala_hash_map import scala_hash_map_order
 
 TopicPartition = tuple[str, int]
@@ -442,7 +442,7 @@ def handle_replica_state_changes(context: Context, replicas: Iterable[Replica], 
     for broker in scala_hash_map_order(list(partitions_by_broker)):
         for partition in partitions_by_broker[broker]:
             state = states.setdefault((partition, broker), ReplicaState.NON_EXISTENT)
-            if not replica_may_enter(state, target):
+            if state not in replica_entered_from(target):
                 continue
             current = known[partition]
             if target is ReplicaState.NEW and current.isr:

@@ -37,15 +37,16 @@ controller.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kafka_model.election import partition_change
 from kafka_model.election.leader_and_isr import controlled_shutdown_election, leave_isr, offline_election
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState, Transition
+from kafka_model.release import LATEST, Release
 
 Controller = Literal["zookeeper", "kraft"]
 
@@ -69,6 +70,15 @@ class Outcome:
     transitions: tuple[Transition, ...] = ()
 
 
+class _Rules(NamedTuple):
+    """The election rules of a partition's cluster and topic."""
+
+    controller: Controller
+    elr: bool
+    unclean: bool
+    version: Release
+
+
 def fail_brokers(
     partition: Partition,
     brokers: Iterable[int],
@@ -78,24 +88,34 @@ def fail_brokers(
     elr: bool,
     unclean: bool,
     controlled_shutdown: bool = False,
+    version: Release = LATEST,
 ) -> Outcome:
     """Compute what happens to a partition when brokers are killed, or shut down in order, one after the other.
 
     `live` are the brokers that are live before the first one fails.
     """
     fail_one = _shut_down if controlled_shutdown else _kill
+    rules = _Rules(controller, elr, unclean, version)
     outcome = Outcome(partition)
     still_live = set(live)
     for broker in brokers:
         still_live.discard(broker)
-        step = fail_one(outcome.partition, broker, still_live, controller=controller, elr=elr, unclean=unclean)
+        step = fail_one(outcome.partition, broker, still_live, rules)
         election = outcome.election if step.election is ElectionKind.NONE else step.election
         outcome = Outcome(step.partition, election, outcome.transitions + step.transitions)
     return outcome
 
 
 def return_broker(
-    partition: Partition, broker: int, live_after: Collection[int], *, controller: Controller, elr: bool, unclean: bool, clean_stop: bool
+    partition: Partition,
+    broker: int,
+    live_after: Collection[int],
+    *,
+    controller: Controller,
+    elr: bool,
+    unclean: bool,
+    clean_stop: bool,
+    version: Release = LATEST,
 ) -> Outcome:
     """Compute what happens to a partition when a broker returns: without a leader, another election takes place.
 
@@ -104,16 +124,16 @@ def return_broker(
     """
     if controller == "zookeeper":
         return Outcome(partition) if partition.leader in live_after else _offline_election(partition, live_after, unclean=unclean)
-    election = partition_change.Election.UNCLEAN if unclean else partition_change.Election.ONLINE
+    rules = _Rules(controller, elr, unclean, version)
     changed = partition
     has_all_committed = {*partition.isr, *partition.elr}
     if elr and not clean_stop and broker in has_all_committed:
         has_all_committed.remove(broker)
         isr = [replica for replica in partition.isr if replica != broker]
         other_live = [replica for replica in live_after if replica != broker]
-        changed = partition_change.change(changed, isr=isr, acceptable=other_live, elr=elr, election=election, unclean_shutdown=[broker])
+        changed = _change(changed, isr, other_live, rules, unclean_shutdown=[broker])
     if changed.leader is None:
-        changed = partition_change.change(changed, isr=changed.isr, acceptable=live_after, elr=elr, election=election)
+        changed = _change(changed, changed.isr, live_after, rules)
     if partition.leader is not None:
         return Outcome(changed)
     if changed.leader is None:
@@ -125,10 +145,10 @@ def return_broker(
     return Outcome(changed, kind, ((PartitionState.OFFLINE, PartitionState.ONLINE),))
 
 
-def _kill(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
-    if controller == "kraft":
-        return _fence(partition, broker, live, elr=elr, unclean=unclean)
-    elected = Outcome(partition) if partition.leader in live else _offline_election(partition, live, unclean=unclean)
+def _kill(partition: Partition, broker: int, live: Collection[int], rules: _Rules) -> Outcome:
+    if rules.controller == "kraft":
+        return _fence(partition, broker, live, rules)
+    elected = Outcome(partition) if partition.leader in live else _offline_election(partition, live, unclean=rules.unclean)
     return Outcome(leave_isr(elected.partition, broker), elected.election, elected.transitions)
 
 
@@ -142,9 +162,9 @@ def _offline_election(partition: Partition, live: Collection[int], *, unclean: b
     return Outcome(elected, kind, (to_offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
 
 
-def _shut_down(partition: Partition, broker: int, live: Collection[int], *, controller: Controller, elr: bool, unclean: bool) -> Outcome:
-    if controller == "kraft":
-        return _fence(partition, broker, live, elr=elr, unclean=unclean)
+def _shut_down(partition: Partition, broker: int, live: Collection[int], rules: _Rules) -> Outcome:
+    if rules.controller == "kraft":
+        return _fence(partition, broker, live, rules)
     stopped = Outcome(partition)
     if len(partition.replicas) > 1 and partition.leader == broker:
         elected = controlled_shutdown_election(partition, {*live, broker}, {broker})
@@ -152,21 +172,15 @@ def _shut_down(partition: Partition, broker: int, live: Collection[int], *, cont
             stopped = Outcome(elected, ElectionKind.CONTROLLED_SHUTDOWN, ((PartitionState.ONLINE, PartitionState.ONLINE),))
     elif len(partition.replicas) > 1:
         stopped = Outcome(leave_isr(partition, broker))
-    killed = _kill(stopped.partition, broker, live, controller=controller, elr=elr, unclean=unclean)
+    killed = _kill(stopped.partition, broker, live, rules)
     kind = stopped.election if killed.election is ElectionKind.NONE else killed.election
     return Outcome(killed.partition, kind, stopped.transitions + killed.transitions)
 
 
-def _fence(partition: Partition, broker: int, live: Collection[int], *, elr: bool, unclean: bool) -> Outcome:
+def _fence(partition: Partition, broker: int, live: Collection[int], rules: _Rules) -> Outcome:
     if broker not in partition.isr:
         return Outcome(partition)
-    changed = partition_change.change(
-        partition,
-        isr=[replica for replica in partition.isr if replica != broker],
-        acceptable=live,
-        elr=elr,
-        election=partition_change.Election.UNCLEAN if unclean else partition_change.Election.ONLINE,
-    )
+    changed = _change(partition, [replica for replica in partition.isr if replica != broker], live, rules)
     if partition.leader is not None and changed.leader == partition.leader:
         return Outcome(changed)
     to_offline = (PartitionState.OFFLINE if partition.leader is None else PartitionState.ONLINE, PartitionState.OFFLINE)
@@ -174,3 +188,19 @@ def _fence(partition: Partition, broker: int, live: Collection[int], *, elr: boo
         return Outcome(changed, ElectionKind.OFFLINE, (to_offline,))
     kind = ElectionKind.OFFLINE if changed.leader in {*partition.isr, *partition.elr} else ElectionKind.UNCLEAN
     return Outcome(changed, kind, (to_offline, (PartitionState.OFFLINE, PartitionState.ONLINE)))
+
+
+def _change(
+    partition: Partition, isr: Sequence[int], live: Collection[int], rules: _Rules, *, unclean_shutdown: Collection[int] = ()
+) -> Partition:
+    """Compute the partition with this ISR, as the KRaft controller changes it while these brokers are live."""
+    election = partition_change.Election.UNCLEAN if rules.unclean else partition_change.Election.ONLINE
+    return partition_change.change(
+        partition,
+        isr=isr,
+        acceptable=live,
+        elr=rules.elr,
+        election=election,
+        unclean_shutdown=unclean_shutdown,
+        version=rules.version,
+    )

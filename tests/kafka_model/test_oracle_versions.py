@@ -10,7 +10,7 @@ from tests.oracle.algorithm import at_version, load
 
 def test_an_unrecorded_version_uses_the_whole_broker() -> None:
     assert java.coordinates("2.3.1") == ("org.apache.kafka:kafka_2.12:2.3.1",)
-    assert java.coordinates("3.10.0") == ("org.apache.kafka:kafka_2.13:3.10.0",)
+    assert java.coordinates("3.4.1") == ("org.apache.kafka:kafka_2.13:3.4.1",)
     assert java.coordinates("4.4.0")[0] == "org.apache.kafka:kafka-clients:4.4.0"
 
 

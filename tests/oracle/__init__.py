@@ -13,7 +13,7 @@ An algorithm consists of one file in each of two folders. It is found by its fil
 1. `java/<Program>.java`: a main method that calls `oracle.Lines.serve(question -> answer)`. The question is the case, as a Jackson
    JsonNode. The answer is anything that Jackson writes (lists, maps, numbers, strings, null). An exception is also an answer.
    * The `package` line may name one of Kafka's packages, to reach members that are private to it.
-   * A line `// before 4.2: name -> older name` replaces a name in older versions.
+   * A line `// before 4.2.0: name -> older name` replaces a name in older versions.
    * A line `// with Other.java` compiles another source of the folder, too.
    * A program may serve several algorithms (the case contains which one) and several versions.
 2. `algorithms/<algorithm>.py`:
@@ -23,7 +23,7 @@ An algorithm consists of one file in each of two folders. It is found by its fil
    * `answer(case: dict, kafka: str) -> Any`: the answer of kafka_model for that version, as JSON values. A ValueError is also an answer:
      its class name is Kafka's without `Exception`, or the value of `ERRORS: dict[str, str]` (optional) for Kafka's simple class name;
    * `same(model: Any, kafka: Any, case: dict) -> bool` (optional): the comparison, where only a part of the answer is determined;
-   * `KAFKAS: tuple[str, str]` (optional): the first and the last release that the model reproduces; `run --kafka` refuses others;
+   * `SINCE: str` and `UNTIL: str` (optional): the first and the last release that the model reproduces; `run --kafka` refuses others;
    * `ask(program: str, version: str, cases: list[dict]) -> list[dict]` (optional): how to run a program that is not Java.
 
 A line of a golden file is `{"case": ..., "kafka": [versions], "result": {"answer": value} or {"error": class name}}`.

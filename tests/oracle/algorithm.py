@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kafka_model.release import release
+from kafka_model.release import LATEST, RELEASES, Release, parse_release
 from tests.oracle import java
 
 FOLDER = Path(__file__).with_name("algorithms")
@@ -35,7 +35,8 @@ class Algorithm:
     errors: dict[str, str]
     same: Callable[[Any, Any, Case], bool]
     ask: Callable[[str, str, list[Case]], list[Result]]
-    kafkas: tuple[str, str]
+    since: Release  # the first and the last release that the model reproduces
+    until: Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,18 @@ def load(name: str) -> Algorithm:
     module = importlib.import_module(f"tests.oracle.algorithms.{name}")
     same = getattr(module, "same", lambda model, kafka, case: model == kafka)
     ask = getattr(module, "ask", java.ask)
-    kafkas = getattr(module, "KAFKAS", ("2.0", "9.9"))
-    return Algorithm(name, module.PROGRAMS, module.RECORDED, module.case, module.answer, getattr(module, "ERRORS", {}), same, ask, kafkas)
+    return Algorithm(
+        name,
+        module.PROGRAMS,
+        module.RECORDED,
+        module.case,
+        module.answer,
+        getattr(module, "ERRORS", {}),
+        same,
+        ask,
+        since=parse_release(getattr(module, "SINCE", str(RELEASES[0]))),
+        until=parse_release(getattr(module, "UNTIL", str(LATEST))),
+    )
 
 
 def at_version(algorithm: Algorithm, kafka: str) -> Algorithm:
@@ -63,9 +74,8 @@ def at_version(algorithm: Algorithm, kafka: str) -> Algorithm:
     """
     if algorithm.ask is not java.ask:
         raise java.DoesNotCompile("it is not a class of Kafka")
-    first, last = map(release, algorithm.kafkas)
-    if not first <= release(kafka) < (*last, 99):
-        raise java.DoesNotCompile(f"the model reproduces {' to '.join(algorithm.kafkas).replace(' to 9.9', ' and later')}")
+    if not algorithm.since <= parse_release(kafka) <= algorithm.until:
+        raise java.DoesNotCompile(f"the model reproduces {algorithm.since} to {algorithm.until}")
     by_nearness = sorted(algorithm.programs, key=lambda version: abs(_ordinal(version) - _ordinal(kafka)))
     error = ""
     for program in dict.fromkeys(algorithm.programs[version] for version in by_nearness):
@@ -79,8 +89,8 @@ def at_version(algorithm: Algorithm, kafka: str) -> Algorithm:
 
 
 def _ordinal(kafka: str) -> int:
-    major, minor, *_ = release(kafka)
-    return 100 * major + minor
+    release = parse_release(kafka)
+    return 100 * release.major + release.minor
 
 
 def record_cases(algorithm: Algorithm, *, seed: str, cases: int) -> Iterator[Recorded]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.spark import jars
-from kafka_model.release import release
+from kafka_model.release import Release, parse_release
 
 KAFKA = {
     "2.0.0": ("org.apache.kafka:kafka_2.12:2.0.0",),
@@ -31,7 +31,7 @@ class DoesNotCompile(RuntimeError):
 
 def coordinates(kafka: str) -> tuple[str, ...]:
     """List the Maven coordinates of a version: those in KAFKA, otherwise the whole broker."""
-    scala = "2.13" if release(kafka) >= (2, 4) else "2.12"
+    scala = "2.13" if parse_release(kafka) >= Release(2, 4, 0) else "2.12"
     return KAFKA.get(kafka, (f"org.apache.kafka:kafka_{scala}:{kafka}",))
 
 
@@ -85,8 +85,8 @@ def _compiled(program: str, kafka: str, classpath: str) -> tuple[Path, str]:
 
 
 def _as_of(text: str, kafka: str) -> str:
-    """Apply the lines `// before 4.2: new name -> old name` of a source to an older version."""
-    for version, name, older in re.findall(r"^// before ([\d.]+): (.+) ->(?: (.*))?$", text, re.MULTILINE):
-        if kafka[0].isdigit() and release(kafka) < release(version):
+    """Apply the lines `// before 4.2.0: new name -> old name` of a source to an older version."""
+    for version, name, older in re.findall(r"^// before (\d+\.\d+\.\d+): (.+) ->(?: (.*))?$", text, re.MULTILINE):
+        if kafka[0].isdigit() and parse_release(kafka) < parse_release(version):
             text = text.replace(name, older)
     return text

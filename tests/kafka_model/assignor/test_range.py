@@ -1,5 +1,6 @@
 from kafka_model.assignor.group import Member
 from kafka_model.assignor.range import assign
+from kafka_model.release import parse_release
 
 
 def assign_topic(partitions: int, *members: str) -> dict[str, list[int]]:
@@ -44,6 +45,6 @@ def test_member_ids_are_ordered_by_utf_16_code_unit():
 def test_static_members_are_ignored_before_2_4_and_racks_before_3_5():
     static = [Member("A", ("T",), rack="a"), Member("B", ("T",), group_instance_id="1", rack="b")]
     racks = {"T": [["a"], ["b"]]}
-    assert assign({"T": 2}, static, racks=racks, version="2.3.1") == {"A": [("T", 0)], "B": [("T", 1)]}
-    assert assign({"T": 2}, static, racks=racks, version="3.4.1") == {"A": [("T", 1)], "B": [("T", 0)]}
-    assert assign({"T": 2}, static, racks=racks, version="3.5.0") == {"A": [("T", 0)], "B": [("T", 1)]}
+    assert assign({"T": 2}, static, racks=racks, version=parse_release("2.3.1")) == {"A": [("T", 0)], "B": [("T", 1)]}
+    assert assign({"T": 2}, static, racks=racks, version=parse_release("3.4.1")) == {"A": [("T", 1)], "B": [("T", 0)]}
+    assert assign({"T": 2}, static, racks=racks, version=parse_release("3.5.0")) == {"A": [("T", 0)], "B": [("T", 1)]}

@@ -2,7 +2,7 @@ import pytest
 
 from kafka_model.assignor import share_simple
 from kafka_model.assignor.group import Member, UnknownTopic
-from kafka_model.release import UnknownVersion
+from kafka_model.release import UnknownVersion, parse_release
 
 IDS = {"T": "AAAAAAAAAAEAAAAAAAAAAQ", "U": "RoQThR_ZIXOI8RC0kGA6Rw", "deleted": "4TfRqxApFQBRJmFZL5mvfQ"}
 
@@ -33,7 +33,7 @@ def test_a_group_without_members_has_an_empty_assignment():
 
 def test_versions_before_4_2_are_refused():
     with pytest.raises(UnknownVersion, match=r"4\.1\.1"):
-        share_simple.assign({"T": 4}, IDS, [Member("A", ("T",))], version="4.1.1")
+        share_simple.assign({"T": 4}, IDS, [Member("A", ("T",))], version=parse_release("4.1.1"))
 
 
 def test_repeated_insertions_grow_the_map_of_partitions_as_in_kafka_4_3_1():

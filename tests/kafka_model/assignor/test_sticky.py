@@ -2,7 +2,7 @@ import pytest
 
 from kafka_model.assignor import cooperative_sticky, sticky
 from kafka_model.assignor.group import BrokenClaims, EmptyGroup, Member
-from kafka_model.release import UnknownVersion
+from kafka_model.release import UnknownVersion, parse_release
 
 
 def test_a_new_member_gets_the_partitions_above_the_others_quota():
@@ -59,15 +59,15 @@ def test_a_topic_without_metadata_is_skipped():
 
 def test_before_3_7_1_a_member_keeps_the_partitions_that_it_lists_first():
     members = [_owner("A", 4, 2, 0), _owner("B", 1, 3, 5), Member("C", ("T",))]
-    assert sticky.assign({"T": 6}, members, version="3.6.2")["A"] == _of_t(4, 2)
-    assert sticky.assign({"T": 6}, members, version="3.7.1")["A"] == _of_t(0, 2)
+    assert sticky.assign({"T": 6}, members, version=parse_release("3.6.2"))["A"] == _of_t(4, 2)
+    assert sticky.assign({"T": 6}, members, version=parse_release("3.7.1"))["A"] == _of_t(0, 2)
 
 
 @pytest.mark.parametrize("assign", [sticky.assign, cooperative_sticky.assign])
 @pytest.mark.parametrize("version", ["2.0.0", "2.4.1", "3.5.1"])
 def test_versions_before_3_5_2_are_refused(assign, version):
     with pytest.raises(UnknownVersion, match=version):
-        assign({"T": 6}, [_owner("A", 0)], version=version)
+        assign({"T": 6}, [_owner("A", 0)], version=parse_release(version))
 
 
 def _owner(member_id: str, *partitions: int, generation: int = 1) -> Member:

@@ -2,7 +2,7 @@ import pytest
 
 from kafka_model.assignor import uniform
 from kafka_model.assignor.group import BrokenClaims, Member, UnknownTopic
-from kafka_model.release import UnknownVersion
+from kafka_model.release import UnknownVersion, parse_release
 
 IDS = {"T": "AAAAAAAAAAEAAAAAAAAAAQ", "U": "RoQThR_ZIXOI8RC0kGA6Rw", "deleted": "4TfRqxApFQBRJmFZL5mvfQ"}
 
@@ -40,14 +40,15 @@ def test_a_group_without_members_has_an_empty_assignment():
 def test_in_4_0_the_first_members_get_the_remainder():
     members = [Member(name, ("T",)) for name in "ABC"]
     counts = {
-        version: [len(owned) for owned in uniform.assign({"T": 4}, IDS, members, version=version).values()] for version in ("4.0", "4.1")
+        version: [len(owned) for owned in uniform.assign({"T": 4}, IDS, members, version=parse_release(version)).values()]
+        for version in ("4.0", "4.1")
     }
     assert counts == {"4.0": [2, 1, 1], "4.1": [1, 1, 2]}
 
 
 def test_versions_before_4_0_are_refused():
     with pytest.raises(UnknownVersion, match=r"3\.9\.2"):
-        uniform.assign({"T": 4}, IDS, [Member("A", ("T",))], version="3.9.2")
+        uniform.assign({"T": 4}, IDS, [Member("A", ("T",))], version=parse_release("3.9.2"))
 
 
 def _owner(member_id: str, *partitions: int) -> Member:

@@ -12,6 +12,7 @@ from kafka_model.election.state_machines import (
     enter_replica,
     may_enter,
 )
+from kafka_model.release import Release
 
 NEW, ONLINE, OFFLINE, NON_EXISTENT = PartitionState
 ALLOWED = {
@@ -34,6 +35,6 @@ def test_seed_002_each_transition_is_allowed_or_refused(state: PartitionState, t
 
 def test_an_offline_replica_may_become_deletion_ineligible_only_since_2_3() -> None:
     target = ReplicaState.DELETION_INELIGIBLE
-    assert enter_replica(ReplicaState.OFFLINE, target) is target
+    assert enter_replica(ReplicaState.OFFLINE, target, version=Release(2, 3, 0)) is target
     with pytest.raises(IllegalTransition):
-        enter_replica(ReplicaState.OFFLINE, target, since_2_3=False)
+        enter_replica(ReplicaState.OFFLINE, target, version=Release(2, 2, 2))

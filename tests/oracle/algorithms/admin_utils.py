@@ -10,7 +10,7 @@ from kafka_model.placement.zookeeper import place
 
 PROGRAMS = {"2.0.0": "AdminUtilsAssignment200", "3.9.2": "AdminUtilsAssignment"}
 RECORDED = 1_000
-KAFKAS = ("2.0", "3.9")
+UNTIL = "3.9.2"
 ERRORS = {"AdminOperationException": "MixedRacks"}
 RACKS = ["a", "b", "rack-1", "rack-10", "rack-2", "", "\uffee", "\U0001f600", "\u00e9", "us-east-1a"]
 

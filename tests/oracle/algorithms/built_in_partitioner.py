@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_model.partitioner.java_client import BuiltIn, append, load_stats, load_stats_in_rack, next_built_in
-from kafka_model.release import release
+from kafka_model.release import Release, parse_release
 from tests.oracle import partitioners
 
 PROGRAMS = {"3.9.2": "BuiltInPartitions", "4.3.1": "BuiltInPartitions", "4.4.0": "BuiltInPartitions"}
 RECORDED = 700
-KAFKAS = ("3.3", "9.9")
+SINCE = "3.3.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> list[int | None]:
     """List the sticky partition after each step."""
-    draw, rack = partitioners.draws(case["seed"]), case["rack"] if release(kafka) >= (4, 4) else None
+    draw, rack = partitioners.draws(case["seed"]), case["rack"] if parse_release(kafka) >= Release(4, 4, 0) else None
     topic = BuiltIn(case["sticky_batch_size"])
 
     def next_partition() -> int:

@@ -12,7 +12,7 @@ from tests.oracle.groups import as_members, modern_group, sorted_by_topic
 
 PROGRAMS = {"4.3.1": "CoordinatorAssignor"}
 RECORDED = 500
-KAFKAS = ("4.0", "9.9")
+SINCE = "4.0.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -6,12 +6,12 @@ import random
 from typing import Any
 
 from kafka_model.partitioner.java_client import default_partition, next_sticky, partition_for_key
-from kafka_model.release import release
+from kafka_model.release import Release, parse_release
 from tests.oracle import partitioners
 
 PROGRAMS = {"2.0.0": "Partitioners", "2.8.2": "Partitioners", "3.9.2": "Partitioners"}
 RECORDED = 500
-KAFKAS = ("2.0", "3.9")
+UNTIL = "3.9.2"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def case(rng: random.Random) -> dict[str, Any]:
 def answer(case: dict[str, Any], kafka: str) -> list[int]:
     """List the partition after each step."""
     draw, available, partitions = partitioners.draws(case["seed"]), partitioners.available(case), len(case["topic"])
-    sticks = release(kafka) >= (2, 4)
+    sticks = parse_release(kafka) >= Release(2, 4, 0)
     chosen: list[int] = []
     counter = sticky = None
     for kind, *key in case["steps"]:

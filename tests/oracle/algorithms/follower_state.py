@@ -9,7 +9,8 @@ from kafka_model.log.replication import Follower
 
 PROGRAMS = {"3.9.2": "FollowerState"}
 RECORDED = 600
-KAFKAS = ("3.3", "4.0")
+SINCE = "3.3.0"
+UNTIL = "4.0.2"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from typing import Any
 from kafka_model.election.partition import Partition
 from kafka_model.election.preferred_leaders import balance_leaders
 from kafka_model.failover.broker_failure import fail_brokers, return_broker
+from kafka_model.release import parse_release
 
 PROGRAMS = {"4.3.1": "KRaftController"}
 RECORDED = 600
-KAFKAS = ("4.3", "9.9")
+SINCE = "4.3.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -55,22 +56,18 @@ def answer(case: dict[str, Any], kafka: str) -> list[Any]:
         for fields in case["partitions"]
     ]
     live = set(case["brokers"]) - set(case["dead"])
-    elr, unclean = case["elr"], case["unclean"]
+    elr, version = case["elr"], parse_release(kafka)
+    rules: dict[str, Any] = {"controller": "kraft", "elr": elr, "unclean": case["unclean"], "version": version}
     answers = []
     for kind, *about in case["steps"]:
         if kind == "fence":
-            partitions = [
-                fail_brokers(partition, about, live, controller="kraft", elr=elr, unclean=unclean).partition for partition in partitions
-            ]
+            partitions = [fail_brokers(partition, about, live, **rules).partition for partition in partitions]
             live = live - {about[0]}
         elif kind == "return":
             live = live | {about[0]}
-            partitions = [
-                return_broker(partition, about[0], live, controller="kraft", elr=elr, unclean=unclean, clean_stop=about[1]).partition
-                for partition in partitions
-            ]
+            partitions = [return_broker(partition, about[0], live, clean_stop=about[1], **rules).partition for partition in partitions]
         else:
-            changed = balance_leaders(dict(enumerate(partitions)), acceptable=live, elr=elr)
+            changed = balance_leaders(dict(enumerate(partitions)), acceptable=live, elr=elr, version=version)
             partitions = [changed.get(number, partition) for number, partition in enumerate(partitions)]
         answers.append([_registration(partition) for partition in partitions])
     return answers

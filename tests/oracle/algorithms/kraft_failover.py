@@ -8,10 +8,11 @@ from typing import Any
 
 from kafka_model.election.partition import Partition
 from kafka_model.failover.broker_failure import fail_brokers
+from kafka_model.release import parse_release
 
 PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
 RECORDED = 1_000
-KAFKAS = ("3.7", "9.9")
+SINCE = "3.8.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -38,13 +39,13 @@ def case(rng: random.Random) -> dict[str, Any]:
 def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
     """List the registration after each death, null where nothing changes."""
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in case["partition"].items()}
-    partition = Partition(**fields, min_insync_replicas=case["min_isr"])
+    partition, version = Partition(**fields, min_insync_replicas=case["min_isr"]), parse_release(kafka)
     answers: list[dict[str, Any] | None] = []
     for step in case["steps"]:
         unclean = step["election"] == "unclean"
         [broker] = step["leaving"]
         live = [*step["acceptable"], broker]
-        after = fail_brokers(partition, [broker], live, controller="kraft", elr=case["elr"], unclean=unclean).partition
+        after = fail_brokers(partition, [broker], live, controller="kraft", elr=case["elr"], unclean=unclean, version=version).partition
         registration = asdict(after)
         del registration["min_insync_replicas"], registration["topic_replication_factor"]
         answers.append(None if after is partition else registration)

@@ -10,7 +10,7 @@ from kafka_model.log.file_formats import read_batches, read_offset_checkpoint, r
 
 PROGRAMS = {"4.3.1": "LogFiles"}
 RECORDED = 500
-KAFKAS = ("4.0", "9.9")
+SINCE = "4.0.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

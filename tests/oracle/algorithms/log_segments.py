@@ -9,7 +9,7 @@ from kafka_model.log.segments import Batch, LogConfig, Segment, append, deletabl
 
 PROGRAMS = {"4.3.1": "LogOfSegments"}
 RECORDED = 500
-KAFKAS = ("4.1", "9.9")
+SINCE = "4.1.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

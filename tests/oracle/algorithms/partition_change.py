@@ -8,10 +8,11 @@ from typing import Any
 
 from kafka_model.election.partition import Partition
 from kafka_model.election.partition_change import Election, Reassignment, change
+from kafka_model.release import parse_release
 
 PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
 RECORDED = 1_500
-KAFKAS = ("3.8", "9.9")
+SINCE = "3.8.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
             reassignment=Reassignment(*(tuple(step[part]) for part in ("replicas", "adding", "removing"))) if "replicas" in step else None,
             recovering=step.get("recovering"),
             bump_on_isr_shrink=case["bump"],
-            version=kafka,
+            version=parse_release(kafka),
         )
         registration = asdict(after)
         del registration["min_insync_replicas"], registration["topic_replication_factor"]

@@ -9,7 +9,8 @@ from kafka_model.log.replication import Leader
 
 PROGRAMS = {"3.9.2": "PartitionLeader"}
 RECORDED = 500
-KAFKAS = ("3.7", "3.9")
+SINCE = "3.7.0"
+UNTIL = "3.9.2"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.range import assign
 from kafka_model.java.hash_map import string_order
-from kafka_model.release import release
+from kafka_model.release import Release, parse_release
 from tests.oracle.groups import as_members, counts, group, racks_of, sorted_by_topic
 
 PROGRAMS = {"2.0.0": "ClientAssignor20", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
@@ -22,5 +22,5 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Compute the assignment, in Kafka's order of partitions."""
-    assignment = assign(counts(case), as_members(case), racks=racks_of(case), version=kafka)
-    return sorted_by_topic(assignment, string_order) if release(kafka) < (2, 4) else assignment
+    assignment = assign(counts(case), as_members(case), racks=racks_of(case), version=parse_release(kafka))
+    return sorted_by_topic(assignment, string_order) if parse_release(kafka) < Release(2, 4, 0) else assignment

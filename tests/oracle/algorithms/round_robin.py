@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.round_robin import assign
+from kafka_model.release import parse_release
 from tests.oracle.groups import as_members, counts, group
 
 PROGRAMS = {"2.0.0": "ClientAssignor20", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
@@ -21,4 +22,4 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Compute the assignment, in Kafka's order of partitions."""
-    return assign(counts(case), as_members(case), version=kafka)
+    return assign(counts(case), as_members(case), version=parse_release(kafka))

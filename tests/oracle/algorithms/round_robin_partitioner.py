@@ -10,7 +10,7 @@ from tests.oracle import partitioners
 
 PROGRAMS = {"2.8.2": "Partitioners", "3.9.2": "Partitioners", "4.3.1": "Partitioners"}
 RECORDED = 500
-KAFKAS = ("2.4", "9.9")
+SINCE = "2.4.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.sticky import assign
+from kafka_model.release import parse_release
 from tests.oracle.groups import as_members, contested_group, counts, group, racks_of
 
 PROGRAMS = {"3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
 RECORDED = 800
-KAFKAS = ("3.5.2", "9.9")
+SINCE = "3.5.2"
 ERRORS = {"ArithmeticException": "EmptyGroup", "IllegalStateException": "BrokenClaims", "NullPointerException": "BrokenClaims"}
 
 
@@ -23,4 +24,4 @@ def case(rng: random.Random) -> dict[str, Any]:
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Compute the assignment, in Kafka's order of partitions."""
     generations = {member["id"]: member["subscription_generation"] for member in case["members"]}
-    return assign(counts(case), as_members(case), racks=racks_of(case), subscription_generations=generations, version=kafka)
+    return assign(counts(case), as_members(case), racks=racks_of(case), subscription_generations=generations, version=parse_release(kafka))

@@ -11,7 +11,7 @@ from tests.oracle.algorithms.admin_utils import RACKS
 
 PROGRAMS = {"3.9.2": "StripedPlacement", "4.3.1": "StripedPlacement"}
 RECORDED = 1_000
-KAFKAS = ("3.3", "9.9")
+SINCE = "3.3.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

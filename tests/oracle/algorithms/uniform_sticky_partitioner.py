@@ -10,7 +10,8 @@ from tests.oracle import partitioners
 
 PROGRAMS = {"2.8.2": "Partitioners", "3.9.2": "Partitioners"}
 RECORDED = 500
-KAFKAS = ("2.4", "3.9")
+SINCE = "2.4.0"
+UNTIL = "3.9.2"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

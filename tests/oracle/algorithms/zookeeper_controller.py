@@ -15,7 +15,8 @@ from kafka_model.election.zookeeper_controller import Changed, Context
 
 PROGRAMS = {"3.9.2": "ZkController"}
 RECORDED = 600
-KAFKAS = ("3.7", "3.9")
+SINCE = "3.7.0"
+UNTIL = "3.9.2"
 
 _LATER = ["reassign", "reassign", "isr", "isr", "delete", "deleted", "deleted"]
 

@@ -11,16 +11,12 @@ from kafka_model.election.leader_election import (
     elect_preferred,
     elect_reassign,
 )
-from kafka_model.election.state_machines import (
-    ENTERED_FROM,
-    REPLICA_ENTERED_FROM,
-    REPLICA_ENTERED_FROM_2_0,
-)
-from kafka_model.release import release
+from kafka_model.election.state_machines import ENTERED_FROM, ReplicaState, replica_entered_from
+from kafka_model.release import parse_release
 
 PROGRAMS = {"2.0.0": "Elections", "3.9.2": "Elections"}
 RECORDED = 600
-KAFKAS = ("2.0", "3.9")
+UNTIL = "3.9.2"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -35,9 +31,12 @@ def case(rng: random.Random) -> dict[str, Any]:
 def answer(case: dict[str, Any], kafka: str) -> dict[str, Any]:
     """List the leader by each election, or the valid previous states of each state."""
     if "states" in case:
-        replica_states = REPLICA_ENTERED_FROM if release(kafka) >= (2, 3) else REPLICA_ENTERED_FROM_2_0
+        version = parse_release(kafka)
         partitions = {state.value: sorted(previous.value for previous in before) for state, before in ENTERED_FROM.items()}
-        return partitions | {state.value: sorted(previous.value for previous in before) for state, before in replica_states.items()}
+        replicas = {
+            state.value: sorted(previous.value for previous in replica_entered_from(state, version=version)) for state in ReplicaState
+        }
+        return partitions | replicas
     replicas, isr, live = case["replicas"], case["isr"], case["live"]
     return {
         "offline": elect_offline(replicas, isr, live, unclean=case["unclean"]),

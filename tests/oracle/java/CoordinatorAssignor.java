@@ -1,8 +1,8 @@
 package org.apache.kafka.coordinator.group.assignor;
 
-// before 4.2: import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage -> import org.apache.kafka.image.TopicsImage
-// before 4.2: CoordinatorMetadataImage -> TopicsImage
-// before 4.1: , assignable(question, ids)) -> )
+// before 4.2.0: import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage -> import org.apache.kafka.image.TopicsImage
+// before 4.2.0: CoordinatorMetadataImage -> TopicsImage
+// before 4.1.0: , assignable(question, ids)) -> )
 import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;

@@ -1,8 +1,8 @@
-// before 3.7: new TopicPartition("t", 0), null) -> new TopicPartition("t", 0))
-// before 3.7: updateFetchStateOrThrow -> updateFetchState
-// before 3.5: fetch.get(1).asLong(), -1) -> fetch.get(1).asLong())
-// before 3.5: new LogOffsetMetadata(fetch.get(0).asLong()) -> new LogOffsetMetadata(fetch.get(0).asLong(), 0, 0)
-// before 3.5: org.apache.kafka.storage.internals.log.LogOffsetMetadata -> kafka.server.LogOffsetMetadata
+// before 3.7.0: new TopicPartition("t", 0), null) -> new TopicPartition("t", 0))
+// before 3.7.0: updateFetchStateOrThrow -> updateFetchState
+// before 3.5.0: fetch.get(1).asLong(), -1) -> fetch.get(1).asLong())
+// before 3.5.0: new LogOffsetMetadata(fetch.get(0).asLong()) -> new LogOffsetMetadata(fetch.get(0).asLong(), 0, 0)
+// before 3.5.0: org.apache.kafka.storage.internals.log.LogOffsetMetadata -> kafka.server.LogOffsetMetadata
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,5 +1,5 @@
-// before 4.2: entry.epoch(), entry.startOffset() -> entry.epoch, entry.startOffset
-// before 3.8: file, new KafkaScheduler(1)) -> file)
+// before 4.2.0: entry.epoch(), entry.startOffset() -> entry.epoch, entry.startOffset
+// before 3.8.0: file, new KafkaScheduler(1)) -> file)
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.nio.file.Files;

@@ -1,8 +1,8 @@
-// before 4.3: org.apache.kafka.common.record.internal. -> org.apache.kafka.common.record.
-// before 4.2: entry(i).offset() -> entry(i).offset
-// before 4.2: entry(i).position() -> entry(i).position
-// before 4.2: entry(i).timestamp() -> entry(i).timestamp
-// before 3.9: import org.apache.kafka.storage.internals.checkpoint.OffsetCheckpointFile -> import kafka.server.checkpoints.OffsetCheckpointFile
+// before 4.3.0: org.apache.kafka.common.record.internal. -> org.apache.kafka.common.record.
+// before 4.2.0: entry(i).offset() -> entry(i).offset
+// before 4.2.0: entry(i).position() -> entry(i).position
+// before 4.2.0: entry(i).timestamp() -> entry(i).timestamp
+// before 3.9.0: import org.apache.kafka.storage.internals.checkpoint.OffsetCheckpointFile -> import kafka.server.checkpoints.OffsetCheckpointFile
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.nio.file.Files;

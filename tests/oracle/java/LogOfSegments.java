@@ -1,10 +1,10 @@
-// before 4.3: org.apache.kafka.common.record.internal. -> org.apache.kafka.common.record.
-// before 4.2: entry.offset() -> entry.offset
-// before 4.2: entry.timestamp() -> entry.timestamp
-// before 4.2: entry(i).offset() -> entry(i).offset
-// before 4.2: entry(i).position() -> entry(i).position
-// before 4.2: lookup(offset).position() -> lookup(offset).position
-// before 4.2: lookup(time.asLong()).offset() -> lookup(time.asLong()).offset
+// before 4.3.0: org.apache.kafka.common.record.internal. -> org.apache.kafka.common.record.
+// before 4.2.0: entry.offset() -> entry.offset
+// before 4.2.0: entry.timestamp() -> entry.timestamp
+// before 4.2.0: entry(i).offset() -> entry(i).offset
+// before 4.2.0: entry(i).position() -> entry(i).position
+// before 4.2.0: lookup(offset).position() -> lookup(offset).position
+// before 4.2.0: lookup(time.asLong()).offset() -> lookup(time.asLong()).offset
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.nio.file.Files;
