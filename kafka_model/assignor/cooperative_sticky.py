@@ -17,11 +17,12 @@ partitions 4 and 5, the second round assigns them to C:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kafka_model.assignor.group import Assignment, Member, Racks, TopicPartition
 from kafka_model.assignor.sticky import assign_and_transfer
+from kafka_model.java.hash_map import string_order
 from kafka_model.release import LATEST, Release
 
 
@@ -50,6 +51,14 @@ def assign(
     for partition, consumer in transferred.items():
         assignment[consumer].remove(partition)
     return assignment
+
+
+def pack(owned: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """Order a member's partitions as its subscription lists them: by topic and number (ConsumerProtocol.serializeSubscription, 3.0 and later).
+
+    This is `Member.owned` of a member that keeps its assignment until the next one.
+    """
+    return tuple(sorted(owned, key=lambda partition: (string_order(partition[0]), partition[1])))
 
 
 def _transferred(members: Sequence[Member], assignment: Assignment) -> dict[TopicPartition, str]:

@@ -92,12 +92,13 @@ def metadata_order(partitions: Mapping[str, int], members: Iterable[Member]) -> 
     return hash_map_order((topic for topic in subscribed if partitions.get(topic)), string_hashes, tie=string_order)
 
 
-def topics_by_member_order(members: Iterable[Member]) -> list[str]:
-    """Order the subscribed topics as a HashMap that is filled member by member with computeIfAbsent."""
+def topics_by_member_order(members: Iterable[Member], *, version: Release = LATEST) -> list[str]:
+    """Order the subscribed topics as a HashMap that is filled member by member, with put before 2.1 and with computeIfAbsent since."""
     table = HashTable(string_hash, tie=string_order)
+    add = table.put if version < Release(2, 1, 0) else table.compute_if_absent
     for member in members:
         for topic in member.topics:
-            table.compute_if_absent(topic)
+            add(topic)
     return list(table)
 
 

@@ -38,14 +38,14 @@ def assign(
 ) -> Assignment:
     """Assign partitions to members. `partitions` are the partition counts of the topics; a topic without a count is skipped.
 
-    Before 2.4 the client has no static members. Before 3.5 it has no racks and orders the topics of a member differently.
+    Before 2.4 the client has no static members. Before 3.5 it has no racks. The order of a member's topics changed in 2.1 and in 3.5.
     """
     listed = in_hash_map_order(members)
     members_by_topic = subscribers(in_order_of_ids(listed, version=version))
     topics = metadata_order(partitions, listed)
     if version < Release(3, 5, 0):
         racks = None
-        topics = [topic for topic in topics_by_member_order(listed) if partitions.get(topic)]
+        topics = [topic for topic in topics_by_member_order(listed, version=version) if partitions.get(topic)]
     assignment: Assignment = {member.member_id: [] for member in members}
     if racks is not None and any(member.rack for member in members):
         shares = [_TopicShares(topic, partitions[topic], members_by_topic[topic], racks.get(topic, ())) for topic in topics]

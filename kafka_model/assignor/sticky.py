@@ -59,6 +59,22 @@ def assign(
     return assign_and_transfer(partitions, members, racks=racks, subscription_generations=subscription_generations, version=version)[0]
 
 
+def pack(owned: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """Order a member's partitions as its user data lists them: topics in HashMap order (CollectionUtils.groupPartitionsByTopic), numbers as given.
+
+    This is `Member.owned` of a member that keeps its assignment until the next one.
+
+    >>> pack([("refunds", 0), ("orders", 4), ("refunds", 1)])
+    (('orders', 4), ('refunds', 0), ('refunds', 1))
+    """
+    numbers: dict[str, list[int]] = {}
+    topics = HashTable(string_hash, tie=string_order)
+    for topic, number in owned:
+        topics.compute_if_absent(topic)
+        numbers.setdefault(topic, []).append(number)
+    return tuple((topic, number) for topic in topics for number in numbers[topic])
+
+
 def assign_and_transfer(
     partitions: Mapping[str, int],
     members: Sequence[Member],

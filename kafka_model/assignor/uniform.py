@@ -43,16 +43,16 @@ def assign(
     """Compute the target assignment.
 
     `partitions` are the partition counts of the topics that exist, `topic_ids` their ids as Kafka prints them. A member's `owned` is its
-    current target; its order must be that of the target's record if partitions of several topics are revoked. In 4.0 the first members
-    get the remainder; since 4.1, members that already own one partition more keep it.
+    current target; its order must be that of the target's record if partitions of several topics are revoked. In 4.0.0 the first members
+    get the remainder; since 4.0.1, members that already own one partition more keep it.
     """
     if version < Release(4, 0, 0):
-        raise UnknownVersion(f"the uniform assignor of Kafka {version} is not modelled: use 4.0 or later")
+        raise UnknownVersion(f"the uniform assignor of Kafka {version} is not modelled: use 4.0.0 or later")
     listed = in_hash_map_order(members)
     if not any(topic in partitions for member in listed for topic in member.topics):
         return {member.member_id: [] for member in members}
     if homogeneous(listed):
-        return _assign_by_quota(partitions, topic_ids, listed, keep_extras=version >= Release(4, 1, 0))
+        return _assign_by_quota(partitions, topic_ids, listed, keep_extras=version >= Release(4, 0, 1))
     return _HeterogeneousAssignment(partitions, topic_ids, listed).build()
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from tests.oracle.algorithm import NAMES, Algorithm, at_version, load, mismatch, record, recorded_cases
+from tests.oracle.algorithm import NAMES, Algorithm, at_version, load, mismatch, record, record_cases
 from tests.oracle.java import DoesNotCompile
 
 SHOWN = 3  # mismatches printed in full for each algorithm
@@ -60,7 +60,7 @@ def _run(algorithms: list[Algorithm], *, cases: int, seed: str) -> int:
         share = (cases + position) // len(algorithms)
         broken = 0
         try:
-            cases_asked = list(recorded_cases(algorithm, seed=seed, cases=share))
+            cases_asked = list(record_cases(algorithm, seed=seed, cases=share))
         except DoesNotCompile as refused:
             print(f"{name:32} {' '.join(algorithm.programs):22} skipped: {refused}", flush=True)
             continue

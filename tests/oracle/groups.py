@@ -7,7 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from kafka_model.assignor.group import Assignment, Member
+from kafka_model.assignor.group import Assignment, Member, TopicPartition
+from kafka_model.java.hash_map import string_order
 
 # Names with equal String.hashCode (Aa and BB), and characters at and beyond the end of the BMP: difficult for an order by hash or by
 # code point.
@@ -130,19 +131,39 @@ def _own(rng: random.Random, known: list[str], topics: dict[str, Any], members: 
         member["subscription_generation"] = member["generation"] if rng.random() < 0.8 else rng.choice([None, 3, 5])
 
 
-def as_members(case: dict[str, Any], *, static: bool = True, racks: bool = True) -> list[Member]:
-    """Convert the members of a case to the model's class."""
+def maybe_packed(rng: random.Random, drawn: dict[str, Any]) -> dict[str, Any]:
+    """Let Kafka's client encode the subscriptions in 30 % of the cases: it sorts topics, orders owned partitions, and always has a generation."""
+    drawn["packed"] = rng.random() < 0.3
+    for member in drawn["members"] if drawn["packed"] else ():
+        member["topics"].sort(key=string_order)
+        if member["generation"] is None:
+            member["generation"] = -1
+    return drawn
+
+
+def as_members(
+    case: dict[str, Any],
+    *,
+    static: bool = True,
+    racks: bool = True,
+    pack: Callable[[list[TopicPartition]], tuple[TopicPartition, ...]] = tuple,
+) -> list[Member]:
+    """Convert the members of a case to the model's class. `pack` orders what they own if the case is packed."""
     return [
         Member(
             member["id"],
             tuple(member["topics"]),
             member["instance"] if static else None,
             member.get("rack") if racks else None,
-            tuple((topic, partition) for topic, partition in member.get("owned", ())),
+            _owned(member, pack if case.get("packed") else tuple),
             member.get("generation"),
         )
         for member in case["members"]
     ]
+
+
+def _owned(member: dict[str, Any], pack: Callable[[list[TopicPartition]], tuple[TopicPartition, ...]]) -> tuple[TopicPartition, ...]:
+    return pack([(topic, partition) for topic, partition in member.get("owned", ())])
 
 
 def counts(case: dict[str, Any]) -> dict[str, int]:

@@ -1,3 +1,5 @@
+import pytest
+
 from kafka_model.assignor.group import Member
 from kafka_model.assignor.range import assign
 from kafka_model.release import parse_release
@@ -48,3 +50,10 @@ def test_static_members_are_ignored_before_2_4_and_racks_before_3_5():
     assert assign({"T": 2}, static, racks=racks, version=parse_release("2.3.1")) == {"A": [("T", 0)], "B": [("T", 1)]}
     assert assign({"T": 2}, static, racks=racks, version=parse_release("3.4.1")) == {"A": [("T", 1)], "B": [("T", 0)]}
     assert assign({"T": 2}, static, racks=racks, version=parse_release("3.5.0")) == {"A": [("T", 0)], "B": [("T", 1)]}
+
+
+@pytest.mark.parametrize(("version", "order"), [("2.0.1", ["Aa", "BB"]), ("2.1.0", ["BB", "Aa"]), ("3.5.0", ["Aa", "BB"])])
+def test_the_order_of_topics_with_equal_hashes_changed_in_2_1_and_3_5(version, order):
+    """A key that HashMap.computeIfAbsent adds comes first in its bin, one that put adds comes last."""
+    answer = assign({"Aa": 1, "BB": 1}, [Member("C1", ("Aa", "BB"))], version=parse_release(version))
+    assert [topic for topic, _ in answer["C1"]] == order

@@ -63,6 +63,28 @@ def test_before_3_7_1_a_member_keeps_the_partitions_that_it_lists_first():
     assert sticky.assign({"T": 6}, members, version=parse_release("3.7.1"))["A"] == _of_t(0, 2)
 
 
+def test_owned_partitions_are_packed_by_topic_in_hash_map_order():
+    yesterday = [("refunds", 1), ("orders", 4), ("refunds", 0)]
+    assert sticky.pack(yesterday) == (("orders", 4), ("refunds", 1), ("refunds", 0))
+    assert cooperative_sticky.pack([("t", 1), ("\uffee", 0), ("\U0001f600", 2), ("t", 0)]) == (
+        ("t", 0),
+        ("t", 1),
+        ("\U0001f600", 2),
+        ("\uffee", 0),
+    )
+
+
+def test_before_3_7_1_a_member_keeps_the_partitions_that_its_packed_user_data_lists_first():
+    """orders comes first in the HashMap, so the member loses refunds-0, although its assignment lists it first."""
+    topics = ("orders", "refunds")
+    owned = [("refunds", 0), ("orders", 0)]
+    members = [Member("A", topics, owned=sticky.pack(owned), generation=1), Member("B", topics)]
+    assert sticky.assign({"orders": 1, "refunds": 1}, members, version=parse_release("3.6.2")) == {
+        "A": [("orders", 0)],
+        "B": [("refunds", 0)],
+    }
+
+
 @pytest.mark.parametrize("assign", [sticky.assign, cooperative_sticky.assign])
 @pytest.mark.parametrize("version", ["2.0.0", "2.4.1", "3.5.1"])
 def test_versions_before_3_5_2_are_refused(assign, version):

@@ -37,13 +37,18 @@ def test_a_group_without_members_has_an_empty_assignment():
     assert uniform.assign({"T": 2}, IDS, []) == {}
 
 
-def test_in_4_0_the_first_members_get_the_remainder():
+def test_in_4_0_0_the_first_members_get_the_remainder():
     members = [Member(name, ("T",)) for name in "ABC"]
     counts = {
         version: [len(owned) for owned in uniform.assign({"T": 4}, IDS, members, version=parse_release(version)).values()]
-        for version in ("4.0", "4.1")
+        for version in ("4.0.0", "4.0.1")
     }
-    assert counts == {"4.0": [2, 1, 1], "4.1": [1, 1, 2]}
+    assert counts == {"4.0.0": [2, 1, 1], "4.0.1": [1, 1, 2]}
+
+
+def test_since_4_0_1_the_owner_of_the_only_partition_keeps_it():
+    members = [Member("a", ("T",)), _owner("b", 0)]
+    assert uniform.assign({"T": 1}, IDS, members, version=parse_release("4.0.1")) == {"a": [], "b": _of_t(0)}
 
 
 def test_versions_before_4_0_are_refused():

@@ -1,4 +1,4 @@
-"""The client's RangeAssignor. 2.0.0 has neither static members nor racks, and its order of topics within a member is not compared."""
+"""The client's RangeAssignor. 2.0.0 and 2.1.1 have neither static members nor racks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 from kafka_model.assignor.group import Assignment
 from kafka_model.assignor.range import assign
-from kafka_model.java.hash_map import string_order
-from kafka_model.release import Release, parse_release
-from tests.oracle.groups import as_members, counts, group, racks_of, sorted_by_topic
+from kafka_model.release import parse_release
+from tests.oracle.groups import as_members, counts, group, racks_of
 
-PROGRAMS = {"2.0.0": "ClientAssignor20", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
+PROGRAMS = {"2.0.0": "ClientAssignor20", "2.1.1": "ClientAssignor20", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
 RECORDED = 600
 
 
@@ -22,5 +21,4 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 def answer(case: dict[str, Any], kafka: str) -> Assignment:
     """Compute the assignment, in Kafka's order of partitions."""
-    assignment = assign(counts(case), as_members(case), racks=racks_of(case), version=parse_release(kafka))
-    return sorted_by_topic(assignment, string_order) if parse_release(kafka) < Release(2, 4, 0) else assignment
+    return assign(counts(case), as_members(case), racks=racks_of(case), version=parse_release(kafka))

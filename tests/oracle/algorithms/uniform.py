@@ -11,7 +11,7 @@ from kafka_model.java.hash_map import string_order
 from kafka_model.release import parse_release
 from tests.oracle.groups import as_members, modern_group, sorted_by_topic
 
-PROGRAMS = {"4.3.1": "CoordinatorAssignor"}
+PROGRAMS = {"4.0.0": "CoordinatorAssignor", "4.0.1": "CoordinatorAssignor", "4.3.1": "CoordinatorAssignor"}
 RECORDED = 800
 SINCE = "4.0.0"
 ERRORS = {"PartitionAssignorException": "BrokenClaims", "ArrayIndexOutOfBoundsException": "BrokenClaims"}

@@ -17,6 +17,7 @@ import oracle.Lines;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
@@ -29,8 +30,9 @@ import org.apache.kafka.common.protocol.types.Type;
 
 /**
  * {"assignor", "topics": {name: [[rack or null of each replica] of each partition]}, "members": [{"id", "topics", "instance", "rack", "owned": [[topic, partition]],
- * "generation", "subscription_generation"}]} -> {member: [[topic, partition]]}, in Kafka's order. The partitions that a member owned are encoded as in real subscriptions: in the
- * user data of sticky (with the generation if there is one), in the subscription's own field for cooperative-sticky.
+ * "generation", "subscription_generation"}], "packed": boolean} -> {member: [[topic, partition]]}, in Kafka's order. The partitions that a member owned are encoded as in real
+ * subscriptions: in the user data of sticky (with the generation if there is one), in the subscription's own field for cooperative-sticky; in the given order, or with "packed" by
+ * the code of Kafka's own client.
  * With "repeat": n, the nanoseconds of processor time that each of n runs took (tests/benchmarks/assignors.py asks for them).
  */
 public class ClientAssignor {
@@ -107,7 +109,10 @@ public class ClientAssignor {
             int subscriptionGeneration = member.path("subscription_generation").asInt(-1);
             boolean cooperative = assignor.equals("cooperative-sticky");
             ByteBuffer userData = cooperative ? cooperativeUserData(generation) : assignor.equals("sticky") ? stickyUserData(owned, generation) : null;
+            boolean packed = question.path("packed").asBoolean();
+            if (packed && assignor.equals("sticky")) userData = packedUserData(topics, owned, generation);
             Subscription subscription = subscription(topics, userData, cooperative ? owned : List.of(), subscriptionGeneration, rack(member));
+            if (packed) subscription = ConsumerProtocol.deserializeSubscription(ConsumerProtocol.serializeSubscription(subscription));
             if (!member.get("instance").isNull()) subscription.setGroupInstanceId(Optional.of(member.get("instance").asText()));
             subscriptions.put(member.get("id").asText(), subscription);
         }
@@ -140,6 +145,12 @@ public class ClientAssignor {
         Struct struct = new Struct(COOPERATIVE);
         struct.set("generation", generation);
         return written(COOPERATIVE, struct);
+    }
+
+    private static ByteBuffer packedUserData(List<String> topics, List<TopicPartition> owned, int generation) {
+        StickyAssignor assignor = new StickyAssignor();
+        assignor.onAssignment(new Assignment(owned), new ConsumerGroupMetadata("group", generation, "member", Optional.empty()));
+        return assignor.subscriptionUserData(Set.copyOf(topics));
     }
 
     private static ByteBuffer stickyUserData(List<TopicPartition> owned, Integer generation) {

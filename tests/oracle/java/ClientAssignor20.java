@@ -2,7 +2,6 @@ package org.apache.kafka.clients.consumer;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +15,7 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 
-/** ClientAssignor for range and roundrobin of 2.0.0, which have neither static members nor racks; the partitions of a member are sorted. */
+/** ClientAssignor for range and roundrobin of 2.0.0, and 2.1, which have neither static members nor racks. */
 public class ClientAssignor20 {
     public static void main(String[] args) throws Exception {
         Lines.serve(question -> {
@@ -34,10 +33,8 @@ public class ClientAssignor20 {
             Cluster cluster = new Cluster("cluster", List.of(), partitions, java.util.Set.of(), java.util.Set.of());
             Map<String, List<List<Object>>> answer = new TreeMap<>();
             for (Map.Entry<String, Assignment> given : assignor.assign(cluster, subscriptions).entrySet()) {
-                List<TopicPartition> owned = new ArrayList<>(given.getValue().partitions());
-                owned.sort(Comparator.comparing(TopicPartition::topic).thenComparing(TopicPartition::partition));
                 List<List<Object>> partitionsOfMember = new ArrayList<>();
-                for (TopicPartition partition : owned) partitionsOfMember.add(List.of(partition.topic(), partition.partition()));
+                for (TopicPartition partition : given.getValue().partitions()) partitionsOfMember.add(List.of(partition.topic(), partition.partition()));
                 answer.put(given.getKey(), partitionsOfMember);
             }
             return answer;
