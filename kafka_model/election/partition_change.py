@@ -14,9 +14,9 @@ A change starts from the new ISR; everything else follows. With eligible leader 
 5. A new leader, a lost leader, and (until metadata version 3.6) a smaller ISR raise the leader epoch. Every change raises the partition
    epoch.
 
-Without ELR the ISR never becomes empty: its last member stays. Before version 4.1, when ELR was a preview, the last known leader is
-elected whether it is live or not, is recorded when the ISR becomes empty, and is cleared by any change that leaves a leader. Version 3.7
-has other rules and is refused.
+Without ELR the ISR never becomes empty: its last member stays. Earlier releases differ: before 4.1.0, the last known leader is elected
+whether it is live or not; before 4.1.1, it is recorded when the ISR becomes empty, and cleared by any change that leaves a leader.
+Releases before 3.8.0 have other rules and are refused.
 
     >>> led = Partition(replicas=(11, 21, 31), leader=11, isr=(11, 21, 31), min_insync_replicas=2)
     >>> two = change(led, isr=(21, 31), acceptable={21, 31}, elr=True)
@@ -108,11 +108,6 @@ def change(
     return replace(changed, leader_epoch=partition.leader_epoch + new_epoch, partition_epoch=partition.partition_epoch + 1)
 
 
-def _is_preview(version: Release) -> bool:
-    """Return whether the version has the preview of ELR (3.8 to 4.0)."""
-    return version < Release(4, 1, 0)
-
-
 def _complete(current: Reassignment, isr: tuple[int, ...], *, version: Release) -> tuple[Reassignment, tuple[int, ...]]:
     """Complete the reassignment if possible, and remove the removed replicas from the ISR in that case."""
     staying = tuple(replica for replica in current.replicas if replica not in current.removing)
@@ -156,7 +151,7 @@ def _elect(
             return candidate, False
     if elr and not isr and not eligible and len(partition.last_known_elr) == 1:
         last_known = partition.last_known_elr[0]
-        if last_known in acceptable or _is_preview(version):
+        if last_known in acceptable or version < Release(4, 1, 0):
             return None if last_known == _NO_LEADER else last_known, True
     if election is Election.UNCLEAN:
         return next(((replica, True) for replica in replicas if replica in acceptable), (None, False))
@@ -167,7 +162,7 @@ def _last_known_leader(
     partition: Partition, leader: int | None, isr: tuple[int, ...], *, new_epoch: bool, version: Release
 ) -> tuple[int, ...]:
     previous = (_NO_LEADER if partition.leader is None else partition.leader,)
-    if _is_preview(version):
+    if version < Release(4, 1, 1):
         if partition.isr and not isr and partition.last_known_elr != previous:
             return previous
         return () if leader is not None else partition.last_known_elr

@@ -19,3 +19,10 @@ def test_before_4_3_a_reassignment_completes_only_when_all_staying_replicas_are_
     )
     assert before.adding_replicas == (2,)
     assert since.adding_replicas == ()
+
+
+def test_until_4_1_0_the_last_known_leader_is_cleared_by_any_change_that_leaves_a_leader() -> None:
+    led = Partition((36,), 36, (36,), last_known_elr=(36,))
+    before, since = (change(led, isr=(36,), acceptable={36}, elr=True, version=version) for version in (Release(4, 1, 0), Release(4, 1, 1)))
+    assert (before.last_known_elr, before.partition_epoch) == ((), 1)
+    assert since is led

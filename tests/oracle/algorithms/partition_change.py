@@ -10,7 +10,7 @@ from kafka_model.election.partition import Partition
 from kafka_model.election.partition_change import Election, Reassignment, change
 from kafka_model.release import parse_release
 
-PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
+PROGRAMS = {version: "PartitionChange" for version in ("3.9.2", "4.1.0", "4.1.1", "4.3.1")}
 RECORDED = 1_500
 SINCE = "3.8.0"
 
