@@ -8,21 +8,26 @@ for writes.
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BooleanType, IntegerType
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from jobs.arrays import NO_BROKER, Ints, to_matrix
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from jobs.arrays import NO_BROKER, Ints, Matrix, to_lists, to_matrix
 from jobs.engine import SparkEngine
 from jobs.failure.cluster_state import cluster_states
 from jobs.failure.election_inputs import election_inputs
 from jobs.failure.patterns import INPUTS, Partitions, outcome_of
-from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC
+from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC, Table
 from jobs.schema.failure import HARMED, ONE_BROKER_KILLED
 from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow
-from jobs.steps.stage import Stage, Stages
+from jobs.spark.worker_rows import Batches, WorkerRows
+from jobs.steps.stage import Stages
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
 WRITES = (REMEDY,)
@@ -30,6 +35,16 @@ WRITES = (REMEDY,)
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
 _SCENARIO = [*_CLUSTER, "scenario_set", "scenario_id"]
+_ADDITIONS = ("add a replica", "add two replicas")
+
+
+class _Change(NamedTuple):
+    """A change of each partition of a batch, with brokers in the columns of matrices."""
+
+    remedy: str
+    possible: npt.NDArray[np.bool_]  # by partition
+    live: Matrix  # replicas on live brokers after the change, all of them in sync
+    added: Matrix  # replicas that the change adds, a row for each of _ADDITIONS
 
 
 def transform(
@@ -44,34 +59,11 @@ def transform(
         .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
     )
     states = cluster_states(cluster.to_pylist(), broker.to_pylist()).values()
-    partitions = election_inputs(SparkEngine(spark), partition, topic, states).drop("replica_size_bytes")
-    inputs = F.struct(*(name for name in partitions.columns if name not in _PARTITION)).alias("inputs")
-    harmed_partitions = yield Stage(partitions.select(*_PARTITION, inputs).join(harmed, on=_PARTITION, how="inner"))
-    # Partitions with equal inputs get equal remedies: a fleet has far fewer distinct inputs than partitions.
-    distinct = harmed_partitions.select(*_CLUSTER, "inputs").distinct()
+    inputs = election_inputs(SparkEngine(spark), partition, topic, states).select(*_PARTITION, *INPUTS)
     brokers = _brokers_by_load(dataframe_from_arrow(spark, broker), partition)
-    remedies = harmed_partitions.join(_smallest_changes(distinct, brokers), on=[*_CLUSTER, "inputs"], how="inner").select(
-        *_PARTITION,
-        "scenario_ids",
-        "goes_offline",
-        *(F.col(f"change.{name}").alias(name) for name in ("remedy", "replicas", "added_replicas")),
-    )
-    return (cluster_files_by_id(remedies),)
-
-
-def _smallest_changes(distinct: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Return the first change after which no single death makes a partition with these inputs refuse acks=all writes; null: none helps."""
-    new_replicas = _least_loaded("inputs.replicas", "brokers", "racks", "live_count").alias("new_replicas")
-    candidates = distinct.join(F.broadcast(brokers), on=_CLUSTER, how="inner").select(*_CLUSTER, "inputs", "inputs.*", new_replicas)
-    changed = (
-        candidates.withColumn("change", F.explode(_changes()))
-        .withColumns({name: F.col("change")[name] for name in ("replicas", "isr", "live")})
-        .withColumn("topic_unclean", F.lit(False))
-        .withColumn("replication_factor", F.size("replicas"))
-        .withColumn("elr", F.array().cast("array<int>"))
-    )
-    helps = _accepts_writes_after_any_death(*INPUTS)
-    return changed.groupBy(*_CLUSTER, "inputs").agg(F.min(F.when(helps, F.col("change"))).alias("change"))
+    harmed_partitions = inputs.join(harmed, on=_PARTITION, how="inner").join(F.broadcast(brokers), on=_CLUSTER, how="inner")
+    (remedies,) = yield WorkerRows(cluster_files_by_id(harmed_partitions), _remedies, (REMEDY,))
+    return (remedies,)
 
 
 def _brokers_by_load(broker: DataFrame, partition: DataFrame) -> DataFrame:
@@ -99,46 +91,56 @@ def _brokers_by_load(broker: DataFrame, partition: DataFrame) -> DataFrame:
     )
 
 
-def _changes() -> Column:
-    """Return the changes that may help, the smallest first, and last the partition without its unclean election and ELR."""
-    replicas, live, no_replicas = F.col("replicas"), F.col("live"), F.array().cast("array<int>")
-    new_replicas = F.col("new_replicas")
-
-    def change(order: int, remedy: str, replicas: Column, isr: Column, live: Column, added: Column) -> Column:
-        return F.struct(
-            F.lit(order).alias("order"),
-            F.lit(remedy).alias("remedy"),
-            replicas.alias("replicas"),
-            isr.alias("isr"),
-            live.alias("live"),
-            added.alias("added_replicas"),
-        )
-
-    def if_possible(condition: Column, order: int, remedy: str, replicas: Column, live: Column, added: Column) -> Column:
-        return F.when(condition, change(order, remedy, replicas, live, live, added))
-
-    def addition(added: Column, count: int, order: int, remedy: str) -> Column:
-        return if_possible(F.size(added) == count, order, remedy, F.concat(replicas, added), F.concat(live, added), added)
-
-    lagging = F.size(F.array_except("live", "isr")) > 0
-    return F.array_compact(
-        F.array(
-            if_possible(lagging, 1, "bring its lagging replicas back in sync", replicas, live, no_replicas),
-            if_possible(F.size("live") < F.size("replicas"), 2, "bring its dead brokers back", replicas, replicas, no_replicas),
-            addition(F.slice(new_replicas, 1, 1), 1, 3, "add a replica"),
-            addition(new_replicas, 2, 4, "add two replicas"),
-            change(9, "", replicas, F.col("isr"), live, no_replicas),
-        )
-    )
+def _remedies(batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
+    for batch in batches:
+        yield REMEDY, _remedies_of(batch)
 
 
-@F.arrow_udf(ArrayType(IntegerType()))
-def _least_loaded(replicas: pa.Array, brokers: pa.Array, racks: pa.Array, live_count: pa.Array) -> pa.Array:
-    """Choose up to two live brokers without a replica of the partition, in the order of `brokers`, which starts with the least loaded.
+def _remedies_of(batch: pa.RecordBatch) -> pa.Table:
+    """Return the first change of each partition after which no single death makes it refuse acks=all writes; null: none helps."""
+    replicas = to_matrix(batch["replicas"])
+    remedy = np.full(len(batch), "", object)
+    added = np.full((len(_ADDITIONS), len(batch)), NO_BROKER)
+    for change in _changes(batch, replicas):
+        rows = np.flatnonzero(change.possible & (remedy == ""))
+        helped = rows[_accepts_writes(batch, replicas, change, rows)]
+        remedy[helped] = change.remedy
+        added[:, helped] = change.added[:, helped]
+    none_helps = remedy == ""
+    columns = {
+        **{name: batch[name] for name in (*_PARTITION, "scenario_ids", "goes_offline")},
+        "remedy": pa.array(remedy, pa.string(), mask=none_helps),
+        "replicas": _lists(np.concatenate([replicas, added]), none_helps),
+        "added_replicas": _lists(added, none_helps),
+    }
+    return pa.table(columns)
 
-    A broker on a rack without a replica comes first. The first choice counts as a replica for the second one.
+
+def _changes(batch: pa.RecordBatch, replicas: Matrix) -> Iterator[_Change]:
+    """Yield the changes that may help, the smallest first."""
+    live, isr, least_loaded = to_matrix(batch["live"]), to_matrix(batch["isr"]), _least_loaded(batch, replicas)
+    none_added = np.full_like(least_loaded, NO_BROKER)
+    yield _Change("bring its lagging replicas back in sync", _has_other_element(live, isr), live, none_added)
+    yield _Change("bring its dead brokers back", _has_other_element(replicas, live), replicas, none_added)
+    for count, remedy in enumerate(_ADDITIONS, start=1):
+        added = np.where(np.arange(len(least_loaded))[:, np.newaxis] < count, least_loaded, NO_BROKER)
+        yield _Change(remedy, added[count - 1] != NO_BROKER, np.concatenate([live, added]), added)
+
+
+def _has_other_element(lists: Matrix, others: Matrix) -> npt.NDArray[np.bool_]:
+    """Return whether each list has an element that the other list of its column does not have."""
+    is_other = lists != NO_BROKER
+    for other in others:
+        is_other &= lists != other
+    return is_other.any(axis=0)
+
+
+def _least_loaded(batch: pa.RecordBatch, replicas: Matrix) -> Matrix:
+    """Choose live brokers without a replica of the partition, in the order of `brokers`, which starts with the least loaded.
+
+    A broker on a rack without a replica comes first. Each choice counts as a replica for the next one.
     """
-    ids, rack_of, live = to_matrix(brokers), to_matrix(racks), live_count.to_numpy()
+    ids, rack_of, live = to_matrix(batch["brokers"]), to_matrix(batch["racks"]), batch["live_count"].to_numpy()
     is_replica, on_used_rack = (np.zeros(ids.shape, bool) for _ in range(2))
 
     def add_replica(broker: Ints) -> None:
@@ -146,26 +148,39 @@ def _least_loaded(replicas: pa.Array, brokers: pa.Array, racks: pa.Array, live_c
         is_replica[:] |= matches
         on_used_rack[:] |= (rack_of == np.where(matches, rack_of, 0).max(axis=0, initial=0)) & matches.any(axis=0)
 
-    for broker in to_matrix(replicas):
+    for broker in replicas:
         add_replica(broker)
-    columns = np.arange(len(replicas))
-    chosen = np.full((2, len(replicas)), NO_BROKER)
-    for nth in range(2):
+    columns = np.arange(len(batch))
+    chosen = np.full((len(_ADDITIONS), len(batch)), NO_BROKER)
+    for nth in range(len(_ADDITIONS)):
         free = ~is_replica & (np.arange(len(ids))[:, np.newaxis] < live)
         on_new_rack = free & ~on_used_rack
         best = np.where(on_new_rack.any(axis=0), on_new_rack.argmax(axis=0), free.argmax(axis=0))
         chosen[nth] = np.where(free.any(axis=0), ids[best, columns], NO_BROKER)
         add_replica(chosen[nth])
-    lengths = (chosen != NO_BROKER).sum(axis=0)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.array(chosen.T[chosen.T != NO_BROKER], pa.int32()))
+    return chosen
 
 
-@F.arrow_udf(BooleanType())
-def _accepts_writes_after_any_death(*inputs: pa.Array) -> pa.Array:
-    """Return whether a partition accepts acks=all writes after the death of any one of its live brokers."""
-    partitions = Partitions(dict(zip(INPUTS, inputs, strict=True)))
+def _accepts_writes(batch: pa.RecordBatch, replicas: Matrix, change: _Change, rows: Ints) -> npt.NDArray[np.bool_]:
+    """Return whether these partitions, after the change, accept acks=all writes after the death of any one of their live brokers.
+
+    The change counts as made: its live replicas are in sync, and neither the ELR nor unclean elections help.
+    """
+    after, live = (_lists(matrix[:, rows]) for matrix in (np.concatenate([replicas, change.added]), change.live))
+    unchanged = batch.take(pa.array(rows))
+    no_elr = pa.ListArray.from_arrays(pa.array(np.zeros(len(rows) + 1), pa.int32()), pa.array([], pa.int32()))
+    partitions = Partitions(
+        {name: unchanged[name] for name in INPUTS}
+        | {"replicas": after, "live": live, "isr": live, "elr": no_elr}
+        | {"replication_factor": pc.list_value_length(after), "topic_unclean": pa.array(np.zeros(len(rows), bool))}
+    )
     _, deaths = partitions.one_death_each(partitions.live)
     cases, index = partitions.outcomes(deaths)
     refuses = np.array([outcome_of(case)["under_min_isr"] for case in cases], bool)[index]
-    return pa.array(np.bincount(deaths.row[refuses], minlength=len(inputs[0])) == 0)
+    return np.bincount(deaths.row[refuses], minlength=len(rows)) == 0
+
+
+def _lists(matrix: Matrix, missing: npt.NDArray[np.bool_] | None = None) -> pa.ListArray:
+    """Return the brokers of each column as a list, null for the `missing` columns."""
+    lists = to_lists(matrix.T, matrix.T != NO_BROKER)
+    return lists if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, lists.type), lists)
