@@ -8,7 +8,21 @@ from expectations.rule import Rule, hard, soft
 _IN_SYNC, _MIN_ISR, _SETTLED, _ASSIGNED = "in_sync_replicas", "min_insync_replicas", "settled_replicas", "assigned_replicas"
 _BRING_BACK = "'bring back a broker of its ISR or ELR'"
 _CATCH_UP = "'bring back in sync: ' || array_to_string(lagging_replicas, ', ')"
-_ADD = f"'add ' || (1 + {_MIN_ISR} - {_ASSIGNED}) || ' replicas'"
+
+
+def _grow_or_lower(spare: int) -> str:
+    """Return a change after which a partition has `spare` replicas more than min.insync.replicas."""
+    missing = f"({_MIN_ISR} + {spare} - {_ASSIGNED})"
+    lower = f"if({_ASSIGNED} > {spare}, ', or lower min.insync.replicas to ' || ({_ASSIGNED} - {spare}), '')"
+    return f"'add ' || {missing} || if({missing} = 1, ' replica', ' replicas') || {lower}"
+
+
+# Replicas that lag cannot help if there are too few replicas.
+_ACCEPT = f"""
+    CASE WHEN leaderless THEN {_BRING_BACK} WHEN {_ASSIGNED} >= {_MIN_ISR} THEN {_CATCH_UP}
+         WHEN len(lagging_replicas) > 0 THEN {_CATCH_UP} || '; ' || {_grow_or_lower(0)} ELSE {_grow_or_lower(0)} END
+"""
+_GET_ABOVE = f"if({_ASSIGNED} > {_MIN_ISR}, {_CATCH_UP}, {_grow_or_lower(1)})"
 _WITH_RACKS = "SELECT cluster_id FROM broker GROUP BY cluster_id HAVING bool_and(rack IS NOT NULL)"
 
 
@@ -55,7 +69,7 @@ def rules(limits: Limits) -> list[Rule]:
             _IN_SYNC,
             _MIN_ISR,
             "replicas in sync >= min.insync.replicas",
-            _CATCH_UP,
+            _ACCEPT,
         ),
         _problem(
             "at_min_isr",
@@ -64,7 +78,7 @@ def rules(limits: Limits) -> list[Rule]:
             _IN_SYNC,
             f"{_MIN_ISR} + 1",
             "replicas in sync > min.insync.replicas",
-            _CATCH_UP,
+            _GET_ABOVE,
         ),
         _problem(
             "non_replica_in_isr",
@@ -101,7 +115,7 @@ def rules(limits: Limits) -> list[Rule]:
             _ASSIGNED,
             f"{_MIN_ISR} + 1",
             "replicas > min.insync.replicas",
-            _ADD,
+            _grow_or_lower(1),
         ),
         _problem(
             "replication_factor_mismatch",
@@ -119,7 +133,7 @@ def rules(limits: Limits) -> list[Rule]:
             _ASSIGNED,
             _MIN_ISR,
             "replicas >= min.insync.replicas",
-            _ADD,
+            _grow_or_lower(0),
         ),
         soft(
             "preferred_leaders",
@@ -148,6 +162,6 @@ def _problem(
     column: str, name: str, sentence: str, measured: str, limit: str, formula: str, change: str, *, requires: str | None = None
 ) -> Rule:
     """Return the rule that no partition has the problem of a column."""
-    columns = f"{_ASSIGNED}, {_SETTLED}, {_IN_SYNC}, {_MIN_ISR}, replication_factor, lagging_replicas"
+    columns = f"{_ASSIGNED}, {_SETTLED}, {_IN_SYNC}, {_MIN_ISR}, replication_factor, leaderless, lagging_replicas"
     query = f"SELECT cluster_id, topic, partition, {columns} FROM partition_health WHERE {column}"
     return soft(name, sentence, query, measured=measured, limit=limit, formula=formula, change=change, requires=requires)

@@ -515,6 +515,35 @@ def test_near_miss_breaks_only_its_own_rule(verdicts: dict, rule: str) -> None:
         assert None not in (example["measured"], example["limit_value"], example["formula"], example["smallest_change"])
 
 
+@pytest.mark.parametrize(
+    ("rule", "assigned", "in_sync", "min_isr", "lagging", "change"),
+    [
+        ("enough_replicas_for_min_isr", 1, 1, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("more_replicas_than_min_isr", 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("more_replicas_than_min_isr", 1, 1, 2, [], "add 2 replicas"),
+        ("above_min_isr", 3, 2, 2, [7], "bring back in sync: 7"),
+        ("above_min_isr", 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("accepts_acks_all", 3, 1, 2, [7, 8], "bring back in sync: 7, 8"),
+        ("accepts_acks_all", 1, 1, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("accepts_acks_all", 2, 1, 3, [7], "bring back in sync: 7; add 1 replica, or lower min.insync.replicas to 2"),
+    ],
+)
+def test_a_finding_on_min_isr_suggests_what_helps(
+    rule: str, assigned: int, in_sync: int, min_isr: int, lagging: list[int], change: str
+) -> None:
+    column = {
+        "enough_replicas_for_min_isr": "unwritable",
+        "more_replicas_than_min_isr": "no_tolerance",
+        "above_min_isr": "at_min_isr",
+        "accepts_acks_all": "under_min_isr",
+    }[rule]
+    problems = (problem == column for problem in PROBLEMS)
+    row = add("partition_health", "t", 0, *problems, 0, assigned, assigned, in_sync, min_isr, assigned, lagging)
+    (broken,) = [each for each in rules_of(BY_NAME["partition_health"], limits()) if each.name == rule]
+    (found,) = DuckdbTables(arrow({"c": night([row])})).query(broken.query, rule)
+    assert found["smallest_change"] == change
+
+
 @pytest.mark.parametrize("case", OTHER_PATTERNS)
 def test_an_outcome_of_another_pattern_breaks_the_recount_of_the_partitions(verdicts: dict, case: str) -> None:
     assert "failover.every_affected_partition" in rules_with(verdicts, case, False)
