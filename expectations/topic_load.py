@@ -28,17 +28,18 @@ def rules(limits: Limits) -> list[Rule]:
         hard(
             "skew_not_below_floor",
             "No topic has less skew than its hottest key alone causes.",
-            "SELECT cluster_id, topic, skew, skew_floor FROM topic_load WHERE skew < skew_floor - 1e-6",
+            "SELECT cluster_id, topic, skew_lower_bound, skew_floor FROM topic_load WHERE skew_lower_bound < skew_floor - 1e-6",
         ),
         soft(
             "even_producers",
-            f"The hottest partition of a topic receives at most {limits.producer_skew_most} times the mean records of its partitions.",
+            f"The hottest partition of a topic receives at most {limits.producer_skew_most} times the mean records of its partitions, "
+            "wherever the records without a key go.",
             f"""
-                SELECT cluster_id, topic, hottest_partition, skew, skew_floor, hottest_key_share FROM topic_load
-                WHERE skew > {limits.producer_skew_most}
+                SELECT cluster_id, topic, hottest_partition, skew_lower_bound, skew_floor, hottest_key_share FROM topic_load
+                WHERE skew_lower_bound > {limits.producer_skew_most}
             """,
-            requires="SELECT cluster_id FROM topic_load WHERE skew IS NOT NULL",
-            measured="skew",
+            requires="SELECT cluster_id FROM topic_load WHERE skew_lower_bound IS NOT NULL",
+            measured="skew_lower_bound",
             limit=limits.producer_skew_most,
             formula="records of the hottest partition / mean <= limit",
             change=f"""

@@ -19,7 +19,7 @@ _NOTES = (
     "Each cell names the worst failure for data, for reads and for writes, with the number of partitions that it harms. Offline: without a leader. Refuse "
     "acks=all: with a leader, but too few replicas in sync. Lose data: no replica with every acknowledged record is left. Quorum at risk: "
     "one broker's death leaves too few controllers to elect a leader. Leaders, bytes: the most loaded broker over the mean. Producers: the "
-    "most loaded partition of the worst topic over its mean. Consumers: the most partitions of a member minus the fewest in its group. "
+    "most loaded partition of the worst topic over its mean, at least; records without a key can make it more uneven. Consumers: the most partitions of a member minus the fewest in its group. "
     "-: not in the dumps.\n"
 )
 
@@ -87,7 +87,7 @@ def _balance(connection: DuckdbViews, snapshot_id: str) -> Table:
     return query_table(
         connection,
         "Balance",
-        {"cluster": "left", "leaders": "right", "bytes": "right", "producers": "right", "consumers": "right"},
+        {"cluster": "left", "leaders": "right", "bytes": "right", "producers,\nat least": "right", "consumers": "right"},
         "SELECT cluster_id, coalesce(format('{:.2f}', leader_skew), '-'), coalesce(format('{:.2f}', byte_skew), '-'), "
         "coalesce(format('{:.2f}', producer_skew), '-'), coalesce(CAST(consumer_spread AS VARCHAR), '-') "
         "FROM verdict WHERE snapshot_id = ? ORDER BY cluster_id",

@@ -60,18 +60,19 @@ PRODUCER_LOAD = Table(
     ("snapshot_id", "cluster_id", "topic", "partition"),
     f"""
     {PARTITION_COLUMNS},
-    records BIGINT COMMENT 'sampled records that go to the partition: sent to it by name, keyed (murmur2 over all partitions), or without a key (round robin over the available ones); null: the topic has no key sample',
+    records BIGINT COMMENT 'sampled records that go to the partition: sent to it by name, keyed (murmur2 over all partitions), or without a key, as if producers spread them evenly over the available ones (Kafka''s default partitioner is less even); null: the topic has no key sample',
     size_bytes BIGINT COMMENT 'size in bytes of the sampled records that go to the partition; null: the topic has no key sample',
     explicit_records BIGINT COMMENT 'sampled records whose producer named the partition; null: the topic has no key sample',
     keyed_records BIGINT COMMENT 'sampled records whose key hashes to the partition; null: the topic has no key sample',
-    unkeyed_records BIGINT COMMENT 'sampled records without a key that go to the partition; null: the topic has no key sample',
+    unkeyed_records BIGINT COMMENT 'sampled records without a key that go to the partition if producers spread them evenly; null: the topic has no key sample',
     keys BIGINT COMMENT 'distinct sampled keys that hash to the partition; null: the topic has no key sample',
     record_share DOUBLE COMMENT 'fraction of the topic''s sampled records; sums to 1 over the partitions; null: the topic has no key sample',
     byte_share DOUBLE COMMENT 'fraction of the topic''s sampled bytes; sums to 1 over the partitions, or 0 if no bytes were sampled; null: the topic has no key sample',
     observed_records BIGINT COMMENT 'growth of the log end offset since the previous published snapshot; null: an end offset is unknown',
-    observed_size_bytes BIGINT COMMENT 'growth of the leader''s size in bytes since the previous published snapshot; null: a size is unknown',
+    observed_size_bytes BIGINT COMMENT 'bytes written to the partition since the previous published snapshot, estimated as observed_size_source states; null: unknown',
+    observed_size_source STRING COMMENT 'how observed_size_bytes is computed: offsets_and_log (growth of the log end offset times the mean bytes of a record in the leader''s log), offsets_and_sample (times the mean bytes of the topic''s sampled records), or size_growth (growth of the leader''s size, a lower bound: retention and compaction delete bytes); null: observed_size_bytes is unknown',
     observed_record_share DOUBLE COMMENT 'fraction of the growth of all partitions of the topic, in records; null: the growth of every partition is unknown, or nothing grew',
-    observed_size_bytes_per_s DOUBLE COMMENT 'growth of the leader''s size in bytes/s between the two captures; null: a size is unknown, or the captures are less than ten minutes apart'
+    observed_size_bytes_per_s DOUBLE COMMENT 'observed_size_bytes divided by the seconds between the two captures; null: unknown, or the captures are less than ten minutes apart'
 """,
 )
 TOPIC_LOAD = Table(
@@ -85,17 +86,18 @@ TOPIC_LOAD = Table(
     records BIGINT COMMENT 'sampled records; null: the topic has no key sample',
     size_bytes BIGINT COMMENT 'size of the sampled records in bytes; null: the topic has no key sample',
     keys BIGINT COMMENT 'distinct sampled keys; null: the topic has no key sample',
-    hottest_partition INT COMMENT 'partition with the most sampled records, the lowest number if several have as many; null: the topic has no key sample',
-    skew DOUBLE COMMENT 'records of the hottest partition divided by the mean over all partitions; 1 is even; null: the topic has no key sample, or no record was sampled',
-    record_cv DOUBLE COMMENT 'coefficient of variation of the records over the partitions; 0 is even; null: the topic has no key sample, or no record was sampled',
+    hottest_partition INT COMMENT 'partition with the most sampled records if those without a key are spread evenly, the lowest number if several have as many; null: the topic has no key sample',
+    unkeyed_records BIGINT COMMENT 'sampled records without a key and without a named partition: a producer sends each batch of them to any partition, often to one with a short queue; null: the topic has no key sample',
+    skew_lower_bound DOUBLE COMMENT 'lower bound of the records of the hottest partition divided by the mean over all partitions, wherever the records without a key go; exact if unkeyed_records is 0; 1 is even; null: the topic has no key sample, or no record was sampled',
+    record_cv DOUBLE COMMENT 'coefficient of variation of the records over the partitions if those without a key are spread evenly, which real producers do less; 0 is even; null: the topic has no key sample, or no record was sampled',
     hottest_key_share DOUBLE COMMENT 'fraction of the sampled records that have the most frequent key; null: the topic has no key sample, or no record has a key',
-    skew_floor DOUBLE COMMENT 'lower bound of skew for any partitioner that keeps each key in one partition and each record in the partition that its producer named: from the hottest key, and from two, three or four hot keys that must share a partition because there are more hot keys than partitions; null: the topic has no key sample, or no record was sampled',
+    skew_floor DOUBLE COMMENT 'lower bound of the skew for any partitioner that keeps each key in one partition and each record in the partition that its producer named: from the hottest key, and from two, three or four hot keys that must share a partition because there are more hot keys than partitions; null: the topic has no key sample, or no record was sampled',
     observed_records BIGINT COMMENT 'growth of the log end offsets of all partitions since the previous published snapshot; null: unknown',
     observed_skew DOUBLE COMMENT 'growth of the fastest growing partition divided by the mean over all partitions; null: unknown, or nothing grew',
     librdkafka_moved_keys BIGINT COMMENT 'keys that librdkafka''s default partitioner (consistent_random, CRC-32) sends to another partition than the Java client does; null: the topic has no key sample',
     librdkafka_moved_records BIGINT COMMENT 'sampled records with the keys that librdkafka_moved_keys counts: if clients of both kinds send them, their order is lost; null: the topic has no key sample',
-    hottest_share DOUBLE COMMENT 'fraction of the sampled records in the hottest partition; null: the topic has no key sample, or no record was sampled',
-    record_gini DOUBLE COMMENT 'Gini coefficient of the records over the partitions: 0 is even, near 1 is all in one; null: the topic has no key sample, or no record was sampled'
+    hottest_share DOUBLE COMMENT 'fraction of the sampled records in the hottest partition if those without a key are spread evenly; null: the topic has no key sample, or no record was sampled',
+    record_gini DOUBLE COMMENT 'Gini coefficient of the records over the partitions if those without a key are spread evenly: 0 is even, near 1 is all in one; null: the topic has no key sample, or no record was sampled'
 """,
 )
 TOPIC_PARTITIONER = Table(

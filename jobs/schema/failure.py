@@ -196,7 +196,7 @@ FAILOVER_LOAD = Table(
     gained_records BIGINT COMMENT 'sampled records of the gained partitions; null: no key sample',
     gained_size_bytes BIGINT COMMENT 'sampled bytes of the gained partitions; null: no key sample',
     gained_share DOUBLE NOT NULL COMMENT 'gained leaders divided by all leaders that move in the failure',
-    gained_size_bytes_per_s DOUBLE COMMENT 'traffic from producers to the gained partitions in bytes/s, as Cruise Control measured or from growth since the previous snapshot; the broker stored these bytes before, as a follower; null: unknown',
+    gained_size_bytes_per_s DOUBLE COMMENT 'traffic from producers to the gained partitions in bytes/s, as Cruise Control measured, otherwise observed_size_bytes_per_s of producer_load; the broker stored these bytes before, as a follower; null: unknown',
     network_out_bytes_per_s DOUBLE COMMENT 'traffic to followers and consumer groups from all partitions that the broker leads after the failure, in bytes/s; null: unknown',
     network_out_share DOUBLE COMMENT 'network_out_bytes_per_s divided by the broker''s outgoing network capacity; null: one of them is unknown'
 """,

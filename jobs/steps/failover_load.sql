@@ -1,8 +1,8 @@
 -- The rows of `failover_load`: leaders and load that survivors of a failure take over. A survivor stored the partition before, as a follower,
 -- so the bytes that it stores do not change.
 WITH rate AS (
-    -- Bytes per second that producers write to each partition: Cruise Control's measurement takes precedence over the growth since the
-    -- previous snapshot. Sums of multiples of 1/65536 are exact, so they do not depend on the order of rows.
+    -- Bytes per second that producers write to each partition: Cruise Control's measurement takes precedence over what was written since
+    -- the previous snapshot. Sums of multiples of 1/65536 are exact, so they do not depend on the order of rows.
     SELECT snapshot_id, cluster_id, topic, partition, coalesce(groups, 0) AS groups,
            round(coalesce(network_in_bytes_per_s, observed_size_bytes_per_s) * 65536) / 65536 AS rate
     FROM (SELECT snapshot_id, cluster_id, topic, partition, observed_size_bytes_per_s

@@ -3,6 +3,9 @@
 Reproduces DefaultPartitioner (2.0): a named partition wins; a key goes to partition toPositive(murmur2(key)) mod all partitions; a record
 without a key goes to the next available partition (one with a leader), by a counter. The closed form of the counter is the columnar form
 of kafka_model.partitioner.java_client. kafka_model.partitioner.key_attribution infers from the partitions of keys which client wrote them.
+
+What was written since the previous snapshot is the growth of the end offset times the mean bytes of a record: retention and compaction delete
+bytes, but never lower an end offset.
 """
 
 from __future__ import annotations
@@ -26,11 +29,13 @@ READS = (CLUSTER, TOPIC, PARTITION, KEY_SAMPLE)
 READS_PREVIOUS = (CLUSTER, TOPIC, PARTITION)
 WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
+# How the bytes that were written since the previous snapshot are computed: observed_size_source of `producer_load`.
+OFFSETS_AND_LOG, OFFSETS_AND_SAMPLE, SIZE_GROWTH = "offsets_and_log", "offsets_and_sample", "size_growth"
 MIN_SECONDS = 600  # between two captures, to compute a rate: the capture time may be that of a later copy of the files
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _NUMBERED = ["chunk", "number", "partition"]  # a number replaces the name of a topic: tens of millions of rows are joined by it
 _PREDICTED = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
-_HAS_LOAD = "has_sample OR observed_records IS NOT NULL OR observed_size_bytes IS NOT NULL"
+_HAS_LOAD = "has_sample OR observed_records IS NOT NULL OR size_growth IS NOT NULL"
 
 
 def transform(
@@ -67,8 +72,9 @@ def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: Dat
     """The topics with partitions, numbered in the order of their names.
 
     `partition_count` is what `topic` reports. `taking_partitions` take records without a key: the available ones, or all if none is.
-    `turns_are_numbers`: the partitions have no gaps in their numbers, and all or none of them are available. `chunk` numbers groups of
-    successive topics with about as many partitions each.
+    `turns_are_numbers`: the partitions have no gaps in their numbers, and all or none of them are available. `logs_are_complete`: the leaders
+    store every record between the start and the end of their logs. `chunk` numbers groups of successive topics with about as many partitions
+    each.
     """
     previous = previous_topic.select("cluster_id", "topic", F.col("topic_id").alias("previous_topic_id"))
     by_name, chunks = Window.orderBy(*_TOPIC), shuffle_partitions(topic.sparkSession)
@@ -78,8 +84,11 @@ def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: Dat
         F.min("partition").alias("first"),
         F.max("partition").alias("last"),
     )
+    configs = topic.select(
+        *_TOPIC, "topic_id", F.col("partitions").alias("partition_count"), _logs_are_complete().alias("logs_are_complete")
+    )
     return (
-        counts.join(topic.select(*_TOPIC, "topic_id", F.col("partitions").alias("partition_count")), on=_TOPIC, how="left")
+        counts.join(configs, on=_TOPIC, how="left")
         .join(previous, on=["cluster_id", "topic"], how="left")
         .select(
             *_TOPIC,
@@ -92,8 +101,15 @@ def _numbered_topics(topic: DataFrame, partition: DataFrame, previous_topic: Dat
             F.expr("if(available_partitions > 0, available_partitions, partitions)").alias("taking_partitions"),
             F.expr("first = 0 AND last = partitions - 1 AND available_partitions IN (0, partitions)").alias("turns_are_numbers"),
             F.expr("topic_id IS NULL OR previous_topic_id IS NULL OR topic_id = previous_topic_id").alias("same_topic"),
+            "logs_are_complete",
         )
     )
+
+
+def _logs_are_complete() -> Column:
+    """Return whether a leader's log has every record from its start to its end: compaction deletes some, tiered storage moves some away."""
+    compacted = F.coalesce(F.col("configs")["cleanup.policy"], F.lit("delete")).contains("compact")
+    return ~compacted & (F.coalesce(F.col("configs")["remote.storage.enable"], F.lit("false")) != "true")
 
 
 def _key_summaries(key_sample: DataFrame, topics: DataFrame) -> DataFrame:
@@ -120,15 +136,17 @@ def _topic_samples(summaries: DataFrame) -> DataFrame:
 
 
 def _current_partitions(partition: DataFrame, topics: DataFrame, *, counter_start: int) -> DataFrame:
-    """Each partition with its leader's log end offset and size, and its turn from 0 in the round of records without a key.
+    """Each partition with its leader's log end offset, size and bytes per record, and its turn from 0 in the round of records without a key.
 
     The turn is null for a partition without a leader if others have one.
     """
-    columns = (*_TOPIC, "chunk", "number", "available_partitions", "taking_partitions", "turns_are_numbers")
+    columns = (*_TOPIC, "chunk", "number", "available_partitions", "taking_partitions", "turns_are_numbers", "logs_are_complete")
     numbered = partition.join(F.broadcast(topics.select(*columns)), on=_TOPIC, how="inner")
     end_offset, size = F.col("log_end_offset").alias("end_offset"), leader_size().alias("leader_size")
     number_as_turn = F.when(F.col("turns_are_numbers"), _turn(F.col("partition"), counter_start)).alias("turn")
-    current = numbered.select(*_NUMBERED, F.lit(True).alias("is_current"), number_as_turn, end_offset, size)
+    records = F.col("log_end_offset") - F.col("log_start_offset")
+    record_bytes = F.when(F.col("logs_are_complete") & (records > 0), leader_size() / records).alias("log_record_bytes")
+    current = numbered.select(*_NUMBERED, F.lit(True).alias("is_current"), number_as_turn, end_offset, size, record_bytes)
     # Only the other topics have to be sorted. Their turns are further rows, which are joined by the aggregate of `_load`.
     ascending = Window.partitionBy("number").orderBy("partition")
     takes = F.expr("NOT turns_are_numbers AND (leader IS NOT NULL OR available_partitions = 0)")
@@ -182,7 +200,8 @@ def _load(topics: DataFrame, samples: DataFrame, summaries: DataFrame, current: 
             "available_partitions",
             "has_sample",
             _growth("end_offset", "previous_end_offset").alias("observed_records"),
-            _growth("leader_size", "previous_leader_size").alias("observed_size_bytes"),
+            F.when(~_is_shorter(), _growth("leader_size", "previous_leader_size")).alias("size_growth"),
+            "log_record_bytes",
         )
     )
 
@@ -206,8 +225,13 @@ def _bytes_before(records: Column) -> Column:
 
 
 def _growth(current: str, previous: str) -> Column:
-    """The growth since the previous snapshot; null if the value shrank, because retention then hides what was added."""
+    """The growth since the previous snapshot; null if the value shrank."""
     return F.when(F.col(current) >= F.col(previous), F.col(current) - F.col(previous))
+
+
+def _is_shorter() -> Column:
+    """Return whether the end offset fell since the previous snapshot: the log was truncated, or it is that of another topic."""
+    return F.coalesce(F.col("end_offset") < F.col("previous_end_offset"), F.lit(False))
 
 
 def _seconds_between(cluster: DataFrame, previous_cluster: DataFrame) -> DataFrame:
@@ -231,6 +255,8 @@ def _totals(load: DataFrame) -> DataFrame:
         F.sum("keys").alias("keys"),
         (-F.max(F.struct("records", (-F.col("partition")).alias("negated")))["negated"]).alias("hottest_partition"),
         F.max("records").alias("max_records"),
+        F.sum("unkeyed_records").alias("unkeyed_records"),
+        F.max(F.col("explicit_records") + F.col("keyed_records")).alias("max_placed_records"),
         variation("records").alias("record_cv"),
         F.max("explicit_records").alias("max_explicit_records"),
         F.sum("librdkafka_moved_keys").alias("librdkafka_moved_keys"),
@@ -244,6 +270,7 @@ def _totals(load: DataFrame) -> DataFrame:
 
 def _shares(load: DataFrame, totals: DataFrame, topics: DataFrame, seconds: DataFrame) -> DataFrame:
     """The partitions with a predicted or observed load, with their shares of their topic."""
+    written, source = _written_bytes()
     summed = ("records", "size_bytes", "complete_observed_records")
 
     def share(column: str) -> Column:
@@ -262,15 +289,33 @@ def _shares(load: DataFrame, totals: DataFrame, topics: DataFrame, seconds: Data
             share("records").alias("record_share"),
             share("size_bytes").alias("byte_share"),
             "observed_records",
-            "observed_size_bytes",
+            written.alias("observed_size_bytes"),
+            source.alias("observed_size_source"),
             (F.col("observed_records") / F.col("topic_complete_observed_records")).alias("observed_record_share"),
-            (F.col("observed_size_bytes") / F.col("seconds")).alias("observed_size_bytes_per_s"),
+            (written / F.col("seconds")).alias("observed_size_bytes_per_s"),
         )
     )
 
 
+def _written_bytes() -> tuple[Column, Column]:
+    """Return the bytes written to a partition since the previous snapshot, and how they were computed."""
+    growth, in_log, size_growth = F.col("observed_records"), F.col("log_record_bytes"), F.col("size_growth")
+    in_sample = F.when(F.col("topic_size_bytes") > 0, F.col("topic_size_bytes") / F.col("topic_records"))
+    known_growth = growth.isNotNull()
+    by_log, by_sample = known_growth & (in_log.isNotNull() | (growth == 0)), known_growth & in_sample.isNotNull()
+    record_bytes = F.coalesce(in_log, in_sample, F.lit(0.0))
+    written = F.when(by_log | by_sample, F.round(growth * record_bytes).cast("bigint")).otherwise(size_growth)
+    source = (
+        F.when(by_log, F.lit(OFFSETS_AND_LOG)).when(by_sample, F.lit(OFFSETS_AND_SAMPLE)).when(size_growth.isNotNull(), F.lit(SIZE_GROWTH))
+    )
+    return written, source
+
+
 def _topic_load(totals: DataFrame, samples: DataFrame) -> DataFrame:
-    """The skew of each topic, and the least skew that any partitioner could reach, which the hottest keys determine."""
+    """Lower bounds of the skew of each topic: by the partitions of its keys, and by its hottest keys for any partitioner.
+
+    Where records without a key go cannot be predicted, so that they only even out the partitions here.
+    """
     keys = samples.select("number", "records_of_keys")
     sampled = F.col("records").isNotNull()
     floor = F.greatest(F.coalesce("shared_key_floor", F.lit(0)), "max_explicit_records") / F.col("mean")
@@ -287,7 +332,8 @@ def _topic_load(totals: DataFrame, samples: DataFrame) -> DataFrame:
             "size_bytes",
             "keys",
             F.when(sampled, F.col("hottest_partition")).alias("hottest_partition"),
-            (F.col("max_records") / F.col("mean")).alias("skew"),
+            "unkeyed_records",
+            F.greatest(F.col("max_placed_records") / F.col("mean"), F.when(F.col("mean").isNotNull(), 1.0)).alias("skew_lower_bound"),
             "record_cv",
             (F.get("records_of_keys", F.lit(0)) / F.col("records")).alias("hottest_key_share"),
             F.when(F.col("mean").isNotNull(), F.greatest(F.lit(1.0), floor)).alias("skew_floor"),

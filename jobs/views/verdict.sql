@@ -2,14 +2,14 @@
 -- any broker, a rolling restart, any rack and any two brokers (`any_broker_data`), the worst failure if it does not (`worst_broker_data`) and
 -- its own counts (`broker_data_newly_lost`). Any two brokers: pairs that share a partition, and single brokers.
 -- `quorum_survives_any_broker` is null with ZooKeeper or unknown voters. `restartable`: all live brokers have a place in a rolling restart.
--- `leader_skew` and `byte_skew` are the largest ratio of a broker to the mean, `producer_skew` of a partition to the mean of its topic;
--- `consumer_spread` is the largest difference in partitions between two members of a group.
+-- `leader_skew` and `byte_skew` are the largest ratio of a broker to the mean, `producer_skew_lower_bound` of a partition to the mean of its
+-- topic, at least; `consumer_spread` is the largest difference in partitions between two members of a group.
 -- Example: SELECT cluster_id, any_broker_writes, any_rack_writes, any_two_data FROM verdict WHERE latest
 SELECT s.snapshot_id, s.cluster_id, {latest} AS latest,
        b.live_brokers, b.brokers,
        {survival_columns},
        q.quorum_survives_any_broker, r.restartable,
-       b.leader_skew, b.byte_skew, p.producer_skew, g.consumer_spread,
+       b.leader_skew, b.byte_skew, p.producer_skew_lower_bound, g.consumer_spread,
        h.leaderless AS leaderless_now, h.under_min_isr AS under_min_isr_now,
        v.broken_rules, v.unknown_rules
 FROM snapshot s
@@ -27,7 +27,7 @@ LEFT JOIN (SELECT snapshot_id, cluster_id,
 LEFT JOIN (SELECT snapshot_id, cluster_id, bool_and(NOT quorum_lost) AS quorum_survives_any_broker
            FROM scenario WHERE {is_latest} AND {ONE_BROKER_KILLED} GROUP BY snapshot_id, cluster_id) q
        ON q.snapshot_id = s.snapshot_id AND q.cluster_id = s.cluster_id
-LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew) AS producer_skew FROM topic_load WHERE {is_latest} GROUP BY snapshot_id, cluster_id) p
+LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew_lower_bound) AS producer_skew_lower_bound FROM topic_load WHERE {is_latest} GROUP BY snapshot_id, cluster_id) p
        ON p.snapshot_id = s.snapshot_id AND p.cluster_id = s.cluster_id
 LEFT JOIN (SELECT snapshot_id, cluster_id, max(spread) AS consumer_spread
            FROM group_assignment

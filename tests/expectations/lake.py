@@ -145,7 +145,7 @@ def sound() -> Tables:
     add_row("topic_balance", "t", 6, 600, 0.0, 600, 0, 100, 1.0)
     for group, members, each in (("g", 3, 2), (None, 1, 6)):
         add_row("group_load", group, members, 0, 1, 6, each, each, 0.0, "host", 60, 1.0, 600, 1.0, 2, 200, 0, 1 / 3, 0.0)
-    add_row("topic_load", "t", 6, 6, 60, 600, 6, 0, 1.0, 0.0, 1 / 6, 1.0, None, None, 0, 0)
+    add_row("topic_load", "t", 6, 6, 60, 600, 6, 0, 0, 1.0, 0.0, 1 / 6, 1.0, None, None, 0, 0)
     for broker, rack in enumerate(RACKS):
         add_row("broker", broker, rack, True, 10_000.0, None, None, None, False)
         add_row("log_dir", broker, "/d", None, 10_000.0, None, None)

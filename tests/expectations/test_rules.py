@@ -223,7 +223,7 @@ BROKEN: dict[str, list[Edit]] = {
     "producer_load.shares_sum_to_one": [edit("producer_load", {"partition": 0}, record_share=0.2)],
     "topic_load.load_matches_partitions": [edit("topic_load", keys=7)],
     "topic_load.skew_not_below_floor": [edit("topic_load", skew_floor=1.1)],
-    "topic_load.even_producers": [edit("topic_load", skew=2.1)],
+    "topic_load.even_producers": [edit("topic_load", skew_lower_bound=2.1)],
     "topic_partitioner.explained_records_add_up": [edit("topic_partitioner", explained_records=59)],
     "topic_partitioner.one_partitioner": [edit("topic_partitioner", split_keys=1, split_records=10)],
     "hot_key.hottest_keys": [edit("hot_key", {"rank": 6}, records=9)],

@@ -130,7 +130,5 @@ def test_a_cluster_with_a_dump_of_topics_alone_has_a_verdict(spark: SparkSession
     (tmp_path / "source" / "bare" / "topics.txt").write_text(dump)
     lake = open_lake(str(tmp_path / "lake"), lambda: spark)
     assert NightlyRun(lake, FIRST).run(str(tmp_path / "source"), {}, limits(), None) == Outcome(["bare"], [])
-    verdict = (
-        "SELECT cluster_id, any_broker_reads, any_broker_writes, any_rack_reads, producer_skew, consumer_spread, byte_skew FROM verdict"
-    )
+    verdict = "SELECT cluster_id, any_broker_reads, any_broker_writes, any_rack_reads, producer_skew_lower_bound, consumer_spread, byte_skew FROM verdict"
     assert query(lake, verdict) == [("bare", True, True, None, None, None, None)]
