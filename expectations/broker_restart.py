@@ -26,10 +26,15 @@ def rules(limits: Limits) -> list[Rule]:
         ),
         hard(
             "returns_within_assignment",
-            "A returning broker revives at least as many partitions as it revives uncleanly, and regains at most as many leaders as prefer it.",
+            "A returning broker revives at least as many partitions as it revives uncleanly, no fewer after a clean stop than after a kill, and "
+            "regains at most as many leaders as prefer it.",
             """
-                SELECT cluster_id, broker_id, revived_partitions, revived_uncleanly, regained_leaders, preferred_partitions FROM broker_restart
-                WHERE revived_uncleanly > revived_partitions OR regained_leaders > preferred_partitions
+                SELECT cluster_id, broker_id, revived_after_kill, revived_uncleanly_after_kill, revived_after_stop, revived_uncleanly_after_stop,
+                    regained_leaders_after_kill, regained_leaders_after_stop, preferred_partitions
+                FROM broker_restart
+                WHERE revived_uncleanly_after_kill > revived_after_kill OR revived_uncleanly_after_stop > revived_after_stop
+                   OR revived_after_kill > revived_after_stop
+                   OR greatest(regained_leaders_after_kill, regained_leaders_after_stop) > preferred_partitions
             """,
         ),
         soft(

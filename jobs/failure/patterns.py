@@ -76,14 +76,17 @@ class Counts(NamedTuple):
 
 
 class Return(NamedTuple):
-    """A partition when a dead broker returns; leaders are positions, 0: none."""
+    """A partition when a dead broker returns after a kill or after a clean stop; leaders are positions, 0: none."""
 
     rejoins: int  # 1: the broker is to rejoin the ISR
     leader_before: int  # before the broker died
     leader: int  # until its return
-    leader_after: int
-    revived: int  # 1: the return gives the partition a leader
-    revived_uncleanly: int  # 1: that leader may lack records
+    leader_after_kill: int
+    revived_after_kill: int  # 1: the return gives the partition a leader
+    revived_uncleanly_after_kill: int  # 1: that leader may lack records
+    leader_after_stop: int
+    revived_after_stop: int
+    revived_uncleanly_after_stop: int
 
 
 class Deaths(NamedTuple):
@@ -280,27 +283,26 @@ def outcome_of(case: Case) -> dict[str, Any]:
 
 @cache
 def return_of(case: Case) -> Return:
-    """Return a partition after the first of the dying brokers returns, whether it was live before or dead already."""
+    """Return a partition after the first of the dying brokers returns, whether it was live before or dead already.
+
+    A clean stop leaves leader, ISR and ELR as a kill does. Only after a kill the controller removes the returning broker from ISR and ELR.
+    """
     pattern, event = case
     before, rules = _model_inputs(pattern, event)
-    broker, clean_stop = event.dying[0], bool(event.controlled_shutdown)
+    broker = event.dying[0]
     others = {*pattern.live} - {broker}
-    dead = before
-    if broker in pattern.live:
-        dead = fail_brokers(before, [broker], pattern.live, controlled_shutdown=clean_stop, **rules).partition
+    dead = fail_brokers(before, [broker], pattern.live, **rules).partition if broker in pattern.live else before
     # A lost quorum recovers when its voter returns; only then do the controllers react to the death.
     leader = before.leader if event.quorum_lost else dead.leader
     live_leader = leader if leader in others else None
-    returned = return_broker(dead, broker, others | {broker}, clean_stop=clean_stop, **rules)
-    revived = live_leader is None and returned.partition.leader is not None
-    return Return(
-        rejoins=broker not in pattern.live or broker in before.isr,
-        leader_before=before.leader or 0,
-        leader=live_leader or 0,
-        leader_after=returned.partition.leader or 0,
-        revived=revived,
-        revived_uncleanly=revived and returned.election in (ElectionKind.UNCLEAN, ElectionKind.LAST_KNOWN_LEADER),
-    )
+    after: list[int] = []
+    for clean_stop in (False, True):
+        returned = return_broker(dead, broker, others | {broker}, clean_stop=clean_stop, **rules)
+        revived = live_leader is None and returned.partition.leader is not None
+        uncleanly = revived and returned.election in (ElectionKind.UNCLEAN, ElectionKind.LAST_KNOWN_LEADER)
+        after += [returned.partition.leader or 0, revived, uncleanly]
+    rejoins = broker not in pattern.live or broker in before.isr
+    return Return(rejoins, before.leader or 0, live_leader or 0, *after)
 
 
 def counts_of(outcome: Mapping[str, Any]) -> Counts:

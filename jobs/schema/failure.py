@@ -234,22 +234,25 @@ JOINT_LOSS = Table(
 )
 BROKER_RESTART = Table(
     "broker_restart",
-    "when a broker can be restarted, and what its return after a kill brings back and costs",
+    "when a broker can be restarted, and what its return after a kill or a clean stop brings back and costs",
     ("snapshot_id", "cluster_id", "broker_id"),
     f"""
     {CLUSTER_COLUMNS},
     broker_id INT NOT NULL COMMENT 'id of the broker',
-    live BOOLEAN NOT NULL COMMENT 'the broker is live; false: it is already dead, and the row describes its return now',
+    live BOOLEAN NOT NULL COMMENT 'the broker is live; false: it is already dead, and the row describes its return now; the dumps do not contain whether it was killed or stopped',
     restart_order INT COMMENT 'position of the broker in a rolling restart where each broker is back in sync before the next one stops and no partition falls under min ISR that can avoid it; null: no such position, or the broker is not live',
     under_min_isr_partitions BIGINT NOT NULL COMMENT 'partitions that fall under min ISR whenever the broker stops, because they have no more live replicas than min.insync.replicas',
     rejoining_partitions BIGINT NOT NULL COMMENT 'partitions whose ISR the broker must rejoin',
-    revived_partitions BIGINT NOT NULL COMMENT 'partitions without a leader that get one when the broker returns',
-    revived_uncleanly BIGINT NOT NULL COMMENT 'revived partitions that may miss records: by unclean election, or as the last known leader after an unclean shutdown',
+    revived_after_kill BIGINT NOT NULL COMMENT 'partitions without a leader that get one when the broker returns after a kill, which removes it from ISR and ELR',
+    revived_uncleanly_after_kill BIGINT NOT NULL COMMENT 'partitions counted in revived_after_kill that may miss records: by unclean election, or as the last known leader after an unclean shutdown',
+    revived_after_stop BIGINT NOT NULL COMMENT 'partitions without a leader that get one when the broker returns after a clean stop (controlled shutdown), after which it is still in the ELR',
+    revived_uncleanly_after_stop BIGINT NOT NULL COMMENT 'partitions counted in revived_after_stop that may miss records: by unclean election, or as the last known leader',
     preferred_partitions BIGINT NOT NULL COMMENT 'partitions whose preferred leader is the broker',
-    regained_leaders BIGINT NOT NULL COMMENT 'partitions that the broker leads again only after a preferred leader election',
+    regained_leaders_after_kill BIGINT NOT NULL COMMENT 'partitions that the broker leads again only after a preferred leader election, if it was killed',
+    regained_leaders_after_stop BIGINT NOT NULL COMMENT 'partitions that the broker leads again only after a preferred leader election, if it was stopped cleanly',
     full_copy_bytes BIGINT COMMENT 'bytes to fetch from leaders if the broker returns with empty disks; null: sizes unknown',
     catch_up_bytes_per_s DOUBLE COMMENT 'bytes that the broker must fetch in addition for each second of absence; null: unknown',
-    truncated_size_bytes BIGINT COMMENT 'bytes that only this broker has, of partitions that elected another leader after its death: it truncates them when it follows; null: unknown'
+    truncated_size_bytes BIGINT COMMENT 'bytes that this broker has and the leader elected after its death has not: it truncates them when it follows; null: unknown'
 """,
 )
 REMEDY = Table(

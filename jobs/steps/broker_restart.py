@@ -1,8 +1,9 @@
 """broker_restart: an order in which brokers can be restarted, and what the return of each broker recovers and costs.
 
-kafka_model.failover.rolling_restart computes the order. A broker returns after it was killed, or from the state in the snapshot if it is dead
-already. A partition without a leader may then elect one (kafka_model.failover.broker_failure.return_broker). The broker must catch up with
-the partitions whose ISR it left before a preferred election makes it their leader again.
+kafka_model.failover.rolling_restart computes the order. A broker returns after it was killed or stopped cleanly, or from the state in the
+snapshot if it is dead already; the dumps do not contain how it died. A partition without a leader may then elect one
+(kafka_model.failover.broker_failure.return_broker). The broker must catch up with the partitions whose ISR it left before a preferred election
+makes it their leader again.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.arrays import to_matrix
+from jobs.arrays import Ints, to_matrix
 from jobs.engine import SparkEngine
 from jobs.failure.cluster_state import cluster_election_rules, cluster_states
 from jobs.failure.election_inputs import election_inputs
@@ -32,7 +34,9 @@ WRITES = (BROKER_RESTART,)
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _BROKER = [*_CLUSTER, "broker_id"]
 _PARTITION = [*_CLUSTER, "topic", "partition"]
-_COUNTS = ("rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
+_DEATHS = ("kill", "stop")
+_REVIVED = tuple(f"{name}_after_{death}" for death in _DEATHS for name in ("revived", "revived_uncleanly"))
+_COUNTS = ("rejoining_partitions", *_REVIVED, "preferred_partitions", *(f"regained_leaders_after_{death}" for death in _DEATHS))
 _SUMS = (*_COUNTS, "full_copy_bytes", "truncated_size_bytes")
 _SUM_SCHEMA = pa.schema([BROKER_RESTART.schema.field(name).with_nullable(True) for name in (*_BROKER, *_SUMS)])
 _ORDER_SCHEMA = pa.schema([BROKER_RESTART.schema.field(name) for name in (*_BROKER, "restart_order")])
@@ -131,7 +135,7 @@ def _sum_returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         broker, deaths = partitions.one_death_each(partitions.replicas)
         returned, row, position = partitions.returns(deaths), deaths.row, deaths.positions[0]
         live = (partitions.live[:, row] == position).any(axis=0)
-        leader, leader_after = returned["leader"], returned["leader_after"]
+        leader = returned["leader"]
         sizes, no_successor = to_matrix(batch["replica_size_bytes"], UNKNOWN), np.full(len(row), UNKNOWN)
         truncated, unknown = bytes_at_risk(sizes, row, returned["leader_before"], leader, no_successor)
         index, preferred = pa.array(row), position == 1
@@ -139,13 +143,20 @@ def _sum_returns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             **{name: batch[name].take(index) for name in _CLUSTER},
             "broker_id": pa.array(broker, pa.int32()),
             "rejoining_partitions": returned["rejoins"],
-            "revived_partitions": returned["revived"],
-            "revived_uncleanly": returned["revived_uncleanly"],
+            **{name: returned[name] for name in _REVIVED},
             "preferred_partitions": preferred,
-            "regained_leaders": preferred & (leader_after != position) & (leader_after > 0),
+            **{
+                f"regained_leaders_after_{death}": preferred & _another_leads(returned[f"leader_after_{death}"], position)
+                for death in _DEATHS
+            },
             "full_copy_bytes": batch["size_bytes"].take(index),
             "truncated_size_bytes": pa.array(truncated, mask=unknown | (leader == 0) | ~live),
         }
         sums = pa.table(columns).group_by(_BROKER).aggregate([(name, "sum") for name in _SUMS])
         sums = sums.select([*_BROKER, *(f"{name}_sum" for name in _SUMS)]).rename_columns(_SUM_SCHEMA.names)
         yield from sums.cast(_SUM_SCHEMA).to_batches()
+
+
+def _another_leads(leader: Ints, position: Ints) -> npt.NDArray[np.bool_]:
+    """Return whether each partition has a leader other than its replica at this position."""
+    return (leader > 0) & (leader != position)

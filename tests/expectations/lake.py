@@ -151,7 +151,7 @@ def sound() -> Tables:
         add_row("log_dir", broker, "/d", None, 10_000.0, None, None)
         add_row("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
         add_row("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
-        add_row("broker_restart", broker, True, broker + 1, 0, 6, 0, 0, 2, 2)
+        add_row("broker_restart", broker, True, broker + 1, 0, 6, 0, 0, 0, 0, 2, 2, 2)
         _add_scenario(tables, f"broker {broker}", "broker", [broker], [])
         _add_scenario(tables, f"stop {broker}", "stop", [broker], [])
         _add_scenario(tables, f"rack {rack}", "rack", [broker], [rack])

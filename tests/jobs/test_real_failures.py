@@ -53,12 +53,13 @@ class Loss(NamedTuple):
 
 
 class Return(NamedTuple):
-    """The return of a killed broker: the dumps before and after it, and the brokers that were dead before it."""
+    """The return of a broker after a kill or a clean stop: the dumps before and after it, and the brokers that were dead before it."""
 
     recording: str
     before: str
     dead: list[int]
     broker: int
+    death: str  # kill or stop
     after: str
 
 
@@ -81,15 +82,16 @@ def losses(recording: str) -> list[Loss]:
 def returns(recording: str) -> list[Return]:
     found = []
     dead: list[int] = []
-    killed, dump = set(), "0-before.txt"
+    death_of: dict[int, str] = {}
+    dump = "0-before.txt"
     for step in steps_of(recording):
         brokers = step["brokers"]
         if step["step"] != "start":
             dead += brokers
-            killed |= set(brokers) if step["step"] == "kill" else set()
+            death_of |= dict.fromkeys(brokers, step["step"])
         else:
-            if dump and step["file"] and killed.issuperset(brokers) and len(brokers) == 1:
-                found.append(Return(recording, dump, list(dead), brokers[0], step["file"]))
+            if dump and step["file"] and len(brokers) == 1:
+                found.append(Return(recording, dump, list(dead), brokers[0], death_of[brokers[0]], step["file"]))
             dead = [broker for broker in dead if broker not in brokers]
         dump = step["file"]
     return found
@@ -163,8 +165,8 @@ def test_the_cluster_did_as_predicted(predicted: dict[tuple[str, str], dict[Key,
 
 
 @pytest.fixture(scope="module")
-def revived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], int]:
-    """Return how many partitions get a leader when a broker returns, by cluster and broker. Each dump with dead brokers is a cluster."""
+def revived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, str], int]:
+    """Return how many partitions get a leader when a broker returns, by cluster, broker and death. Each dump with dead brokers is a cluster."""
     source = tmp_path_factory.mktemp("returned")
     features = "".join(
         f"Feature: {name}\tSupportedMinVersion: 0\tSupportedMaxVersion: 9\tFinalizedVersionLevel: 1\tEpoch: 1\n"
@@ -176,11 +178,23 @@ def revived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
         if "Elr: \t" in (KILLED / each.recording / each.before).read_text():
             (source / cluster_id / "features.txt").write_text(features)
     (restart,) = run_step(broker_restart, *ingested(spark, source, broker_restart.READS).values())
-    return {(row.cluster_id, row.broker_id): row.revived_partitions for row in restart.collect()}
+    return {
+        (row.cluster_id, row.broker_id, death): row[f"revived_after_{death}"] for row in restart.collect() for death in ("kill", "stop")
+    }
+
+
+def test_the_recordings_have_returns_that_differ_between_a_kill_and_a_clean_stop(revived: dict[tuple[str, int, str], int]) -> None:
+    differing = {
+        each.death
+        for each in RETURNS
+        if revived[f"{each.recording} {each.before}", each.broker, "kill"]
+        != revived[f"{each.recording} {each.before}", each.broker, "stop"]
+    }
+    assert differing == {"kill", "stop"}
 
 
 @pytest.mark.parametrize("each", RETURNS, ids=lambda each: f"{each.recording}-{each.broker}-{each.after.removesuffix('.txt')}")
-def test_a_returning_broker_revived_as_many_partitions_as_predicted(revived: dict[tuple[str, int], int], each: Return) -> None:
+def test_a_returning_broker_revived_as_many_partitions_as_predicted(revived: dict[tuple[str, int, str], int], each: Return) -> None:
     before, after = states(each.recording, each.before), states(each.recording, each.after)
     gained_leaders = sum(state.leader is None and after[key].leader is not None for key, state in before.items())
-    assert revived[f"{each.recording} {each.before}", each.broker] == gained_leaders
+    assert revived[f"{each.recording} {each.before}", each.broker, each.death] == gained_leaders

@@ -10,6 +10,11 @@ from jobs.schema import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.steps import broker_restart
 from tests.jobs.rows import run_step, sorted_rows, table
 
+# Revived partitions, those of them that may miss records, and leaders that return only after a preferred leader election.
+AFTER_KILL, AFTER_STOP = (
+    tuple(f"{name}_after_{death}" for name in ("revived", "revived_uncleanly", "regained_leaders")) for death in ("kill", "stop")
+)
+
 
 def restarts(
     spark: SparkSession,
@@ -63,33 +68,41 @@ def test_a_returning_broker_revives_the_partitions_that_only_it_can_lead(spark: 
         {"replicas": [3, 1], "isr": [], "elr": [3], "last_known_elr": [3]},
         live=(1, 2),
     )
-    columns = (
-        "broker_id",
-        "live",
-        "restart_order",
-        "rejoining_partitions",
-        "revived_partitions",
-        "revived_uncleanly",
-        "preferred_partitions",
-        "regained_leaders",
-    )
+    columns = ("broker_id", "live", "restart_order", "rejoining_partitions", "preferred_partitions")
+    assert sorted_rows(df, *columns) == [(1, True, 1, 2, 2), (2, True, 2, 1, 0), (3, False, None, 1, 1)]
     # A killed broker may lose records. Broker 1 is the only replica of t0, and leads it uncleanly as the last known leader; so does 3 t2.
-    assert sorted_rows(df, *columns) == [(1, True, 1, 2, 1, 1, 2, 1), (2, True, 2, 1, 0, 0, 0, 0), (3, False, None, 1, 1, 1, 1, 0)]
+    assert sorted_rows(df, "broker_id", *AFTER_KILL) == [(1, 1, 1, 1), (2, 0, 0, 0), (3, 1, 1, 0)]
+    # After a clean stop they are still in the ELR.
+    assert sorted_rows(df, "broker_id", *AFTER_STOP) == [(1, 1, 0, 1), (2, 0, 0, 0), (3, 1, 0, 0)]
+
+
+def test_only_after_a_clean_stop_an_eligible_replica_leads_although_another_one_is_dead(spark: SparkSession) -> None:
+    """Brokers 1 and 2 are dead and in the ELR of t0. Broker 3 leads t1, whose ELR has broker 2."""
+    df = restarts(
+        spark,
+        {"replicas": [1, 2], "isr": [], "elr": [1, 2], "last_known_elr": [2], "min_isr": 2},
+        {"replicas": [2, 3], "isr": [3], "elr": [2], "min_isr": 2},
+        live=(3,),
+    )
+    assert sorted_rows(df, "broker_id", *AFTER_KILL) == [(1, 0, 0, 0), (2, 0, 0, 1), (3, 0, 0, 0)]
+    assert sorted_rows(df, "broker_id", *AFTER_STOP) == [(1, 1, 0, 0), (2, 1, 0, 1), (3, 1, 0, 0)]
 
 
 def test_a_recovered_quorum_elects_another_leader(spark: SparkSession) -> None:
     df = restarts(spark, {"replicas": [1, 2], "isr": [1, 2]}, {"replicas": [2, 1], "isr": [2, 1]}, voters=(1,))
     # Broker 1, the only voter, returns as a new incarnation. The controller removes it from ISRs (handleBrokerShutdown), and 2 leads.
-    columns = ("broker_id", "rejoining_partitions", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
-    assert sorted_rows(df, *columns)[:2] == [(1, 2, 1, 0, 1, 1), (2, 2, 0, 0, 1, 1)]
+    columns = ("broker_id", "rejoining_partitions", "preferred_partitions", *AFTER_KILL)
+    assert sorted_rows(df, *columns)[:2] == [(1, 2, 1, 1, 0, 1), (2, 2, 1, 0, 0, 1)]
 
 
 def test_a_cluster_without_live_brokers_has_returns(spark: SparkSession) -> None:
     df = restarts(spark, {"replicas": [1, 2], "isr": [2]}, {"replicas": [3], "isr": [], "elr": [3], "last_known_elr": [3]}, live=())
     # Broker 2 was the last one in the ISR of t0, and 3 is the last known leader of t1. A broker that was killed may lose records, so it leads
     # uncleanly and only if no other broker has a replica.
-    columns = ("broker_id", "restart_order", "revived_partitions", "revived_uncleanly", "preferred_partitions", "regained_leaders")
-    assert sorted_rows(df, *columns) == [(1, None, 0, 0, 1, 0), (2, None, 0, 0, 0, 0), (3, None, 1, 1, 1, 0)]
+    columns = ("broker_id", "restart_order", "preferred_partitions", *AFTER_KILL)
+    assert sorted_rows(df, *columns) == [(1, None, 1, 0, 0, 0), (2, None, 0, 0, 0, 0), (3, None, 1, 1, 1, 0)]
+    # After a clean stop broker 2 is still in the ISR, and 3 in the ELR.
+    assert sorted_rows(df, "broker_id", *AFTER_STOP) == [(1, 0, 0, 0), (2, 1, 0, 0), (3, 1, 0, 0)]
 
 
 def test_a_returning_broker_fetches_what_was_written_since_or_everything(spark: SparkSession) -> None:
