@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.arrays import Ints, Matrix
+from jobs.failure.death_order import order_dependent_columns
 from jobs.failure.patterns import Case, counts_of, outcome_of
 from jobs.schema import FAILOVER_PATTERN, HARMS
 
@@ -79,6 +80,7 @@ def pattern_columns(case: Case) -> dict[str, Any]:
         "effective_deaths": event.effective_deaths,
         "quorum_lost": bool(event.quorum_lost),
         "controlled_shutdown": bool(event.controlled_shutdown),
+        "order_dependent_columns": order_dependent_columns(case),
     }
 
 

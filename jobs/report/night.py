@@ -26,7 +26,7 @@ _NOTES = (
 
 def night_report(connection: DuckdbViews, snapshot_id: str) -> list[RenderableType]:
     """Return the tables of a night's report. Optional tables without rows are left out."""
-    optional = [table(connection, snapshot_id) for table in (_worst_failures, _newly_fatal_failures, _changes)]
+    optional = [table(connection, snapshot_id) for table in (_worst_failures, _order_dependent_failures, _newly_fatal_failures, _changes)]
     return [
         _verdicts(connection, snapshot_id),
         _balance(connection, snapshot_id),
@@ -89,7 +89,7 @@ def _balance(connection: DuckdbViews, snapshot_id: str) -> Table:
         "Balance",
         {"cluster": "left", "leaders": "right", "bytes": "right", "producers,\nat least": "right", "consumers": "right"},
         "SELECT cluster_id, coalesce(format('{:.2f}', leader_skew), '-'), coalesce(format('{:.2f}', byte_skew), '-'), "
-        "coalesce(format('{:.2f}', producer_skew), '-'), coalesce(CAST(consumer_spread AS VARCHAR), '-') "
+        "coalesce(format('{:.2f}', producer_skew_lower_bound), '-'), coalesce(CAST(consumer_spread AS VARCHAR), '-') "
         "FROM verdict WHERE snapshot_id = ? ORDER BY cluster_id",
         [snapshot_id],
     )
@@ -115,6 +115,18 @@ def _worst_failures(connection: DuckdbViews, snapshot_id: str) -> Table:
         "coalesce(format('{}: {:.1f}', busiest_survivor, concentration), '-') "
         "FROM verdict v JOIN scenario s ON s.snapshot_id = v.snapshot_id AND s.cluster_id = v.cluster_id AND s.scenario_set = 'nightly' "
         "AND s.scenario_id = coalesce(v.worst_broker_writes, v.worst_broker_data) WHERE v.snapshot_id = ? ORDER BY 1",
+        [snapshot_id],
+    )
+
+
+def _order_dependent_failures(connection: DuckdbViews, snapshot_id: str) -> Table:
+    return query_table(
+        connection,
+        "Partitions whose ELR, last known leader, ISR or elections depend on the order of the deaths (here the order of the ids)",
+        {"cluster": "left", "failure": "left", "partitions": "right"},
+        "SELECT cluster_id, scenario_id, coalesce(CAST(order_dependent_partitions AS VARCHAR), 'all: the quorum is lost') FROM scenario "
+        "WHERE snapshot_id = ? AND scenario_set = 'nightly' AND (order_dependent_partitions > 0 OR order_dependent_partitions IS NULL) "
+        "ORDER BY order_dependent_partitions DESC NULLS FIRST, 1, 2 LIMIT 20",
         [snapshot_id],
     )
 

@@ -18,7 +18,7 @@ _COLUMNS = (
     "cluster_id", "brokers", "log_dirs", "unclean", "controlled_shutdown", "partitions", "moved_leaders", "newly_offline",
     "newly_refusing_acks_all", "at_min_isr", "unclean_leaders", "no_replica_left", "quorum_lost", "at_risk_size_bytes", "at_risk_unknown",
     "undeliverable_records", "undeliverable_share", "redirected_records", "affected_groups", "stranded_members", "moved_coordinators",
-    "lost_coordinators", "metadata_records", "leader_and_isr_requests", "update_metadata_requests", "controller_moves",
+    "lost_coordinators", "metadata_records", "leader_and_isr_requests", "update_metadata_requests", "controller_moves", "order_dependent_partitions",
 )  # fmt: skip
 
 
@@ -78,8 +78,10 @@ def _side_effects(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield "The controllers lose their quorum: from then on no leader is elected, and no dead replica leaves its ISR."
     elif scenario["controller_moves"]:
         yield "The active controller is among the failed brokers: another controller takes over first."
+    if len(scenario["brokers"]) > 1:
+        yield _order_of_deaths(scenario["order_dependent_partitions"])
     unknown = f"; for {scenario['at_risk_unknown']} partitions the size is unknown" if scenario["at_risk_unknown"] else ""
-    yield f"{scenario['at_risk_size_bytes']} bytes exist on lost leaders alone{unknown}."
+    yield f"{scenario['at_risk_size_bytes']} bytes of lost leaders are not on their successors{unknown}."
     if scenario["undeliverable_records"] is not None:
         share = 100 * (scenario["undeliverable_share"] or 0)
         yield (
@@ -99,3 +101,14 @@ def _side_effects(scenario: Mapping[str, Any]) -> Iterator[str]:
             f"The controller sends {scenario['leader_and_isr_requests']} LeaderAndIsr and "
             f"{scenario['update_metadata_requests']} UpdateMetadata requests."
         )
+
+
+def _order_of_deaths(partitions: int | None) -> str:
+    if partitions is None:
+        return "The brokers fail in this order, which decides to which of the deaths the controllers react before they lose their quorum."
+    if partitions == 0:
+        return "Another order of the deaths has the same result."
+    return (
+        f"Another order of the deaths changes {partitions} partitions: their ELR, last known leader, ISR or elections, "
+        "as order_dependent_columns of failover states."
+    )

@@ -79,7 +79,8 @@ SCENARIO = Table(
     concentration DOUBLE COMMENT 'leaders that the busiest survivor gains divided by the mean over all survivors; 1 is even; null: no leader moves',
     fullest_survivor INT COMMENT 'id of the live broker that uses the largest fraction of its outgoing network capacity after the failure; null: unknown',
     fullest_survivor_share DOUBLE COMMENT 'fraction of its outgoing network capacity that fullest_survivor uses after the failure; null: unknown',
-    failover_scenario_id STRING NOT NULL COMMENT 'scenario_id of the stored rows of failover: broker N for stop N of a KRaft cluster, because both have the same outcome; otherwise that of this row'
+    failover_scenario_id STRING NOT NULL COMMENT 'scenario_id of the stored rows of failover: broker N for stop N of a KRaft cluster, because both have the same outcome; otherwise that of this row',
+    order_dependent_partitions BIGINT COMMENT 'partitions with order_dependent_columns in failover: another order of the same deaths would change their ELR, last known leader, ISR or number of elections, and so transitions and metadata_records of this row; null: the quorum is lost and several brokers fail, so that every count can depend on the order'
 """,
     partition_by=("snapshot_id", "scenario_set"),
 )
@@ -127,7 +128,8 @@ FAILOVER_PATTERN = Table(
     safe_replicas_before INT NOT NULL COMMENT 'replicas on live brokers in the ISR or ELR before the failure: they have every acknowledged record',
     safe_replicas INT NOT NULL COMMENT 'replicas counted in safe_replicas_before whose broker is still live after the failure',
     metadata_records INT COMMENT 'PartitionChangeRecords that KRaft writes for the partition; null: ZooKeeper',
-    leader_epochs INT NOT NULL COMMENT 'increase of the leader epoch (for KRaft, of metadata version 3.6 or later): clients look up the leader again for each'
+    leader_epochs INT NOT NULL COMMENT 'increase of the leader epoch (for KRaft, of metadata version 3.6 or later): clients look up the leader again for each',
+    order_dependent_columns ARRAY<STRING> COMMENT 'columns of this row that another order of the same deaths would change, such as elr and last_known_elr: the controller handles deaths at the same time in an order that no dump contains; null: the quorum is lost, and the order decides to which deaths the controllers still react'
 """,
     partition_by=("snapshot_id", "scenario_set"),
 )
@@ -180,7 +182,8 @@ PUBLISHED_FAILOVER = Table(
     leader_epochs INT COMMENT 'increase of the leader epoch (for KRaft, of metadata version 3.6 or later): clients look up the leader again for each',
     assigned_replicas INT NOT NULL COMMENT 'number of assigned replicas, on live or dead brokers',
     live_replicas_before INT NOT NULL COMMENT 'assigned replicas on live brokers before the failure',
-    survivors ARRAY<INT> NOT NULL COMMENT 'broker ids of the replicas on live brokers after the failure, in the order of the assignment'
+    survivors ARRAY<INT> NOT NULL COMMENT 'broker ids of the replicas on live brokers after the failure, in the order of the assignment',
+    order_dependent_columns ARRAY<STRING> COMMENT 'columns of this row that another order of the same deaths would change, such as elr and last_known_elr: the controller handles deaths at the same time in an order that no dump contains; null: the quorum is lost, and the order decides to which deaths the controllers still react'
 """,
     partition_by=("snapshot_id", "scenario_set"),
 )

@@ -18,7 +18,16 @@ SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.pa
                    WHEN f.under_min_isr THEN concat(', acks=all is refused: min.insync.replicas is ', f.min_insync_replicas)
                    WHEN f.at_min_isr THEN ', at min ISR'
                    ELSE ', acks=all is accepted' END,
-              CASE WHEN f.at_risk_size_bytes > 0 THEN concat('; only the lost leader has ', f.at_risk_size_bytes, ' bytes') ELSE '' END)
+              -- Another failed replica may have these bytes too.
+              CASE WHEN coalesce(f.at_risk_size_bytes, 0) = 0 THEN ''
+                   WHEN f.leader IS NOT NULL THEN concat('; the new leader lacks ', f.at_risk_size_bytes, ' bytes of the lost leader')
+                   WHEN f.live_replicas > 0 THEN concat('; no live replica has the last ', f.at_risk_size_bytes, ' bytes of the lost leader')
+                   ELSE concat('; no live replica has the ', f.at_risk_size_bytes, ' bytes of the lost leader') END,
+              CASE WHEN s.order_dependent_partitions IS NULL
+                   THEN '; the order of the deaths decides which of them the controllers handle before they lose their quorum'
+                   WHEN CAST(f.order_dependent_columns AS STRING) <> '[]'
+                   THEN concat('; another order of the deaths changes ', translate(CAST(f.order_dependent_columns AS STRING), '[]', ''))
+                   ELSE '' END)
        AS sentence
 FROM failover f
 JOIN scenario s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id
