@@ -1,4 +1,4 @@
-"""The nightly DAG on a Spark standalone cluster: each step is an application of its own."""
+"""A night on a Spark standalone cluster: in one application, and by the nightly DAG, in which each step is an application of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from jobs.lake.lake import Lake
 from jobs.night import JOBS, NIGHT
-from jobs.schema import TABLES
-from tests.docker.standalone import Cluster, differing_rows, run, standalone, wiring
+from jobs.schema import TABLES, Table
+from tests.docker.standalone import ROOT, Cluster, differing_rows, run, standalone, wiring
 from tests.jobs.two_nights import FIRST, SNAPSHOTS
 
 pytestmark = pytest.mark.spark_cluster
@@ -42,3 +42,19 @@ def test_every_step_and_no_other_task_runs_on_the_cluster(cluster: Cluster, fold
 def test_the_dag_writes_the_same_rows_as_one_process(two_nights: Lake, folder: Path) -> None:
     for table in TABLES:
         assert differing_rows(two_nights.uri, str(folder), table, FIRST) == ([], []), table.name
+
+
+@pytest.fixture(scope="module")
+def uri(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A lake at a URI, with a night that one application wrote."""
+    folder = tmp_path_factory.mktemp("uri")
+    wired, uri = wiring(folder, cluster.master), (folder / "lake").as_uri()
+    settings = ["--master", cluster.master, "--properties-file", str(folder / "spark.properties"), "--name", "one application"]
+    arguments = ["nightly", str(SNAPSHOTS / "night-before"), "--lake", uri, "--snapshot", FIRST]
+    run(["spark-submit", *settings, str(ROOT / "jobs" / "cli.py"), *arguments], wired)
+    return uri
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_spark_writes_the_same_rows_as_delta_rs(two_nights: Lake, uri: str, table: Table) -> None:
+    assert differing_rows(two_nights.uri, uri, table, FIRST) == ([], [])
