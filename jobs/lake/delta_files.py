@@ -98,4 +98,7 @@ def _duckdb_type(type: pa.DataType) -> str:
         return f"{_duckdb_type(type.value_type)}[]"
     if pa.types.is_map(type):
         return f"MAP({_duckdb_type(type.key_type)}, {_duckdb_type(type.item_type)})"
+    if pa.types.is_struct(type):
+        fields = ", ".join(f'"{field.name}" {_duckdb_type(field.type)}' for field in type.fields)
+        return f"STRUCT({fields})"
     return _DUCKDB_TYPES[type]

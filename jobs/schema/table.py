@@ -68,9 +68,7 @@ class Table:
         return _arrow_schema(self.columns)
 
 
-_COLUMN = re.compile(
-    r"(?P<name>\w+) (?P<type>ARRAY<\w+>|MAP<\w+, \w+>|\w+)(?P<required> NOT NULL)?(?: COMMENT '(?P<comment>(?:[^']|'')*)')?,?"
-)
+_COLUMN = re.compile(r"(?P<name>\w+) (?P<type>\w+(?:<[\w<>:, ]+>)?)(?P<required> NOT NULL)?(?: COMMENT '(?P<comment>(?:[^']|'')*)')?,?")
 _ARROW_TYPES = {
     "STRING": pa.string(),
     "INT": pa.int32(),
@@ -100,8 +98,26 @@ def _arrow_schema(columns: str) -> pa.Schema:
 
 
 def _arrow_field(column: Column) -> pa.Field:
-    outer, *inner = re.split("[<>, ]+", column.type.rstrip(">"))
-    types = [_ARROW_TYPES[name] for name in inner or [outer]]
-    arrow_type = {"ARRAY": pa.list_, "MAP": pa.map_}[outer](*types) if inner else types[0]
     metadata = {"comment": column.comment} if column.comment else None
-    return pa.field(column.name, arrow_type, nullable=column.nullable, metadata=metadata)
+    return pa.field(column.name, _arrow_type(column.type), nullable=column.nullable, metadata=metadata)
+
+
+def _arrow_type(declared: str) -> pa.DataType:
+    """Convert a type of Spark's SQL, for example ARRAY<STRUCT<broker: INT, racks: ARRAY<STRING>>>."""
+    outer, _, inner = declared.removesuffix(">").partition("<")
+    if not inner:
+        return _ARROW_TYPES[declared]
+    parts = _split_at_commas(inner)
+    if outer == "STRUCT":
+        fields = (part.split(": ", 1) for part in parts)
+        return pa.struct([pa.field(name, _arrow_type(field_type)) for name, field_type in fields])
+    return {"ARRAY": pa.list_, "MAP": pa.map_}[outer](*map(_arrow_type, parts))
+
+
+def _split_at_commas(types: str) -> list[str]:
+    """Split at the commas that are not within < and >."""
+    parts = [""]
+    for piece in types.split(", "):
+        is_open = parts[-1].count("<") > parts[-1].count(">")
+        parts = [*parts[:-1], f"{parts[-1]}, {piece}"] if is_open else [*parts, piece]
+    return parts[1:]

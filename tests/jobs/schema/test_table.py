@@ -23,17 +23,22 @@ def test_arrow_schema_follows_from_the_ddl() -> None:
         topic STRING NOT NULL COMMENT 'the topic''s name',
         replicas ARRAY<INT> COMMENT 'null: none',
         configs MAP<STRING, STRING> NOT NULL,
+        draws ARRAY<STRUCT<offset: INT, orders: MAP<INT, ARRAY<STRING>>, last: BIGINT>>,
         published_at TIMESTAMP
     """
     expected = [
         pa.field("topic", pa.string(), nullable=False),
         pa.field("replicas", pa.list_(pa.int32())),
         pa.field("configs", pa.map_(pa.string(), pa.string()), nullable=False),
+        pa.field(
+            "draws",
+            pa.list_(pa.struct([("offset", pa.int32()), ("orders", pa.map_(pa.int32(), pa.list_(pa.string()))), ("last", pa.int64())])),
+        ),
         pa.field("published_at", pa.timestamp("us", tz="UTC")),
     ]
     declared = Table("t", "a table", ("topic",), columns)
     assert declared.schema == pa.schema(expected)
-    assert comments(declared) == {"topic": "the topic's name", "replicas": "null: none", "configs": "", "published_at": ""}
+    assert comments(declared) == {"topic": "the topic's name", "replicas": "null: none", "configs": "", "draws": "", "published_at": ""}
 
 
 @pytest.mark.parametrize("column", ["topic", "topic STRING topic2 STRING", "topic TEXT", "topic STRING COMMENT 'it's'"])
