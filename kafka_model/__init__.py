@@ -12,6 +12,8 @@ module                         | reproduces                          | versions 
 release                        | releases and their order            | 2.0 to 4.4   | -
 placement.zookeeper            | AdminUtils, AdminZkClient           | 2.0 to 3.9   | replica_assignment topic_placement
 placement.kraft                | StripedReplicaPlacer                | 2.8 to 4.3   | -
+placement.striped_draws        | StripedReplicaPlacer, inverted      | 2.8 to 4.3   | replica_assignment topic_placement
+placement.striped_search       | StripedReplicaPlacer, inverted      | 2.8 to 4.3   | replica_assignment topic_placement
 placement.errors               | InvalidPartitionsException          | 2.0 to 4.3   | -
 partitioner.java_client        | DefaultPartitioner and successors   | 2.0 to 4.4   | (producer_load)
 partitioner.other_clients      | librdkafka 1 to 2, Sarama 1         | -            | topic_partitioner (producer_load)

@@ -3,6 +3,7 @@
     python -m tests.oracle record [ALGORITHM ...]         record tests/golden/<algorithm>.jsonl.gz again from the jars
     python -m tests.oracle run --cases N [ALGORITHM ...]  compare the jars and the model on N new random cases in total
     python -m tests.oracle run --kafka VERSION            the same for a version without recordings, with the programs that compile there
+    python -m tests.oracle.moved_replicas --cases N       count the topics that draws of StripedReplicaPlacer explain, as they are and moved
 
 `run` prints the number of cases and mismatches for each algorithm and exits with 1 on a mismatch. Both commands fetch Kafka's jars from
 Maven Central and compile our Java programs on first use. The ordinary tests (tests/kafka_model/test_golden.py) read only the golden
