@@ -45,13 +45,15 @@ def rules(limits: Limits) -> list[Rule]:
         ),
         hard(
             "drift_matches_replicas",
-            "A partition has drifted if its observed replicas differ from its placement; misplaced replicas are those on other brokers.",
+            "A partition has drifted if its observed replicas differ from its placement; misplaced replicas are those on other brokers. Both "
+            "are unknown without a placement.",
             """
                 SELECT cluster_id, topic, partition, replicas, observed, drifted, misplaced_replicas
                 FROM replica_assignment
-                WHERE drifted <> (replicas <> observed)
-                   OR misplaced_replicas <> CASE WHEN replicas = observed THEN 0
-                       ELSE len(list_filter(list_distinct(observed), lambda id: NOT list_contains(replicas, id))) END
+                WHERE drifted <> (replicas <> observed) OR replicas IS NOT NULL AND drifted IS NULL OR replicas IS NULL AND NOT drifted
+                   OR misplaced_replicas IS DISTINCT FROM CASE WHEN replicas = observed THEN 0
+                       WHEN replicas IS NOT NULL
+                       THEN len(list_filter(list_distinct(observed), lambda id: NOT list_contains(replicas, id))) END
             """,
         ),
     ]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from expectations.limits import Limits
 from expectations.rule import Rule, hard, mismatches, soft
 
-# Only a ZooKeeper-based cluster places by a start index: the KRaft controller draws random numbers for each topic.
-_WITH_START_INDEX = "SELECT cluster_id FROM cluster WHERE controller = 'zookeeper'"
+# Placement depends on racks. Without one of these files, brokers without a rack may have one.
+_WITH_KNOWN_RACKS = """
+    SELECT cluster_id FROM broker WHERE rack IS NOT NULL
+    UNION SELECT cluster_id FROM cluster WHERE list_has_any(sources, ['broker-list', 'kafka-broker-api-versions', 'kafka-cluster',
+        'kafka-dump-log', 'metadata-log', 'topology-capture', 'zookeeper'])
+"""
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -18,35 +22,54 @@ def rules(limits: Limits) -> list[Rule]:
         ),
         hard(
             "matching_partitions_counted",
-            "The matching partitions are those that have not drifted, and a placement is explained if all partitions match.",
+            "The matching partitions are those that have not drifted, unknown without a placement, and a placement is explained if all match.",
             mismatches(
                 "cluster_id, topic",
                 stated="""
                     SELECT cluster_id, topic, struct_pack(partitions := CAST(partitions AS BIGINT),
-                        matching := CAST(matching_partitions AS BIGINT), explained := explained) AS stated
+                        matching := CAST(matching_partitions AS BIGINT), explained := explained,
+                        first_drifted := CASE WHEN matching_partitions IS NOT NULL THEN first_unexplained_partition END) AS stated
                     FROM topic_placement WHERE algorithm IS NOT NULL AND partitions > 0
                 """,
                 computed="""
-                    SELECT cluster_id, topic, struct_pack(partitions := count(*), matching := count_if(NOT drifted),
-                        explained := bool_and(NOT drifted)) AS computed
+                    SELECT cluster_id, topic, struct_pack(partitions := count(*),
+                        matching := CASE WHEN count(drifted) = count(*) THEN count_if(NOT drifted) END,
+                        explained := bool_and(drifted IS NOT DISTINCT FROM false),
+                        first_drifted := min(partition) FILTER (drifted)) AS computed
                     FROM replica_assignment GROUP BY ALL
                 """,
             ),
         ),
+        hard(
+            "algorithm_of_the_controller",
+            "StripedReplicaPlacer places in KRaft clusters, with draws; AdminUtils with a ZooKeeper controller, with a start index and shift; if "
+            "the kind of controller is unknown, so is the placement.",
+            """
+                SELECT cluster_id, topic, algorithm, controller, controller_assumed FROM topic_placement JOIN cluster USING (cluster_id)
+                WHERE algorithm IS NOT NULL AND (controller_assumed OR (algorithm = 'striped') <> (controller = 'kraft'))
+                   OR (start_index IS NOT NULL OR shift IS NOT NULL OR start_requested) AND (controller_assumed OR controller <> 'zookeeper')
+                   OR draws IS NOT NULL AND controller <> 'kraft'
+            """,
+        ),
         soft(
             "placement_explained",
-            "One start index and shift explain the replicas of all partitions of a topic.",
-            f"""
-                SELECT cluster_id, topic, partitions, matching_partitions, start_index, shift
+            "Kafka's own placement explains the replicas of all partitions of a topic: one start index and shift with a ZooKeeper controller, "
+            "the random draws of the placer with KRaft.",
+            """
+                SELECT cluster_id, topic, algorithm, partitions, matching_partitions, first_unexplained_partition
                 FROM topic_placement
-                SEMI JOIN ({_WITH_START_INDEX}) USING (cluster_id)
-                WHERE NOT (explained OR start_requested)
+                WHERE algorithm IS NOT NULL AND NOT (explained OR start_requested)
             """,
-            requires=f"SELECT cluster_id FROM topic_placement SEMI JOIN ({_WITH_START_INDEX}) USING (cluster_id) WHERE NOT start_requested",
-            measured="matching_partitions",
+            requires=f"""
+                SELECT cluster_id FROM topic_placement SEMI JOIN ({_WITH_KNOWN_RACKS}) USING (cluster_id)
+                WHERE algorithm IS NOT NULL AND NOT start_requested
+            """,
+            measured="coalesce(matching_partitions, 0)",
             limit="partitions",
-            formula="partitions that one start index explains = all",
-            change="'move ' || (partitions - matching_partitions) || ' partitions back, unless they were moved on purpose'",
+            formula="partitions that one placement explains = all",
+            change="CASE WHEN matching_partitions IS NULL "
+            "THEN 'reassign the topic, unless it was assigned on purpose: Kafka would place partition ' || first_unexplained_partition || ' elsewhere' "
+            "ELSE 'move ' || (partitions - matching_partitions) || ' partitions back, unless they were moved on purpose' END",
         ),
         soft(
             "placeable",

@@ -75,7 +75,8 @@ NIGHT: tuple[Task, ...] = (
 _PARALLEL_TASKS = 3  # of a small night on two cores: one of them usually waits for the disk
 # The parameters that a user may set, each a whole number.
 PARAMETERS = {
-    "start_index": "the index of the broker at which AdminUtils starts, for all topics; by default the one that explains each topic best",
+    "start_index": "the index of the broker at which AdminUtils starts, for all topics of clusters with a ZooKeeper controller; by default the one "
+    "that explains each topic best",
     "shift": "the shift of AdminUtils' followers, used with start_index; by default the same number, as in Kafka",
     "counter_start": "the first value of the producers' counter for records without a key; by default 0",
 }

@@ -3,8 +3,9 @@
     dumps.py    the dumps of each cluster, which ingest reads
     tables.py   the tables that ingest writes, computed by Spark; for fleets whose dumps would not fit on a disk
 
-AdminUtils' algorithm places the topics. Some topics are then skewed, as after an unbalanced reassignment. Every third cluster has a dead
-broker: it answers no tool, leads no partition and is in no ISR. Partition counts, keys and groups follow power laws.
+Kafka's own algorithm places the topics: StripedReplicaPlacer in KRaft clusters, AdminUtils in the others. Some topics are then skewed, as
+after an unbalanced reassignment. Every third cluster has a dead broker: it answers no tool, leads no partition and is in no ISR. Partition
+counts, keys and groups follow power laws.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from jobs.generate import FACTORS, Fleet, racks_of
 from kafka_model.assignor import range as range_assignor
 from kafka_model.assignor import round_robin
 from kafka_model.assignor.group import Member
-from kafka_model.placement.zookeeper import place_rack_aware, place_rack_unaware
+from kafka_model.java.random_numbers import JavaRandom
+from kafka_model.placement.kraft import UsableBroker, place_striped
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,8 @@ def _topic(name: str, fleet: Fleet, racks: dict[int, str], rng: random.Random) -
     factor, min_isr = rng.choice(FACTORS)
     factor = min(factor, fleet.brokers)
     count = min(max(1, int(rng.paretovariate(1.2) * fleet.partitions / 3)), fleet.partitions * 20)
-    start = {"start_index": rng.randrange(fleet.brokers), "shift": rng.randrange(fleet.brokers)}
-    replica_lists = (
-        place_rack_aware(racks, count, factor, **start) if racks else place_rack_unaware(range(fleet.brokers), count, factor, **start)
-    )
+    brokers = [UsableBroker(id, racks.get(id)) for id in range(fleet.brokers)]
+    replica_lists = place_striped(brokers, count, factor, random=JavaRandom(rng.getrandbits(48)))
     if rng.random() < 0.15:  # a skewed topic: one broker is the first replica of every partition
         target = rng.randrange(fleet.brokers)
         replica_lists = [(target, *(id for id in replicas if id != target))[: len(replicas)] for replicas in replica_lists]

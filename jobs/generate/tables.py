@@ -5,9 +5,10 @@ A random choice is a hash of the seed and of the ids of the row, so a fleet does
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
@@ -30,9 +31,12 @@ from jobs.schema import (
     Table,
 )
 from jobs.steps.replica_assignment import patterns
+from kafka_model.java.random_numbers import JavaRandom
+from kafka_model.placement.kraft import UsableBroker, place_striped
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _TOPIC = [*_CLUSTER, "topic"]
+_PLACED_COLUMNS = "snapshot_id STRING, cluster_id STRING, topic STRING, partition INT, replicas ARRAY<INT>"
 _CAPTURED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 _LOG_DIR = "/var/lib/kafka/data"
 _RECORD_BYTES = 100
@@ -102,6 +106,7 @@ def _clusters(spark: SparkSession, fleet: Fleet, snapshot_id: str, random: _Rand
         F.lit(snapshot_id).alias("snapshot_id"),
         F.format_string("cluster-%03d", "id").alias("cluster_id"),
         F.when(F.col("id") % 4 == 0, "zookeeper").otherwise("kraft").alias("controller"),
+        F.lit(False).alias("controller_assumed"),
         (F.col("id") % 4 > 1).alias("elr"),
         F.array(F.lit("generated")).alias("sources"),
         F.lit(_CAPTURED_AT).alias("captured_at"),
@@ -125,7 +130,11 @@ def _brokers(cluster: DataFrame, fleet: Fleet) -> DataFrame:
 
 
 def _topics(cluster: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
-    """Rows of `topic`, and the inputs of its placement: `start`, `first_shift`, and `target`, the first replica of a skewed topic's partitions."""
+    """Rows of `topic`, and the inputs of its placement.
+
+    `start` and `first_shift` are for AdminUtils, `placer_seed` for StripedReplicaPlacer. `target` is the first replica of all partitions of
+    a skewed topic.
+    """
     ids = ("cluster_id", "number")
     factors = F.array(*(F.struct(F.lit(factor).alias("factor"), F.lit(minimum).alias("minimum")) for factor, minimum in FACTORS))
     count = (random.power_law("count", *ids) * fleet.partitions / 4).cast("int")
@@ -141,19 +150,48 @@ def _topics(cluster: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFra
         .withColumn("configs", F.when(random.uniform("unclean", *ids) < 0.05, F.map_concat("configs", unclean)).otherwise(F.col("configs")))
         .withColumn("start", random.integer(fleet.brokers, "start", *ids))
         .withColumn("first_shift", random.integer(fleet.brokers, "shift", *ids))
+        .withColumn("placer_seed", random.integer(1 << 31, "placer", *ids))
         .withColumn("target", F.when(random.uniform("skewed", *ids) < 0.15, random.integer(fleet.brokers, "target", *ids)))
     )
 
 
-def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
-    """Rows of `partition`: AdminUtils' placement, with the target of a skewed topic first and the dead broker out of sync."""
+def _placed(topic: DataFrame, broker: DataFrame, fleet: Fleet) -> DataFrame:
+    """The partitions of each topic with the replicas of Kafka's placement."""
     span = F.expr(f"if(replication_factor = 1, 1, {max(fleet.brokers - 1, 1)})")
-    placed = (
-        topic.withColumn("partition", F.explode(F.expr("sequence(0, partitions - 1)")))
+    by_zookeeper = topic.where("controller = 'zookeeper'")
+    by_admin_utils = (
+        by_zookeeper.withColumn("partition", F.explode(F.expr("sequence(0, partitions - 1)")))
         .withColumn("first_index", (F.col("partition") + F.col("start")) % fleet.brokers)
         .withColumn("shift", (F.col("first_shift") + F.expr(f"partition div {fleet.brokers}")) % span)
-        .join(F.broadcast(patterns(broker, topic)), on=[*_CLUSTER, "replication_factor", "first_index", "shift"], how="inner")
+        .join(F.broadcast(patterns(broker, by_zookeeper)), on=[*_CLUSTER, "replication_factor", "first_index", "shift"], how="inner")
     )
+    by_kraft = topic.where("controller = 'kraft'")
+    striped = by_kraft.select(*_TOPIC, "partitions", "replication_factor", "placer_seed").mapInArrow(_place_striped(fleet), _PLACED_COLUMNS)
+    by_placer = striped.join(F.broadcast(by_kraft), on=_TOPIC, how="inner")
+    return by_admin_utils.unionByName(by_placer, allowMissingColumns=True)
+
+
+def _place_striped(fleet: Fleet) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    racks = racks_of(fleet)
+    brokers = [UsableBroker(id, racks.get(id)) for id in range(fleet.brokers)]
+
+    def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                replicas = place_striped(brokers, row["partitions"], row["replication_factor"], random=JavaRandom(row["placer_seed"]))
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        **{name: [row[name]] * len(replicas) for name in _TOPIC},
+                        "partition": pa.array(range(len(replicas)), pa.int32()),
+                        "replicas": pa.array(replicas, pa.list_(pa.int32())),
+                    }
+                )
+
+    return place
+
+
+def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
+    """Rows of `partition`: Kafka's placement, with the target of a skewed topic first and the dead broker out of sync."""
     no_broker = F.array().cast("array<int>")
     skewed = F.slice(F.concat(F.array("target"), F.array_remove("replicas", F.col("target"))), F.lit(1), F.size("replicas"))
     in_sync = F.when(F.col("dead").isNull(), F.col("replicas")).otherwise(F.array_remove("replicas", F.col("dead")))
@@ -161,7 +199,8 @@ def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, random: _Rand
     elr = F.when(F.size("in_sync") < F.col("min_insync_replicas"), out_of_sync).otherwise(no_broker)
     size_of = lambda broker_id: F.when(~broker_id.eqNullSafe(F.col("dead")), F.col("log_end_offset") * _RECORD_BYTES)  # noqa: E731
     return (
-        placed.withColumn("replicas", F.when(F.col("target").isNull(), F.col("replicas")).otherwise(skewed))
+        _placed(topic, broker, fleet)
+        .withColumn("replicas", F.when(F.col("target").isNull(), F.col("replicas")).otherwise(skewed))
         .withColumn("in_sync", in_sync)
         .withColumns(
             {

@@ -24,6 +24,7 @@ CLUSTER = Table(
     f"""
     {CLUSTER_COLUMNS},
     controller STRING NOT NULL COMMENT 'kind of controller, whose election rules apply: zookeeper or kraft',
+    controller_assumed BOOLEAN NOT NULL COMMENT 'no file shows the kind of controller: the election rules of zookeeper are assumed, and the placement of topics is unknown',
     elr BOOLEAN NOT NULL COMMENT 'the cluster maintains eligible leader replicas (KIP-966)',
     sources ARRAY<STRING> NOT NULL COMMENT 'formats of the files that were read, sorted; what no file reports is unknown, not healthy',
     captured_at TIMESTAMP COMMENT 'when the newest file of the cluster was last written, or when its capture was taken; null: unknown',

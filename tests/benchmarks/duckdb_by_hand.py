@@ -15,9 +15,9 @@ import duckdb
 from deltalake import convert_to_deltalake
 
 from jobs.lake.lake import Lake
-from jobs.schema import BROKER, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC
+from jobs.schema import BROKER, CLUSTER, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC
 
-_INPUTS = (BROKER, TOPIC, PARTITION, KEY_SAMPLE, PRODUCER_LOAD)
+_INPUTS = (CLUSTER, BROKER, TOPIC, PARTITION, KEY_SAMPLE, PRODUCER_LOAD)
 # Murmur2 of Kafka on the words of a key, little-endian, and on the bytes after the last whole word.
 _MURMUR2_MACROS = """
 CREATE TEMP MACRO mul32(a, b) AS (a * b) & 4294967295;
@@ -39,7 +39,8 @@ CREATE TEMP MACRO murmur2(hex_text, length) AS avalanche(tail(hex_text, length, 
 _PLACEMENT = """
 WITH arranged AS (
     SELECT cluster_id, list(broker_id ORDER BY index_in_rack, rack) AS ids, list(rack ORDER BY index_in_rack, rack) AS racks
-    FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, rack ORDER BY broker_id) AS index_in_rack FROM broker) GROUP BY cluster_id
+    FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, rack ORDER BY broker_id) AS index_in_rack FROM broker)
+    SEMI JOIN (SELECT cluster_id FROM cluster WHERE controller = 'zookeeper') USING (cluster_id) GROUP BY cluster_id
 ), factor AS (
     SELECT DISTINCT cluster_id, replication_factor FROM topic
 ), pattern AS (

@@ -136,10 +136,10 @@ def sound() -> Tables:
     def add_row(table: str, *values: Any) -> None:
         add(table, *values)(tables)
 
-    add_row("cluster", "zookeeper", False, ["kafka-topics"], None, "id")
+    add_row("cluster", "zookeeper", False, False, ["kafka-topics"], None, "id")
     add_row("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
     add_row("topic", "t", "id", 6, 3, 2, {})
-    add_row("topic_placement", "t", "rack-aware", 0, 0, False, 6, 6, True, None)
+    add_row("topic_placement", "t", "rack-aware", 0, 0, False, None, 6, 6, True, None, None)
     add_row("consumer_group", "g", "classic", "range", "Stable", 0, 3)
     add_row("topic_partitioner", "t", 6, 6, 60, "murmur2", 60, 0.0, None, 0, 0, 0)
     add_row("topic_balance", "t", 6, 600, 0.0, 600, 0, 100, 1.0)

@@ -128,7 +128,7 @@ ALSO_BROKEN = {
 }
 AT_MIN_ISR_5 = edit("scenario", KILLED_0, at_min_isr=5)
 NO_REMEDY = add("remedy", "t", 0, ["broker 0"], True, None, None, None)
-START_REQUESTED = edit("topic_placement", start_requested=True, matching_partitions=5, explained=False)
+START_REQUESTED = edit("topic_placement", start_requested=True, matching_partitions=5, explained=False, first_unexplained_partition=0)
 
 TWINS: list[Edit] = [edit("cluster", kafka_cluster_id="both")]
 # The rule, and the edits of the sound cluster that break it alone.
@@ -215,8 +215,9 @@ BROKEN: dict[str, list[Edit]] = {
     "topic_placement.matching_partitions_counted": [edit("topic_placement", matching_partitions=5)],
     "topic_placement.placement_explained": [
         edit("replica_assignment", {"partition": 0}, replicas=[0, 2, 1], drifted=True),
-        edit("topic_placement", matching_partitions=5, explained=False),
+        edit("topic_placement", matching_partitions=5, explained=False, first_unexplained_partition=0),
     ],
+    "topic_placement.algorithm_of_the_controller": [edit("topic_placement", algorithm="striped")],
     "topic_placement.placeable": [edit("topic_placement", refusal="not all brokers have rack information")],
     "producer_load.load_matches_sample": [add("key_sample", "t", None, None, 1, 1, None, None)],
     "producer_load.kinds_add_up": [edit("producer_load", {"partition": 0}, unkeyed_records=1)],
@@ -372,6 +373,7 @@ BROKEN: dict[str, list[Edit]] = {
 # The first night of a KRaft-based cluster whose dumps contain topics and brokers without racks, and nothing else.
 MINIMAL_DUMPS: list[Edit] = [
     edit("cluster", controller="kraft", kafka_cluster_id=None),
+    edit("topic_placement", algorithm="striped", start_index=None, shift=None, draws=[]),
     lambda tables: tables.update({f"{PREVIOUS}{name}": [] for name in BY_NAME}),
     edit("failover_pattern", kraft=True, controlled_shutdown=False),
     edit("broker", rack=None, disk_capacity_bytes=None, capacity_by_default=None),

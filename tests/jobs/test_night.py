@@ -43,6 +43,15 @@ def test_keyed_and_explicit_records_are_predicted_where_the_java_producer_put_th
     assert [row for row in rows if row[3] != row[4]] == []
 
 
+def test_draws_explain_all_topics_but_those_that_were_created_with_an_assignment(two_nights: Lake) -> None:
+    by_algorithm = query(two_nights, "SELECT DISTINCT algorithm FROM topic_placement")
+    assert by_algorithm == [("striped",)]
+    unexplained = "SELECT cluster_id, topic, first_unexplained_partition FROM topic_placement WHERE latest AND NOT explained ORDER BY 1"
+    assert query(two_nights, unexplained) == [("orders-eu", "stock-levels", 1), ("payments-us", "chargebacks", 1)]
+    found = query(two_nights, "SELECT cluster_id, broken_rows FROM broken_rule WHERE latest AND rule = 'placement_explained' ORDER BY 1")
+    assert found == [("orders-eu", 1), ("payments-us", 1)]
+
+
 def test_the_verdicts_of_a_healthy_cluster_and_of_one_that_lost_a_broker_differ(two_nights: Lake) -> None:
     verdicts = {
         row[0]: row[1:]

@@ -7,7 +7,8 @@
 
 Sources of a table's values, best first:
 
-    controller   kafka-features; kafka-metadata-quorum, or the APIs that brokers serve; the Elr column, which only KRaft fills; ZooKeeper
+    controller   kafka-features; kafka-metadata-quorum, or the APIs that brokers serve; the Elr column, which only KRaft fills; otherwise
+                 zookeeper is assumed
     elr          kafka-features; a filled Elr column; an Elr column if every topic prints min.insync.replicas, as clusters with ELR do
     live         unfenced in kafka-cluster or kafka-broker-api-versions; in a broker list; answered kafka-log-dirs; leads or is in sync
     assignment   --members if it prints topics; the CONSUMER-ID of the offsets

@@ -20,6 +20,7 @@ class ClusterRow(NamedTuple):
     """A row of `cluster`."""
 
     controller: str
+    controller_assumed: bool
     elr: bool
     sources: list[str]
     captured_at: datetime | None
@@ -33,10 +34,11 @@ def cluster_table(evidence: Evidence, partitions: Partitions, input_file: pa.Tab
     sources = _sources(input_file)
     if not sources:
         return table_of(CLUSTER, [])
-    controller, elr = _controller(evidence, partitions)
+    kind, elr = _controller(evidence, partitions)
     active, voters = evidence.facts(ActiveController), evidence.facts(QuorumVoters)
     row = ClusterRow(
-        controller=controller,
+        controller=kind or "zookeeper",
+        controller_assumed=kind is None,
         elr=elr,
         sources=sources,
         captured_at=max((file.written_at for file in evidence.files), default=None),
@@ -47,8 +49,8 @@ def cluster_table(evidence: Evidence, partitions: Partitions, input_file: pa.Tab
     return table_of(CLUSTER, [row])
 
 
-def _controller(evidence: Evidence, partitions: Partitions) -> tuple[str, bool]:
-    """Return the kind of controller, and whether it maintains eligible leader replicas."""
+def _controller(evidence: Evidence, partitions: Partitions) -> tuple[str | None, bool]:
+    """Return the kind of controller, None if no file shows it, and whether it maintains eligible leader replicas."""
     features = evidence.facts(FeatureLevel)
     if features:
         finalized = {fact.feature for fact in features if fact.finalized}
@@ -61,7 +63,9 @@ def _controller(evidence: Evidence, partitions: Partitions) -> tuple[str, bool]:
         or partitions.any_broker_in("last_known_elr")
         or (bool(topics) and all("min.insync.replicas" in topic.configs for topic in topics))
     )
-    return "kraft" if "kraft" in kinds or (elr_is_known and not kinds) else "zookeeper", elr
+    if "kraft" in kinds or (elr_is_known and not kinds):
+        return "kraft", elr
+    return "zookeeper" if kinds else None, elr
 
 
 def _sources(input_file: pa.Table) -> list[str]:

@@ -82,8 +82,8 @@ def test_topic_has_min_insync_replicas_and_configs() -> None:
 @pytest.mark.parametrize(
     ("files", "controller", "elr"),
     [
-        ({"a": PARTITION.format("t", 0, 1, "1,2", "1,2")}, "zookeeper", False),
-        ({"a": ELR.format("N/A", "N/A")}, "zookeeper", False),
+        ({"a": PARTITION.format("t", 0, 1, "1,2", "1,2")}, None, False),
+        ({"a": ELR.format("N/A", "N/A")}, None, False),
         ({"a": ELR.format("", "")}, "kraft", False),
         ({"a": ELR.format("2", "")}, "kraft", True),
         ({"a": TOPIC.format("t", 1, "min.insync.replicas=1") + ELR.format("", "")}, "kraft", True),
@@ -102,8 +102,9 @@ def test_topic_has_min_insync_replicas_and_configs() -> None:
         ({"a": FEATURE.format("metadata.version", "-")}, "zookeeper", False),
     ],
 )
-def test_controller_and_elr_follow_from_the_best_source(files: dict[str, str], controller: str, elr: bool) -> None:
-    assert rows(resolved(**files), "cluster", "controller", "elr") == [(controller, elr)]
+def test_controller_and_elr_follow_from_the_best_source(files: dict[str, str], controller: str | None, elr: bool) -> None:
+    found = rows(resolved(**files), "cluster", "controller", "controller_assumed", "elr")
+    assert found == [(controller or "zookeeper", controller is None, elr)]
 
 
 def test_live_brokers_follow_from_the_best_source() -> None:
@@ -240,7 +241,7 @@ def test_key_has_the_partitions_where_it_was_found() -> None:
 def test_sources_are_the_formats_with_an_accepted_entry() -> None:
     tables = resolved(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="t:0:7\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
     assert rows(tables, "cluster") == [
-        ("zookeeper", False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None)
+        ("zookeeper", True, False, ["kafka-get-offsets", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None)
     ]
 
 

@@ -1,8 +1,8 @@
-"""Placements of Kafka's AdminUtils, and the start index that explains them."""
+"""Placements of Kafka's AdminUtils and StripedReplicaPlacer, and the start index or the draws that explain them."""
 
 from pyspark.sql import Row, SparkSession
 
-from jobs.schema import BROKER, PARTITION, TOPIC
+from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC
 from jobs.steps import replica_assignment
 from tests.jobs.rows import run_step, table
 
@@ -21,10 +21,27 @@ RACK_AWARE = [
 ]  # from the comment of AdminUtils
 
 
+# StripedReplicaPlacer 4.3.1 and 3.9.2 with new Random(7): 14 partitions with replication factor 3, then 5 more while broker 21 is fenced
+STRIPED_RACKS: dict[int, str | None] = {11: "a", 12: "a", 21: "b", 22: "b", 31: "c", 32: "c"}
+STRIPED = [
+    [22, 32, 12], [31, 11, 21], [12, 22, 32], [21, 31, 11], [32, 12, 22], [11, 21, 31],
+    [12, 22, 32], [21, 31, 11], [32, 12, 22], [11, 21, 31], [22, 32, 12], [31, 11, 21],
+    [21, 31, 12], [32, 11, 22],
+]  # fmt: skip
+ADDED = [[12, 22, 32], [22, 31, 11], [32, 12, 22], [11, 22, 31], [22, 32, 12]]
+
+
 def run(
-    spark: SparkSession, racks: dict[int, str | None], topics: dict[str, list[list[int]]], **parameters: str
+    spark: SparkSession,
+    racks: dict[int, str | None],
+    topics: dict[str, list[list[int]]],
+    *,
+    controller: str | None = "zookeeper",
+    not_live: tuple[int, ...] = (),
+    **parameters: str,
 ) -> tuple[list[Row], dict[str, Row]]:
-    broker = table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": True} for id, rack in racks.items()))
+    cluster = table(spark, CLUSTER, {"controller": controller or "zookeeper", "controller_assumed": controller is None})
+    broker = table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in not_live} for id, rack in racks.items()))
     topic = table(
         spark, TOPIC, *({"topic": name, "partitions": len(placed), "replication_factor": len(placed[0])} for name, placed in topics.items())
     )
@@ -34,7 +51,7 @@ def run(
         PARTITION,
         *({"topic": name, "partition": p, "leader": replicas[0], "replicas": replicas, "isr": replicas} for name, p, replicas in placed),
     )
-    assignment, placement = run_step(replica_assignment, broker, topic, partition, parameters=parameters)
+    assignment, placement = run_step(replica_assignment, cluster, broker, topic, partition, parameters=parameters)
     return assignment.orderBy("topic", "partition").collect(), {row.topic: row for row in placement.collect()}
 
 
@@ -67,6 +84,81 @@ def test_a_requested_start_index_is_also_the_shift(spark: SparkSession) -> None:
     assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"seed": UNAWARE}, start_index="1")
     assert [row.replicas for row in assignment] == placed
     assert (placement["seed"].start_requested, placement["seed"].matching_partitions) == (True, 0)
+
+
+def test_a_start_index_of_fewer_than_half_of_the_partitions_explains_nothing(spark: SparkSession) -> None:
+    assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"by hand": [UNAWARE[0], [0, 1, 2], [0, 1, 2], [1, 2, 0]]})
+    found = placement["by hand"]
+    assert (found.algorithm, found.start_index, found.shift, found.matching_partitions) == ("rack-unaware", None, None, None)
+    assert (found.explained, found.first_unexplained_partition) == (False, 0)
+    assert [(row.replicas, row.drifted, row.misplaced_replicas) for row in assignment] == [(None, None, None)] * 4
+
+
+def test_draws_of_the_striped_placer_explain_the_topics_of_a_kraft_cluster(spark: SparkSession) -> None:
+    topics = {"new": STRIPED, "grown": [*STRIPED, *ADDED]}
+    assignment, placement = run(spark, STRIPED_RACKS, topics, controller="kraft", not_live=(21,))
+    new, grown = placement["new"], placement["grown"]
+    for found, partitions in ((new, 14), (grown, 19)):
+        assert (found.algorithm, found.start_index, found.shift, found.start_requested, found.refusal) == (
+            "striped",
+            None,
+            None,
+            False,
+            None,
+        )
+        assert (found.partitions, found.matching_partitions, found.explained) == (partitions, partitions, True)
+        assert found.first_unexplained_partition is None
+    assert [(draw.first_partition, draw.fenced, draw.rack_offset) for draw in grown.draws] == [(0, [], 1), (14, [21], 0)]
+    assert new.draws[0].broker_offsets == [1, None, 1, None, 1, None]
+    assert [(shuffle.rack_order, shuffle.broker_order) for shuffle in new.draws[0].shuffles] == [
+        ([2, 0, 1], [11, 12, 21, 22, 31, 32]), ([0, 1, 2], [11, 12, 22, 21, 32, 31])
+    ]  # fmt: skip
+    assert {(row.replicas == row.observed, row.drifted, row.misplaced_replicas) for row in assignment} == {(True, False, 0)}
+
+
+def test_a_replica_that_was_moved_by_hand_is_drift_from_the_draws_of_the_others(spark: SparkSession) -> None:
+    moved = [*STRIPED[:3], [21, 31, 12], *STRIPED[4:]]
+    assignment, placement = run(spark, STRIPED_RACKS, {"moved": moved}, controller="kraft")
+    found = placement["moved"]
+    assert (found.explained, found.matching_partitions, found.first_unexplained_partition) == (False, 13, 3)
+    assert [draw.first_partition for draw in found.draws] == [0]
+    drifted = [(row.partition, row.replicas, row.observed, row.misplaced_replicas) for row in assignment if row.drifted]
+    assert drifted == [(3, [21, 31, 11], [21, 31, 12], 1)]
+
+
+def test_a_topic_of_a_kraft_cluster_that_was_assigned_by_hand_has_no_placement(spark: SparkSession) -> None:
+    assignment, placement = run(
+        spark, STRIPED_RACKS, {"by hand": [[11, 12, 21], [11, 21, 12], [22, 21, 32], [11, 31, 32]]}, controller="kraft"
+    )
+    found = placement["by hand"]
+    assert (found.algorithm, found.draws, found.matching_partitions, found.explained) == ("striped", None, None, False)
+    assert found.first_unexplained_partition == 0
+    assert [(row.replicas, row.drifted, row.misplaced_replicas) for row in assignment] == [(None, None, None)] * 4
+
+
+def test_a_start_index_is_requested_for_adminutils_alone(spark: SparkSession) -> None:
+    _, placement = run(spark, STRIPED_RACKS, {"t": STRIPED}, controller="kraft", start_index="1")
+    assert (placement["t"].start_requested, placement["t"].start_index, placement["t"].explained) == (False, None, True)
+
+
+def test_without_a_known_kind_of_controller_the_placement_is_unknown(spark: SparkSession) -> None:
+    assignment, placement = run(spark, STRIPED_RACKS, {"t": STRIPED}, controller=None, start_index="1")
+    found = placement["t"]
+    assert assignment == []
+    assert (found.algorithm, found.start_index, found.draws, found.partitions) == (None, None, None, 14)
+    assert (found.matching_partitions, found.explained, found.first_unexplained_partition, found.refusal) == (None, None, None, None)
+
+
+def test_the_unknown_rack_of_a_dead_broker_is_any_rack(spark: SparkSession) -> None:
+    _, placement = run(spark, {**STRIPED_RACKS, 21: None}, {"t": STRIPED}, controller="kraft", not_live=(21,))
+    assert placement["t"].explained
+
+
+def test_a_placement_that_the_kraft_controller_refuses_has_the_reason(spark: SparkSession) -> None:
+    _, placement = run(spark, {0: "a", 1: None}, {"mixed": [[1, 0], [0, 1]]}, controller="kraft")
+    assert (placement["mixed"].algorithm, placement["mixed"].refusal, placement["mixed"].explained) == ("striped", None, True)
+    _, placement = run(spark, {0: None, 1: None}, {"fenced": [[0, 1]]}, controller="kraft", not_live=(0, 1))
+    assert (placement["fenced"].explained, placement["fenced"].refusal) == (True, "all brokers are fenced")
 
 
 def test_a_placement_that_kafka_refuses_has_the_reason(spark: SparkSession) -> None:
