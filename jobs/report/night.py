@@ -124,9 +124,12 @@ def _order_dependent_failures(connection: DuckdbViews, snapshot_id: str) -> Tabl
         connection,
         "Partitions whose ELR, last known leader, ISR or elections depend on the order of the deaths (here the order of the ids)",
         {"cluster": "left", "failure": "left", "partitions": "right"},
-        "SELECT cluster_id, scenario_id, coalesce(CAST(order_dependent_partitions AS VARCHAR), 'all: the quorum is lost') FROM scenario "
-        "WHERE snapshot_id = ? AND scenario_set = 'nightly' AND (order_dependent_partitions > 0 OR order_dependent_partitions IS NULL) "
-        "ORDER BY order_dependent_partitions DESC NULLS FIRST, 1, 2 LIMIT 20",
+        "SELECT cluster_id, failure, coalesce(CAST(partitions AS VARCHAR), 'all: the quorum is lost') FROM ("
+        "SELECT cluster_id, scenario_id AS failure, order_dependent_partitions AS partitions FROM scenario "
+        "WHERE snapshot_id = $1 AND scenario_set = 'nightly' AND (order_dependent_partitions > 0 OR order_dependent_partitions IS NULL) "
+        "UNION ALL SELECT cluster_id, format('brokers {}+{}', broker_id, other_broker_id), NULL FROM broker_pair "
+        "WHERE snapshot_id = $1 AND order_dependent) "
+        "ORDER BY partitions DESC NULLS FIRST, 1, 2 LIMIT 20",
         [snapshot_id],
     )
 

@@ -33,7 +33,8 @@ def what_if_report(connection: DuckdbViews, snapshot_id: str, cluster_id: str, w
         "Partitions that change leader or stop accepting writes (the first 200)",
         dict.fromkeys(("topic", "partition", "leader", "ISR", "ELR", "election", "outcome"), "left"),
         "SELECT topic, partition, coalesce(CAST(leader_before AS VARCHAR), 'none') || ' -> ' || coalesce(CAST(leader AS VARCHAR), 'none'), "
-        "CAST(isr_before AS VARCHAR) || ' -> ' || CAST(isr AS VARCHAR), coalesce(CAST(elr AS VARCHAR), ''), election, "
+        "CAST(isr_before AS VARCHAR) || ' -> ' || CAST(isr AS VARCHAR), coalesce(CAST(elr AS VARCHAR), '') || "
+        "CASE WHEN list_contains(order_dependent_columns, 'elr') THEN ' in this order' ELSE '' END, election, "
         "CASE WHEN leader IS NULL THEN 'no leader' WHEN under_min_isr THEN 'under min ISR (' || CAST(min_insync_replicas AS VARCHAR) || ')' "
         "WHEN at_min_isr THEN 'at min ISR' ELSE 'in service' END "
         f"FROM failover {_WHERE} AND (leader IS NULL OR under_min_isr OR leader IS DISTINCT FROM leader_before) "
@@ -109,6 +110,6 @@ def _order_of_deaths(partitions: int | None) -> str:
     if partitions == 0:
         return "Another order of the deaths has the same result."
     return (
-        f"Another order of the deaths changes {partitions} partitions: their ELR, last known leader, ISR or elections, "
-        "as order_dependent_columns of failover states."
+        f"Another order of the deaths changes {partitions} partitions: their ELR, last known leader, ISR or elections. "
+        "The column order_dependent_columns of failover lists what changes."
     )

@@ -216,7 +216,8 @@ BROKER_PAIR = Table(
     shared_partitions BIGINT NOT NULL COMMENT 'partitions with a replica on both brokers',
     newly_offline BIGINT NOT NULL COMMENT 'partitions of the cluster, shared or not, that have a leader before both brokers die and none after',
     newly_refusing_acks_all BIGINT NOT NULL COMMENT 'partitions of the cluster that have a leader after both brokers died, refuse acks=all, and accepted it before; never also counted in newly_offline',
-    newly_lost BIGINT NOT NULL COMMENT 'partitions of the cluster that had a live replica with every acknowledged record (in the ISR or ELR) and have none after both brokers died; can also be counted in newly_offline or newly_refusing_acks_all'
+    newly_lost BIGINT NOT NULL COMMENT 'partitions of the cluster that had a live replica with every acknowledged record (in the ISR or ELR) and have none after both brokers died; can also be counted in newly_offline or newly_refusing_acks_all',
+    order_dependent BOOLEAN NOT NULL COMMENT 'the deaths lose the controller quorum, which reacts to the first of them only, and the counts differ if other_broker_id dies first; this row has those with broker_id dying first'
 """,
 )
 JOINT_LOSS = Table(

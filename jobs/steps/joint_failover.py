@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.arrays import Ints, Matrix, to_ints
 from jobs.engine import SparkEngine
@@ -35,6 +36,8 @@ WRITES = (BROKER_PAIR, JOINT_LOSS)
 MAX_DEATHS = 5
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _PAIR = [*_CLUSTER, "broker_id", "other_broker_id"]
+_PAIR_COUNTS = ("shared_partitions", *HARMS)
+_PAIR_SCHEMA = pa.schema([BROKER_PAIR.schema.field(name) for name in (*_PAIR, *_PAIR_COUNTS)])
 _HARMS = [Counts._fields.index(name) for name in HARMS]
 
 
@@ -53,23 +56,38 @@ def transform(
 
 def _pairs(distinct: DataFrame, states: Mapping[str, ClusterState], scenario: DataFrame) -> Stages[DataFrame]:
     """Return the rows of `broker_pair`."""
-    pairs = _sum_by_pair(distinct.mapInArrow(_joint_counts, BROKER_PAIR.columns))
+    pairs = _sum_by_pair(distinct.mapInArrow(_joint_counts, from_arrow_schema(_PAIR_SCHEMA)))
     one_death = scenario.where(ONE_BROKER_KILLED).select(*_CLUSTER, F.col("brokers")[0].alias("killed"), *HARMS)
     for side in ("broker_id", "other_broker_id"):
         alone = one_death.select(*_CLUSTER, F.col("killed").alias(side), *(F.col(name).alias(f"{name}_alone") for name in HARMS))
         pairs = pairs.join(alone, on=[*_CLUSTER, side], how="inner").select(
             *_PAIR, "shared_partitions", *((F.col(name) + F.col(f"{name}_alone")).alias(name) for name in HARMS)
         )
+    pairs = pairs.withColumn("order_dependent", F.lit(False))
     breaking = [pair for state in states.values() for pair in quorum_breaking_pair_scenarios(state)]
     if not breaking:
         return pairs
-    # The controllers do not react to the last death of these pairs, so all partitions of both brokers are simulated.
-    breaking_pairs = yield Stage(_sum_by_pair(distinct.mapInArrow(_quorum_breaking_counts(breaking, states), BROKER_PAIR.columns)))
+    # The controllers react to the first death of these pairs only, so all partitions of both brokers are simulated, in both orders.
+    breaking += [pair._replace(brokers=pair.brokers[::-1]) for pair in breaking]
+    counts = distinct.mapInArrow(_quorum_breaking_counts(breaking, states), from_arrow_schema(_PAIR_SCHEMA))
+    breaking_pairs = _compared_orders((yield Stage(_sum_by_pair(counts))))
     return pairs.join(breaking_pairs, on=_PAIR, how="left_anti").unionByName(breaking_pairs)
 
 
 def _sum_by_pair(pairs: DataFrame) -> DataFrame:
-    return pairs.groupBy(_PAIR).agg(*(F.sum(name).alias(name) for name in ("shared_partitions", *HARMS)))
+    return pairs.groupBy(_PAIR).agg(*(F.sum(name).alias(name) for name in _PAIR_COUNTS))
+
+
+def _compared_orders(pairs: DataFrame) -> DataFrame:
+    """Return pairs with the counts if the lower id dies first, and whether the other order has other counts; `broker_id` dies first."""
+    reverse = pairs.select(
+        *_CLUSTER,
+        F.col("other_broker_id").alias("broker_id"),
+        F.col("broker_id").alias("other_broker_id"),
+        F.struct(*HARMS).alias("reverse_counts"),
+    )
+    compared = pairs.where("broker_id < other_broker_id").join(reverse, on=_PAIR, how="inner")
+    return compared.withColumn("order_dependent", F.struct(*HARMS) != F.col("reverse_counts")).drop("reverse_counts")
 
 
 def _joint_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -103,7 +121,7 @@ def _pair_rows(batch: pa.RecordBatch, row: Ints, pair: Matrix, shared: Ints, cou
     harms = (partitions * counts[:, harm] for harm in _HARMS)
     names = (batch[name].take(pa.array(row)) for name in _CLUSTER)
     ids = (pa.array(side, pa.int32()) for side in pair)
-    return pa.record_batch([*names, *ids, pa.array(partitions * shared), *map(pa.array, harms)], schema=BROKER_PAIR.schema)
+    return pa.record_batch([*names, *ids, pa.array(partitions * shared), *map(pa.array, harms)], schema=_PAIR_SCHEMA)
 
 
 def _joint_loss(partitions: DataFrame, states: Mapping[str, ClusterState]) -> DataFrame:

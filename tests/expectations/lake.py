@@ -162,7 +162,7 @@ def sound() -> Tables:
         add_row("net_imbalance", level, items, 0, 0.0)
     add_row("cluster_balance", 100.0, 100.0, 100.0, 0, 0, "RIGHT_SIZED", None, None, None, None, None)
     for broker, other in ((0, 1), (0, 2), (1, 2)):
-        add_row("broker_pair", broker, other, 6, 0, 6, 0)
+        add_row("broker_pair", broker, other, 6, 0, 6, 0, False)
     add_row("joint_loss", 2, 3, 3, 0, 0, 3, 0.0, 1.0)
     add_row("joint_loss", 3, 3, 1, 1, 1, 1, 1.0, 1.0)
     for partition, replicas in enumerate(REPLICAS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import pytest
@@ -65,7 +65,7 @@ def test_every_pair_equals_a_scenario_of_both_brokers(spark: SparkSession, contr
     inputs = tables(spark, controller, voters)
     _, pair, _ = computed(inputs)
     pairs = list(combinations(RACKS, 2))
-    both_die, _, _ = simulated([Scenario("s", "c", "pairs", f"{a} {b}", "what-if", [a, b]) for a, b in pairs], inputs)
+    both_die, _, _ = simulated([Scenario("s", "c", "pairs", f"{a} {b}", "what-if", [a, b]) for a, b in permutations(RACKS, 2)], inputs)
     expected = {tuple(row["brokers"]): tuple(row[name] for name in HARMS) for row in both_die.collect()}
     found = {(a, b): tuple(counts) for a, b, *counts in sorted_rows(pair, "broker_id", "other_broker_id", *HARMS)}
     sharing = {pair for p in PARTITIONS for pair in combinations(sorted(p["replicas"]), 2)}
@@ -74,6 +74,9 @@ def test_every_pair_equals_a_scenario_of_both_brokers(spark: SparkSession, contr
     assert all(any(counts) for counts in zip(*found.values(), strict=True))  # some pair does each harm
     shared = {pair: sum(set(pair) <= set(p["replicas"]) for p in PARTITIONS) for pair in found}
     assert {(a, b): count for a, b, count in sorted_rows(pair, "broker_id", "other_broker_id", "shared_partitions")} == shared
+    order_dependent = {(a, b) for a, b, differs in sorted_rows(pair, "broker_id", "other_broker_id", "order_dependent") if differs}
+    assert order_dependent == {(a, b) for a, b in found if expected[a, b] != expected[b, a]}
+    assert bool(order_dependent) == (controller == "kraft")
 
 
 @pytest.mark.parametrize("controller", ["kraft", "zookeeper"])

@@ -1,23 +1,30 @@
-"""Sentences of the view `explanation`, from failures that DuckDB computes in this process."""
+"""Sentences of the view `explanation` and of reports, from failures that DuckDB computes in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import partial
+from io import StringIO
 from typing import Any
+
+import duckdb
+from rich.console import Console, RenderableType
 
 from jobs.engine import DuckdbEngine
 from jobs.failure.cluster_state import cluster_states
 from jobs.failure.scenarios import Scenario
-from jobs.schema import BROKER, CLUSTER, PARTITION, SNAPSHOT, TOPIC
+from jobs.report.night import night_report
+from jobs.report.what_if import what_if_report
+from jobs.schema import BROKER, BROKER_BALANCE, BROKER_PAIR, CLUSTER, PARTITION, SNAPSHOT, TOPIC
 from jobs.steps import failover
 from jobs.steps.stage import in_this_process, run_stages
 from tests.jobs.published import published
 from tests.jobs.rows import rows
 
 
-def explained(partition: dict[str, Any], killed: Sequence[int], *, min_isr: int = 1) -> str:
-    """Return the sentence on a partition of a KRaft cluster with ELR and brokers 1 to 4, some of which are killed in this order."""
+def failed(partition: dict[str, Any], killed: Sequence[int], *, min_isr: int = 1, scenario_set: str = "w") -> duckdb.DuckDBPyConnection:
+    """Return the views on a partition of a KRaft cluster with ELR and brokers 1 to 4, some of which are killed in this order."""
     led = {"topic": "t", "partition": 0, "leader": 1, "elr": [], "last_known_elr": [], "isr": sorted(partition["replicas"])}
     given = {
         CLUSTER: [{"controller": "kraft", "elr": True}],
@@ -27,11 +34,26 @@ def explained(partition: dict[str, Any], killed: Sequence[int], *, min_isr: int 
     }
     inputs = {each: rows(each, *given.get(each, ())) for each in failover.READS}
     engine, states = DuckdbEngine(), cluster_states(inputs[CLUSTER].to_pylist(), inputs[BROKER].to_pylist())
-    scenario = Scenario("s", "c", "w", "two brokers", "what-if", killed)
+    scenario = Scenario("s", "c", scenario_set, scenario_set, "rack", killed)
     computed = run_stages(failover.simulate(engine, [scenario], states, inputs), partial(in_this_process, engine))
     tables = inputs | dict(zip(failover.WRITES, computed, strict=True)) | {SNAPSHOT: rows(SNAPSHOT, {"published_at": 0})}
-    ((sentence,),) = published(tables).execute("SELECT sentence FROM explanation").fetchall()
+    pair = {"broker_id": 3, "other_broker_id": 4, "order_dependent": True}
+    balance = {"broker_id": 1, "live": True}
+    return published(tables | {BROKER_PAIR: rows(BROKER_PAIR, pair), BROKER_BALANCE: rows(BROKER_BALANCE, balance)})
+
+
+def explained(partition: dict[str, Any], killed: Sequence[int], *, min_isr: int = 1) -> str:
+    """Return the sentence on the partition."""
+    ((sentence,),) = failed(partition, killed, min_isr=min_isr).execute("SELECT sentence FROM explanation").fetchall()
     return str(sentence)
+
+
+def text_of(report: Iterable[RenderableType]) -> str:
+    """Return a report as it is printed on a wide terminal."""
+    screen = Console(width=250, file=StringIO())
+    screen.print(*report)
+    assert isinstance(screen.file, StringIO)
+    return screen.file.getvalue()
 
 
 def test_bytes_that_another_failed_replica_has_too_are_not_on_the_lost_leader_alone() -> None:
@@ -50,3 +72,17 @@ def test_a_sentence_names_what_another_order_of_the_deaths_changes() -> None:
     )
     assert explained(replicas, [2, 3], min_isr=3).endswith("acks=all is refused: min.insync.replicas is 3")
     assert explained(replicas, [2], min_isr=2).endswith("1 remains the leader, at min ISR")
+
+
+def test_reports_state_what_another_order_of_the_deaths_changes() -> None:
+    replicas = {"replicas": [1, 2, 3]}
+    what_if = text_of(what_if_report(failed(replicas, [2, 3], min_isr=2), "s", "c", "w"))
+    assert "Another order of the deaths changes 1 partitions" in what_if
+    assert "[2] in this order" not in what_if
+    assert "[3] in this order" in what_if
+    independent = text_of(what_if_report(failed(replicas, [2, 3], min_isr=3), "s", "c", "w"))
+    assert "Another order of the deaths has the same result." in independent
+    assert "in this order" not in independent
+    night = text_of(night_report(failed(replicas, [2, 3], min_isr=2, scenario_set="nightly"), "s"))
+    assert re.search(r"c +nightly +1 *\n", night)
+    assert re.search(r"c +brokers 3\+4 +all: the quorum is lost *\n", night)
