@@ -35,7 +35,7 @@ _PATTERN_OF_PARTITION = """
                 replicas || isr || coalesce(elr, []) || coalesce(last_known_elr, []) AS named, coalesce(live_brokers, []) AS live_brokers,
                 controller = 'kraft' AS kraft, coalesce(cluster_elr, false) AND elr IS NOT NULL AS elr_enabled,
                 coalesce(configs['unclean.leader.election.enable'] = 'true', false) AS unclean_elections,
-                coalesce(topic.min_insync_replicas, 1) AS min_insync_replicas,
+                least(coalesce(topic.min_insync_replicas, 1), len(replicas)) AS min_insync_replicas,
                 if(topic.replication_factor > 0, topic.replication_factor, len(replicas)) AS factor,
                 len(isr) = len(replicas) AND coalesce(len(elr), 0) + coalesce(len(last_known_elr), 0) = 0
                     AND list_has_all(replicas, isr)

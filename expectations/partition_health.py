@@ -5,7 +5,8 @@ from __future__ import annotations
 from expectations.limits import Limits
 from expectations.rule import Rule, hard, soft
 
-_IN_SYNC, _MIN_ISR, _SETTLED, _ASSIGNED = "in_sync_replicas", "min_insync_replicas", "settled_replicas", "assigned_replicas"
+_IN_SYNC, _SETTLED, _ASSIGNED = "in_sync_replicas", "settled_replicas", "assigned_replicas"
+_MIN_ISR, _EFFECTIVE = "min_insync_replicas", "effective_min_isr"
 _BRING_BACK = "'bring back a broker of its ISR or ELR'"
 _CATCH_UP = "'bring back in sync: ' || array_to_string(lagging_replicas, ', ')"
 
@@ -17,9 +18,9 @@ def _grow_or_lower(spare: int) -> str:
     return f"'add ' || {missing} || if({missing} = 1, ' replica', ' replicas') || {lower}"
 
 
-# Replicas that lag cannot help if there are too few replicas.
+# Before Kafka 3.7 replicas that lag do not help if there are fewer replicas than min.insync.replicas.
 _ACCEPT = f"""
-    CASE WHEN leaderless THEN {_BRING_BACK} WHEN {_ASSIGNED} >= {_MIN_ISR} THEN {_CATCH_UP}
+    CASE WHEN leaderless THEN {_BRING_BACK} WHEN {_ASSIGNED} >= {_EFFECTIVE} THEN {_CATCH_UP}
          WHEN len(lagging_replicas) > 0 THEN {_CATCH_UP} || '; ' || {_grow_or_lower(0)} ELSE {_grow_or_lower(0)} END
 """
 _GET_ABOVE = f"if({_ASSIGNED} > {_MIN_ISR}, {_CATCH_UP}, {_grow_or_lower(1)})"
@@ -47,7 +48,7 @@ def rules(limits: Limits) -> list[Rule]:
                 SELECT cluster_id, topic, partition
                 FROM partition_health
                 WHERE NOT (leaderless OR under_replicated OR under_min_isr OR at_min_isr OR not_preferred OR non_replica_in_isr OR unknown_broker
-                    OR coalesce(rack_unsafe, false) OR no_tolerance OR replication_factor_mismatch OR coalesce(unwritable, false))
+                    OR coalesce(rack_unsafe, false) OR no_tolerance OR replication_factor_mismatch OR min_isr_above_replicas)
             """,
         ),
         _problem(
@@ -65,10 +66,10 @@ def rules(limits: Limits) -> list[Rule]:
         _problem(
             "under_min_isr",
             "accepts_acks_all",
-            "Every partition has min.insync.replicas in sync, so that it accepts acks=all writes.",
+            "Every partition has min.insync.replicas in sync (since Kafka 3.7 at most all its replicas), so that it accepts acks=all writes.",
             _IN_SYNC,
-            _MIN_ISR,
-            "replicas in sync >= min.insync.replicas",
+            _EFFECTIVE,
+            "replicas in sync >= effective min.insync.replicas",
             _ACCEPT,
         ),
         _problem(
@@ -76,8 +77,8 @@ def rules(limits: Limits) -> list[Rule]:
             "above_min_isr",
             "Every partition would still accept acks=all writes with one in-sync replica fewer.",
             _IN_SYNC,
-            f"{_MIN_ISR} + 1",
-            "replicas in sync > min.insync.replicas",
+            f"{_EFFECTIVE} + 1",
+            "replicas in sync > effective min.insync.replicas",
             _GET_ABOVE,
         ),
         _problem(
@@ -127,9 +128,10 @@ def rules(limits: Limits) -> list[Rule]:
             "'finish the reassignment that caused it, or start another: see plan'",
         ),
         _problem(
-            "unwritable",
+            "min_isr_above_replicas",
             "enough_replicas_for_min_isr",
-            "A partition has at least min.insync.replicas replicas: with fewer it never accepts acks=all writes.",
+            "A partition has at least min.insync.replicas replicas. With fewer, Kafka before 3.7 refuses all acks=all writes, and later releases "
+            "accept them with fewer replicas in sync than configured.",
             _ASSIGNED,
             _MIN_ISR,
             "replicas >= min.insync.replicas",
@@ -162,6 +164,6 @@ def _problem(
     column: str, name: str, sentence: str, measured: str, limit: str, formula: str, change: str, *, requires: str | None = None
 ) -> Rule:
     """Return the rule that no partition has the problem of a column."""
-    columns = f"{_ASSIGNED}, {_SETTLED}, {_IN_SYNC}, {_MIN_ISR}, replication_factor, leaderless, lagging_replicas"
+    columns = f"{_ASSIGNED}, {_SETTLED}, {_IN_SYNC}, {_MIN_ISR}, {_EFFECTIVE}, replication_factor, leaderless, lagging_replicas"
     query = f"SELECT cluster_id, topic, partition, {columns} FROM partition_health WHERE {column}"
     return soft(name, sentence, query, measured=measured, limit=limit, formula=formula, change=change, requires=requires)

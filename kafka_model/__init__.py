@@ -38,7 +38,7 @@ failover.joint_failure         | no class: counts sets of brokers    | -        
 failover.rolling_restart       | no class: order of clean shutdowns  | 2.0 to 4.3   | broker_restart
 log.segments                   | UnifiedLog, LogSegment, OffsetIndex | 2.0 to 4.3   | (log_storage)
 log.file_formats               | FileRecords, OffsetIndex            | 0.11 to 4.3  | -
-log.replication                | Partition, Replica, fetcher threads | 2.0 to 4.3   | -
+log.replication                | Partition, Replica, fetcher threads | 2.0 to 4.3   | (failover_pattern) (partition_health) (broker_restart)
 java.hash_map                  | java.util.HashMap, hashCode         | OpenJDK 17   | consumer_assignment (scenario)
 java.random_numbers            | java.util.Random                    | OpenJDK      | -
 java.scala_hash_map            | immutable.HashMap of Scala          | 2.13         | (scenario)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from jobs.arrays import Ints, to_ints
 from jobs.failure.cluster_state import ClusterState
+from jobs.failure.min_isr import effective_min_isr
 from jobs.failure.patterns import Counts, Partitions
 from jobs.failure.scenarios import nightly_scenarios, quorum_breaking_pair_scenarios, scenario_table
 from jobs.failure.simulate import Failures, pair_counts
@@ -62,7 +63,7 @@ def harmed_by_one_death(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
 def count_refusing(batch: pa.RecordBatch) -> int:
     """Return how many partitions have a leader and refuse acks=all writes without any failure."""
     in_sync = to_ints(pc.list_value_length(batch["isr"]), 0)
-    refuses = in_sync < to_ints(batch["min_insync_replicas"], 1)
+    refuses = in_sync < effective_min_isr(batch)
     return int((refuses & batch["leader"].is_valid().to_numpy(zero_copy_only=False)).sum())
 
 

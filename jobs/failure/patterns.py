@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.arrays import NO_BROKER, Ints, Matrix, to_ints, to_matrix
+from jobs.failure.min_isr import effective_min_isr
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
 from kafka_model.failover.broker_failure import ElectionKind, fail_brokers, return_broker
@@ -37,7 +38,7 @@ class Pattern(NamedTuple):
     kraft: int
     elr_enabled: int
     topic_unclean: int
-    min_insync_replicas: int
+    min_insync_replicas: int  # the effective one
     replication_factor: int
     replicas: int  # the number of replicas; their positions are 1, 2, ...
     leader: int
@@ -120,7 +121,7 @@ class Partitions:
         self.live = _positions(to_matrix(columns["live"]), self._members)
         self._quorum_breaking_brokers = to_matrix(columns["quorum_breaking_brokers"])
         assigned, factor = self.replicas.max(axis=0, initial=0), to_ints(columns["replication_factor"], 0)
-        rules = [*(to_ints(columns[name], 0) for name in INPUTS[:3]), to_ints(columns["min_insync_replicas"], 1)]
+        rules = [*(to_ints(columns[name], 0) for name in INPUTS[:3]), effective_min_isr(columns)]
         live_leader = np.where((self.live == leader).any(axis=0), leader[0], 0)
         sets[0].sort(axis=0)  # no outcome depends on the order of the ISR
         scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, live_leader])

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.failure.min_isr import EFFECTIVE_MIN_ISR
 from jobs.failure.sizes import leader_size
 from jobs.schema import (
     BROKER,
@@ -148,12 +149,13 @@ def _ratio(column: str) -> Column:
 
 def _partition_health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFrame:
     """The partitions with at least one problem, and the values that each problem is measured by."""
-    replicas, in_sync, min_isr = F.size("replicas"), F.size("isr"), F.coalesce("min_insync_replicas", F.lit(1))
+    replicas, in_sync, effective_min_isr = F.size("replicas"), F.size("isr"), F.expr(EFFECTIVE_MIN_ISR)
     settled = replicas - F.size(F.coalesce("adding_replicas", F.array()))  # without the replicas that a reassignment adds
-    problems = _problems(replicas, in_sync, min_isr, settled)
+    problems = _problems(replicas, in_sync, effective_min_isr, settled)
     has_problem = reduce(or_, (F.coalesce(name, F.lit(False)) for name in problems))
     return (
         partition.join(topic.select(*_CLUSTER, "topic", "replication_factor", "min_insync_replicas"), on=[*_CLUSTER, "topic"], how="left")
+        .fillna(1, "min_insync_replicas")
         .join(F.broadcast(_cluster_racks(broker)), on=_CLUSTER, how="left")
         .select(
             *_PARTITION,
@@ -162,7 +164,8 @@ def _partition_health(broker: DataFrame, topic: DataFrame, partition: DataFrame)
             replicas.alias("assigned_replicas"),
             settled.alias("settled_replicas"),
             in_sync.alias("in_sync_replicas"),
-            min_isr.alias("min_insync_replicas"),
+            "min_insync_replicas",
+            effective_min_isr.alias("effective_min_isr"),
             "replication_factor",
             F.array_except("replicas", "isr").alias("lagging_replicas"),
         )
@@ -170,7 +173,7 @@ def _partition_health(broker: DataFrame, topic: DataFrame, partition: DataFrame)
     )
 
 
-def _problems(replicas: Column, in_sync: Column, min_isr: Column, settled: Column) -> dict[str, Column]:
+def _problems(replicas: Column, in_sync: Column, effective_min_isr: Column, settled: Column) -> dict[str, Column]:
     """The columns of `partition_health` that state a problem; null: unknown."""
     led = F.col("leader").isNotNull() & F.array_contains("live", F.col("leader"))
     racks_used = F.size(F.array_distinct(F.transform("replicas", lambda broker_id: F.col("rack_of")[broker_id])))
@@ -179,15 +182,15 @@ def _problems(replicas: Column, in_sync: Column, min_isr: Column, settled: Colum
     return {
         "leaderless": ~led,
         "under_replicated": in_sync < settled,
-        "under_min_isr": ~led | (in_sync < min_isr),
-        "at_min_isr": led & (in_sync == min_isr) & (replicas > 1),
+        "under_min_isr": ~led | (in_sync < effective_min_isr),
+        "at_min_isr": led & (in_sync == effective_min_isr) & (replicas > 1),
         "not_preferred": led & (F.col("leader") != F.col("replicas")[0]),
         "non_replica_in_isr": ~all_in_sync & (F.size(F.array_except("isr", "replicas")) > 0),
         "unknown_broker": F.size(F.array_except("replicas", "live")) > 0,
         "rack_unsafe": F.when(F.col("all_racks_known"), racks_used < F.least(replicas, F.col("racks"))),
-        "no_tolerance": replicas <= min_isr,
+        "no_tolerance": replicas <= F.col("min_insync_replicas"),
         "replication_factor_mismatch": settled != F.col("replication_factor"),
-        "unwritable": replicas < min_isr,
+        "min_isr_above_replicas": replicas < F.col("min_insync_replicas"),
     }
 
 

@@ -21,6 +21,7 @@ from jobs.arrays import Ints, to_matrix
 from jobs.engine import SparkEngine
 from jobs.failure.cluster_state import cluster_election_rules, cluster_states
 from jobs.failure.election_inputs import election_inputs
+from jobs.failure.min_isr import EFFECTIVE_MIN_ISR
 from jobs.failure.patterns import Partitions
 from jobs.failure.sizes import UNKNOWN, bytes_at_risk, leader_size
 from jobs.schema import BROKER, BROKER_RESTART, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
@@ -68,7 +69,7 @@ def _at_min_isr(partitions: DataFrame) -> DataFrame:
             *_CLUSTER,
             "live",
             F.array_intersect("isr", "live").alias("in_sync"),
-            F.greatest("min_insync_replicas", F.lit(1)).alias("min_insync_replicas"),
+            F.greatest(F.expr(EFFECTIVE_MIN_ISR), F.lit(1)).alias("min_insync_replicas"),
         )
         .where(F.size("in_sync") <= F.col("min_insync_replicas"))
         .groupBy(*_CLUSTER, "live", "in_sync", "min_insync_replicas")

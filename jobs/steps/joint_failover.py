@@ -21,6 +21,7 @@ from jobs.arrays import Ints, Matrix, to_ints
 from jobs.engine import SparkEngine
 from jobs.failure.cluster_state import ClusterState, cluster_states
 from jobs.failure.election_inputs import election_inputs
+from jobs.failure.min_isr import EFFECTIVE_MIN_ISR
 from jobs.failure.patterns import Counts, Partitions
 from jobs.failure.scenarios import Scenario, quorum_breaking_pair_scenarios, scenario_table
 from jobs.failure.simulate import Failures, pair_counts
@@ -132,7 +133,7 @@ def _joint_loss(partitions: DataFrame, states: Mapping[str, ClusterState]) -> Da
         F.sort_array("live").alias("live"),
         F.sort_array(F.array_intersect("live", F.array_union("isr", "elr"))).alias("safe"),
         F.when(F.array_contains("live", F.col("leader")), F.sort_array(F.array_intersect("isr", "live"))).alias("in_sync"),
-        "min_insync_replicas",
+        F.expr(EFFECTIVE_MIN_ISR).alias("min_insync_replicas"),
     ).distinct()
     per_cluster = replica_sets.groupBy(_CLUSTER).agg(
         F.collect_list(F.struct("replication_factor", "live", "safe", "in_sync", "min_insync_replicas")).alias("replica_sets")

@@ -15,7 +15,7 @@ SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.pa
               CASE WHEN f.leader IS NULL THEN ''
                    WHEN f.under_min_isr AND s.quorum_lost
                    THEN ', acks=all is refused: no quorum of controllers is left to remove the dead broker from its ISR'
-                   WHEN f.under_min_isr THEN concat(', acks=all is refused: min.insync.replicas is ', f.min_insync_replicas)
+                   WHEN f.under_min_isr THEN concat(', acks=all is refused: it needs ', f.min_insync_replicas, ' replicas in sync')
                    WHEN f.at_min_isr THEN ', at min ISR'
                    ELSE ', acks=all is accepted' END,
               -- Another failed replica may have these bytes too.

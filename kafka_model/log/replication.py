@@ -18,7 +18,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kafka_model.release import LATEST, Release
+
+MIN_ISR_CAPPED_SINCE = Release(3, 7, 0)
 _UNKNOWN = -1  # the offset of a follower that has not fetched yet
+
+
+def effective_min_isr(min_insync_replicas: int, replicas: int, version: Release = LATEST) -> int:
+    """Return how many of a partition's replicas must be in sync for acks=all (Partition.effectiveMinIsr): since 3.7.0, at most all.
+
+    >>> effective_min_isr(2, 1), effective_min_isr(2, 1, Release(3, 6, 2))
+    (1, 2)
+    """
+    return min(min_insync_replicas, replicas) if version >= MIN_ISR_CAPPED_SINCE else min_insync_replicas
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from kafka_model.log.replication import effective_min_isr
+from kafka_model.release import parse_release
 from tests.cluster import SESSION_TIMEOUT_S, Cluster, ToolFailed, cluster, java
 from tests.cluster.record_formats import kafka_dump_log
 
 pytestmark = pytest.mark.kafka
 State = dict[str, tuple[str, set[str], set[str]]]
 RACKS = {1: "rack-a", 2: "rack-b", 3: "rack-c"}
+# min.insync.replicas and replicas of each topic
+TOPICS = {"strict": (3, "2:3:1,1:2:3"), "plain": (2, "2:3:1,1:2:3"), "solo": (1, "2,3"), "lone": (2, "3"), "two": (3, "3:1")}
 
 
 @pytest.fixture(scope="module")
 def running_kafka() -> Iterator[Cluster]:
     with cluster(RACKS) as kafka:
-        for topic, min_isr, assignment in (("strict", 3, "2:3:1,1:2:3"), ("plain", 2, "2:3:1,1:2:3"), ("solo", 1, "2,3")):
+        for topic, (min_isr, assignment) in TOPICS.items():
             configured = ("--config", f"min.insync.replicas={min_isr}", "--replica-assignment", assignment)
             kafka.tool("kafka-topics", "--create", "--topic", topic, *configured)
         yield kafka
@@ -40,6 +44,14 @@ def partitions(kafka: Cluster) -> State:
     line = re.compile(r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: \S+\tIsr: (\S*)\tElr: (\S*)\t")
     rows = line.findall(java(kafka.version, str(Path(__file__).with_name("Describe.java")), kafka.bootstrap, "strict", "plain", "solo"))
     return {f"{topic}-{number}": (leader, brokers(isr), brokers(elr)) for topic, number, leader, isr, elr in rows}
+
+
+def refused(kafka: Cluster, *topics: str) -> dict[str, str]:
+    """Return the topics whose partition 0 refuses a record with acks=all, and the error of each."""
+    answers = java(kafka.version, str(Path(__file__).with_name("Produce.java")), kafka.bootstrap, *topics).split()
+    outcomes = dict(zip(answers[::2], answers[1::2], strict=True))
+    assert outcomes.keys() == set(topics)
+    return {topic: outcome for topic, outcome in outcomes.items() if outcome != "accepted"}
 
 
 def records(kafka: Cluster) -> Counter[str]:
@@ -74,6 +86,16 @@ def test_the_next_in_sync_replica_replaces_a_killed_broker_which_stays_in_the_el
         "solo-1": ("3", {"3"}, set()),
     }
     assert kafka.fenced() == [*fenced_before, 2]
+
+    led = ("strict", "plain", "lone", "two")
+    # Broker 2 is out of sync; the replicas of lone and two are all in sync, but fewer than min.insync.replicas.
+    in_sync = {"strict": 2, "plain": 2, "lone": 1, "two": 2}
+    required = {
+        topic: effective_min_isr(min_isr, len(assignment.split(",")[0].split(":")), parse_release(kafka.version))
+        for topic, (min_isr, assignment) in TOPICS.items()
+    }
+    refuses = {topic: "NotEnoughReplicasException" for topic in led if in_sync[topic] < required[topic]}
+    assert refused(kafka, *led) == refuses == {"strict": "NotEnoughReplicasException"}
 
     # After its return it follows: leaders return only after a preferred election.
     kafka.start(2)

@@ -50,12 +50,12 @@ PROBLEMS = [
     "rack_unsafe",
     "no_tolerance",
     "replication_factor_mismatch",
-    "unwritable",
+    "min_isr_above_replicas",
 ]
 
 
 def unhealthy(*problems: str) -> Edit:
-    return add("partition_health", "t", 0, *(problem in problems for problem in PROBLEMS), 0, 2, 2, 1, 3, 4, [2])
+    return add("partition_health", "t", 0, *(problem in problems for problem in PROBLEMS), 0, 2, 2, 1, 3, 3, 4, [2])
 
 
 def leaderless(scenario: dict[str, str]) -> list[Edit]:
@@ -367,7 +367,7 @@ BROKEN: dict[str, list[Edit]] = {
     "partition_health.spread_over_racks": [unhealthy("rack_unsafe")],
     "partition_health.more_replicas_than_min_isr": [unhealthy("no_tolerance")],
     "partition_health.replication_factor_of_topic": [unhealthy("replication_factor_mismatch")],
-    "partition_health.enough_replicas_for_min_isr": [unhealthy("unwritable")],
+    "partition_health.enough_replicas_for_min_isr": [unhealthy("min_isr_above_replicas")],
     "partition_health.preferred_leaders": [unhealthy("not_preferred")],
 }
 # The first night of a KRaft-based cluster whose dumps contain topics and brokers without racks, and nothing else.
@@ -518,29 +518,32 @@ def test_near_miss_breaks_only_its_own_rule(verdicts: dict, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "assigned", "in_sync", "min_isr", "lagging", "change"),
+    ("rule", "assigned", "in_sync", "min_isr", "effective", "lagging", "change"),
     [
-        ("enough_replicas_for_min_isr", 1, 1, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
-        ("more_replicas_than_min_isr", 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
-        ("more_replicas_than_min_isr", 1, 1, 2, [], "add 2 replicas"),
-        ("above_min_isr", 3, 2, 2, [7], "bring back in sync: 7"),
-        ("above_min_isr", 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
-        ("accepts_acks_all", 3, 1, 2, [7, 8], "bring back in sync: 7, 8"),
-        ("accepts_acks_all", 1, 1, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
-        ("accepts_acks_all", 2, 1, 3, [7], "bring back in sync: 7; add 1 replica, or lower min.insync.replicas to 2"),
+        ("enough_replicas_for_min_isr", 1, 1, 2, 1, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("more_replicas_than_min_isr", 2, 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("more_replicas_than_min_isr", 1, 1, 2, 1, [], "add 2 replicas"),
+        ("above_min_isr", 3, 2, 2, 2, [7], "bring back in sync: 7"),
+        ("above_min_isr", 2, 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("above_min_isr", 2, 2, 3, 2, [], "add 2 replicas, or lower min.insync.replicas to 1"),
+        ("accepts_acks_all", 3, 1, 2, 2, [7, 8], "bring back in sync: 7, 8"),
+        ("accepts_acks_all", 2, 1, 3, 2, [7], "bring back in sync: 7"),
+        # before Kafka 3.7
+        ("accepts_acks_all", 1, 1, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("accepts_acks_all", 2, 1, 3, 3, [7], "bring back in sync: 7; add 1 replica, or lower min.insync.replicas to 2"),
     ],
 )
 def test_a_finding_on_min_isr_suggests_what_helps(
-    rule: str, assigned: int, in_sync: int, min_isr: int, lagging: list[int], change: str
+    rule: str, assigned: int, in_sync: int, min_isr: int, effective: int, lagging: list[int], change: str
 ) -> None:
     column = {
-        "enough_replicas_for_min_isr": "unwritable",
+        "enough_replicas_for_min_isr": "min_isr_above_replicas",
         "more_replicas_than_min_isr": "no_tolerance",
         "above_min_isr": "at_min_isr",
         "accepts_acks_all": "under_min_isr",
     }[rule]
     problems = (problem == column for problem in PROBLEMS)
-    row = add("partition_health", "t", 0, *problems, 0, assigned, assigned, in_sync, min_isr, assigned, lagging)
+    row = add("partition_health", "t", 0, *problems, 0, assigned, assigned, in_sync, min_isr, effective, assigned, lagging)
     (broken,) = [each for each in rules_of(BY_NAME["partition_health"], limits()) if each.name == rule]
     (found,) = DuckdbTables(arrow({"c": night([row])})).query(broken.query, rule)
     assert found["smallest_change"] == change

@@ -73,7 +73,7 @@ PROBLEMS: list[tuple[dict[str, Any], set[str]]] = [
     (partition([1, 2], 1), {"at_min_isr", "no_tolerance", "replication_factor_mismatch"}),
     (partition([1, 2, 3, 4], 1, [1, 2, 3], adding_replicas=[4]), set()),  # an ongoing reassignment
     (partition([1, 4, 2], 1), {"rack_unsafe"}),
-    (partition([1], 1), {"under_min_isr", "no_tolerance", "replication_factor_mismatch", "unwritable"}),
+    (partition([1], 1), {"no_tolerance", "replication_factor_mismatch", "min_isr_above_replicas"}),  # all replicas suffice for acks=all
 ]
 
 
@@ -81,6 +81,12 @@ def test_each_problem_is_found_in_its_partition(spark: SparkSession) -> None:
     _, health, *_ = run(spark, [problem for problem, _ in PROBLEMS], racks={**RACKS, 4: "a"}, min_insync_replicas=2)
     found = {row["partition"]: {name for name, value in row.items() if value is True} for row in (row.asDict() for row in health.collect())}
     assert found == {number: problems for number, (_, problems) in enumerate(PROBLEMS) if problems}
+
+
+def test_acks_all_needs_at_most_all_replicas_in_sync(spark: SparkSession) -> None:
+    _, health, *_ = run(spark, [partition([1], 1), partition([1, 2], 1), partition([1, 2], 1, [1])], min_insync_replicas=3)
+    columns = ("partition", "under_min_isr", "at_min_isr", "min_isr_above_replicas", "min_insync_replicas", "effective_min_isr")
+    assert sorted_rows(health, *columns) == [(0, False, False, True, 3, 1), (1, False, True, True, 3, 2), (2, True, False, True, 3, 2)]
 
 
 def test_rack_safety_is_unknown_unless_all_racks_are_known(spark: SparkSession) -> None:

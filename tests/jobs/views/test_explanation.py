@@ -68,9 +68,9 @@ def test_bytes_that_another_failed_replica_has_too_are_not_on_the_lost_leader_al
 def test_a_sentence_names_what_another_order_of_the_deaths_changes() -> None:
     replicas = {"replicas": [1, 2, 3]}
     assert explained(replicas, [2, 3], min_isr=2).endswith(
-        "acks=all is refused: min.insync.replicas is 2; another order of the deaths changes elr"
+        "acks=all is refused: it needs 2 replicas in sync; another order of the deaths changes elr"
     )
-    assert explained(replicas, [2, 3], min_isr=3).endswith("acks=all is refused: min.insync.replicas is 3")
+    assert explained(replicas, [2, 3], min_isr=3).endswith("acks=all is refused: it needs 3 replicas in sync")
     assert explained(replicas, [2], min_isr=2).endswith("1 remains the leader, at min ISR")
 
 
@@ -86,3 +86,8 @@ def test_reports_state_what_another_order_of_the_deaths_changes() -> None:
     night = text_of(night_report(failed(replicas, [2, 3], min_isr=2, scenario_set="nightly"), "s"))
     assert re.search(r"c +nightly +1 *\n", night)
     assert re.search(r"c +brokers 3\+4 +all: the quorum is lost *\n", night)
+
+
+def test_acks_all_needs_at_most_all_replicas() -> None:
+    """Since Kafka 3.7."""
+    assert explained({"replicas": [1, 2]}, [2], min_isr=3).endswith("acks=all is refused: it needs 2 replicas in sync")

@@ -1,0 +1,19 @@
+"""How many replicas must be in sync for acks=all: columnar forms of kafka_model.log.replication.effective_min_isr."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jobs.arrays import Ints, to_ints
+
+# For rows with the columns of jobs.failure.election_inputs, in SQL.
+EFFECTIVE_MIN_ISR = "least(min_insync_replicas, size(replicas))"
+
+
+def effective_min_isr(columns: Mapping[str, pa.Array] | pa.RecordBatch) -> Ints:
+    """Return the effective min.insync.replicas of partitions, given with their election inputs."""
+    return np.minimum(to_ints(columns["min_insync_replicas"], 1), to_ints(pc.list_value_length(columns["replicas"]), 0))
