@@ -528,9 +528,6 @@ def test_near_miss_breaks_only_its_own_rule(verdicts: dict, rule: str) -> None:
         ("above_min_isr", 2, 2, 3, 2, [], "add 2 replicas, or lower min.insync.replicas to 1"),
         ("accepts_acks_all", 3, 1, 2, 2, [7, 8], "bring back in sync: 7, 8"),
         ("accepts_acks_all", 2, 1, 3, 2, [7], "bring back in sync: 7"),
-        # before Kafka 3.7
-        ("accepts_acks_all", 1, 1, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
-        ("accepts_acks_all", 2, 1, 3, 3, [7], "bring back in sync: 7; add 1 replica, or lower min.insync.replicas to 2"),
     ],
 )
 def test_a_finding_on_min_isr_suggests_what_helps(
