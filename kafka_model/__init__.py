@@ -9,7 +9,7 @@ in parentheses is computed by a columnar form in `jobs/` or in cruise_control.co
 table.
 
 module                         | reproduces                          | versions     | tables
-release                        | releases and their order            | 2.0 to 4.4   | -
+release                        | MetadataVersion; order of releases  | 2.0 to 4.4   | cluster
 placement.zookeeper            | AdminUtils, AdminZkClient           | 2.0 to 3.9   | replica_assignment topic_placement
 placement.kraft                | StripedReplicaPlacer                | 2.8 to 4.3   | -
 placement.striped_draws        | StripedReplicaPlacer, inverted      | 2.8 to 4.3   | replica_assignment topic_placement
@@ -29,11 +29,11 @@ assignor.share_simple          | SimpleAssignor                      | 4.2 to 4.
 election.partition             | LeaderAndIsr, PartitionRegistration | 2.0 to 4.3   | failover broker_restart remedy plan_scenario
 election.leader_election       | PartitionLeaderElectionAlgorithms   | 2.0 to 3.9   | failover broker_restart remedy plan_scenario
 election.leader_and_isr        | kafka.controller.Election           | 3.9          | failover broker_restart remedy plan_scenario
-election.partition_change      | PartitionChangeBuilder              | 3.8 to 4.3   | failover broker_restart remedy plan_scenario
+election.partition_change      | PartitionChangeBuilder              | 3.5 to 4.4   | failover broker_restart remedy plan_scenario
 election.state_machines        | PartitionState, ReplicaState        | 2.0 to 3.9   | failover
 election.preferred_leaders     | ReplicationControlManager           | 4.3          | -
 election.zookeeper_controller  | KafkaController, its state machines | 3.9          | (scenario)
-failover.broker_failure        | KafkaController, QuorumController   | 2.0 to 4.3   | failover broker_restart remedy plan_scenario
+failover.broker_failure        | KafkaController, QuorumController   | 2.0 to 4.4   | failover broker_restart remedy plan_scenario
 failover.joint_failure         | no class: counts sets of brokers    | -            | joint_loss
 failover.rolling_restart       | no class: order of clean shutdowns  | 2.0 to 4.3   | broker_restart
 log.segments                   | UnifiedLog, LogSegment, OffsetIndex | 2.0 to 4.3   | (log_storage)

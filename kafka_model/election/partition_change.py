@@ -1,4 +1,4 @@
-"""A change of a partition by the KRaft controller: PartitionChangeBuilder and PartitionRegistration.merge (Kafka 3.8 to 4.3).
+"""A change of a partition by the KRaft controller: PartitionChangeBuilder and PartitionRegistration.merge (Kafka 3.5 to 4.4).
 
 A change starts from the new ISR; everything else follows. With eligible leader replicas (KIP-966), in this order:
 
@@ -16,7 +16,7 @@ A change starts from the new ISR; everything else follows. With eligible leader 
 
 Without ELR the ISR never becomes empty: its last member stays. Earlier releases differ: before 4.1.0, the last known leader is elected
 whether it is live or not; before 4.1.1, it is recorded when the ISR becomes empty, and cleared by any change that leaves a leader.
-Releases before 3.8.0 have other rules and are refused.
+ELR of earlier releases than 3.8.0 has other rules and is refused.
 
     >>> led = Partition(replicas=(11, 21, 31), leader=11, isr=(11, 21, 31), min_insync_replicas=2)
     >>> two = change(led, isr=(21, 31), acceptable={21, 31}, elr=True)
@@ -70,10 +70,11 @@ def change(
 ) -> Partition:
     """Compute the partition with this ISR and its leader. Return the same object if nothing changes.
 
-    A reassignment (the current one if none is given) completes when all added replicas are in the ISR. Before 4.3, or if fewer are added
-    than removed, all replicas that stay must be in the ISR. `recovering` overrides the state that follows from the election.
+    A reassignment (the current one if none is given) completes when all added replicas are in the ISR. From 3.8 to 4.2, and since 4.3 if
+    fewer are added than removed, all replicas that stay must be in the ISR. `recovering` overrides the state that follows from the election.
+    `bump_on_isr_shrink`: also a smaller ISR raises the leader epoch; before 3.8, `isr` counts here also if it is empty and not applied.
     """
-    if version < Release(3, 8, 0):
+    if elr and version < Release(3, 8, 0):
         raise UnknownVersion(f"the ELR of Kafka {version} is not modelled: use 3.8 or later")
     current = reassignment or Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
     current, isr = _complete(current, tuple(isr), version=version)
@@ -85,10 +86,11 @@ def change(
     unclean = leader_changed and may_lose_records
     if unclean and leader is not None:
         isr, eligible = (leader,), ()
+    requested_isr = isr
     if not elr:
         eligible = ()
         isr = isr or partition.isr
-    shrunk = bump_on_isr_shrink and not set(partition.isr) <= set(isr)
+    shrunk = bump_on_isr_shrink and not set(partition.isr) <= set(requested_isr if version < Release(3, 8, 0) else isr)
     new_epoch = leader_changed or shrunk or not set(partition.replicas) <= set(current.replicas)
     changed = replace(
         partition,
@@ -103,7 +105,7 @@ def change(
         adding_replicas=current.adding,
         removing_replicas=current.removing,
     )
-    if changed == partition:
+    if changed == partition and not new_epoch:
         return partition
     return replace(changed, leader_epoch=partition.leader_epoch + new_epoch, partition_epoch=partition.partition_epoch + 1)
 
@@ -112,11 +114,8 @@ def _complete(current: Reassignment, isr: tuple[int, ...], *, version: Release) 
     """Complete the reassignment if possible, and remove the removed replicas from the ISR in that case."""
     staying = tuple(replica for replica in current.replicas if replica not in current.removing)
     in_sync = tuple(replica for replica in isr if replica not in current.removing)
-    caught_up = (
-        set(current.adding) <= set(in_sync)
-        if version >= Release(4, 3, 0) and len(current.adding) >= len(current.removing)
-        else set(staying) <= set(in_sync)
-    )
+    added_suffice = version < Release(3, 8, 0) or (version >= Release(4, 3, 0) and len(current.adding) >= len(current.removing))
+    caught_up = set(current.adding if added_suffice else staying) <= set(in_sync)
     leaves_replicas = not current.removing or (staying and in_sync)
     if (current.adding or current.removing) and caught_up and leaves_replicas:
         return Reassignment(staying), in_sync

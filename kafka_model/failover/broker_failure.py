@@ -9,7 +9,7 @@
 2. The replica of b becomes OfflineReplica if b is still in the ISR: if b is leader, the partition has no leader; b leaves the ISR unless
    it is the last member.
 
-**The KRaft controller** (ReplicationControlManager, Kafka 4.1 to 4.3), when broker b is fenced: if b is in the ISR, it leaves by the
+**The KRaft controller** (ReplicationControlManager, Kafka 3.5 to 4.4), when broker b is fenced: if b is in the ISR, it leaves by the
 rules of `election.partition_change`. In short, for one death:
 
 1. isr' is the ISR without b. With ELR: if isr' has at least min(min.insync.replicas, replicas) members, the ELR is cleared; otherwise b
@@ -22,6 +22,8 @@ rules of `election.partition_change`. In short, for one death:
 In KRaft a controlled shutdown has the same result as a death. The ZooKeeper controller first tries a controlled-shutdown election for
 partitions with two or more replicas that b leads: the first replica that is live, in the ISR and not b becomes leader, and b leaves the
 ISR. Where b is a follower, it leaves the ISR. Then b is gone, as above.
+
+Before 3.6, also a smaller ISR raises the leader epoch. `election.partition_change` lists what else differs between releases.
 
 Brokers that die together are handled one by one in the given order. Later ones count as live until their turn, as they do for the
 controller.
@@ -46,9 +48,12 @@ from kafka_model.election import partition_change
 from kafka_model.election.leader_and_isr import controlled_shutdown_election, leave_isr, offline_election
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState, Transition
-from kafka_model.release import LATEST, Release
+from kafka_model.release import LATEST, RELEASES, Release
 
 Controller = Literal["zookeeper", "kraft"]
+
+# The releases since which the rules of KRaft for failures are unchanged, each until the next one. Since 3.8.0 there is ELR.
+KRAFT_RULES_SINCE = (RELEASES[0], Release(3, 6, 0), Release(3, 8, 0), Release(4, 1, 0), Release(4, 1, 1))
 
 
 class ElectionKind(Enum):
@@ -202,5 +207,6 @@ def _change(
         elr=rules.elr,
         election=election,
         unclean_shutdown=unclean_shutdown,
+        bump_on_isr_shrink=rules.version < Release(3, 6, 0),
         version=rules.version,
     )

@@ -1,6 +1,6 @@
 """Replication within a partition: LEO, high watermark, ISR and truncation (Partition, Replica, ReplicaFetcherThread; Kafka 2.0 to 4.3).
 
-`Leader` reproduces Kafka 3.7 to 3.9. The log end offset (LEO) is the offset of the next record. The high watermark (HW) is the smallest
+`Leader` reproduces Kafka 3.5 to 3.9. The log end offset (LEO) is the offset of the next record. The high watermark (HW) is the smallest
 LEO of the ISR; consumers read below it. Broker 1 leads and has records 1 to 6, broker 2 has fetched up to record 5, broker 3 up to record
 3. The HW is after record 3. When broker 3 has left the ISR, the HW is after record 5:
 
@@ -71,7 +71,8 @@ class Leader:
     followers: Mapping[int, Follower]
     lag_time_max_ms: int = 30_000
     epoch_start_offset: int = 0  # the leader's LEO at its election
-    min_insync_replicas: int = 0  # since Kafka 3.7 the HW does not rise while the ISR is smaller; 0 for older versions
+    min_insync_replicas: int = 1  # since Kafka 3.7 the HW does not rise while the ISR is smaller
+    version: Release = LATEST
 
     @classmethod
     def create(cls, broker: int, log_end_offsets: Mapping[int, int], *, now_ms: int = 0) -> Leader:
@@ -90,7 +91,8 @@ class Leader:
         *,
         now_ms: int,
         lag_time_max_ms: int = 30_000,
-        min_insync_replicas: int = 0,
+        min_insync_replicas: int = 1,
+        version: Release = LATEST,
     ) -> Leader:
         """Create a newly elected leader: the LEO of followers is unknown, and ISR members have the lag time from now to catch up."""
         followers = {
@@ -99,7 +101,7 @@ class Leader:
             if other != broker
         }
         min_isr = min(min_insync_replicas, len(replicas))
-        leader = cls(broker, log_end_offset, high_watermark, frozenset(isr), followers, lag_time_max_ms, log_end_offset, min_isr)
+        leader = cls(broker, log_end_offset, high_watermark, frozenset(isr), followers, lag_time_max_ms, log_end_offset, min_isr, version)
         return leader._with_advanced_high_watermark(now_ms)
 
     def append(self, records: int, *, now_ms: int) -> Leader:
@@ -131,7 +133,7 @@ class Leader:
 
     def _with_advanced_high_watermark(self, now_ms: int) -> Leader:
         """Raise the HW to the smallest LEO of the ISR and of followers that are caught up and about to join it."""
-        if len(self.isr) < self.min_insync_replicas:
+        if self.version >= Release(3, 7, 0) and len(self.isr) < self.min_insync_replicas:
             return self
         awaited = [broker for broker in self.followers if broker in self.isr or self._caught_up(broker, now_ms)]
         smallest = min([self.log_end_offset, *(self.followers[broker].log_end_offset for broker in awaited)])

@@ -3,9 +3,10 @@
     python -m tests.oracle record [ALGORITHM ...]         record tests/golden/<algorithm>.jsonl.gz again from the jars
     python -m tests.oracle run --cases N [ALGORITHM ...]  compare the jars and the model on N new random cases in total
     python -m tests.oracle run --kafka VERSION            the same for a version without recordings, with the programs that compile there
+    python -m tests.oracle releases --cases N [ALGORITHM ...]  the same for every patch release from --since (3.5.0) on, N cases for each
     python -m tests.oracle.moved_replicas --cases N       count the topics that draws of StripedReplicaPlacer explain, as they are and moved
 
-`run` prints the number of cases and mismatches for each algorithm and exits with 1 on a mismatch. Both commands fetch Kafka's jars from
+`run` and `releases` print the number of cases and mismatches and exit with 1 on a mismatch. All commands fetch Kafka's jars from
 Maven Central and compile our Java programs on first use. The ordinary tests (tests/kafka_model/test_golden.py) read only the golden
 files.
 
@@ -18,7 +19,7 @@ An algorithm consists of one file in each of two folders. It is found by its fil
    * A line `// with Other.java` compiles another source of the folder, too.
    * A program may serve several algorithms (the case contains which one) and several versions.
 2. `algorithms/<algorithm>.py`:
-   * `PROGRAMS: dict[str, str]`: the program to run for each Kafka version (a key of `java.KAFKA`);
+   * `PROGRAMS: dict[str, str]`: the program to run for each recorded Kafka version;
    * `RECORDED: int`: the number of cases in the golden file (500 or more; 5,000 for hashes);
    * `case(rng: random.Random) -> dict`: one random case as JSON values, edge cases included; all randomness comes from `rng`;
    * `answer(case: dict, kafka: str) -> Any`: the answer of kafka_model for that version, as JSON values. A ValueError is also an answer:

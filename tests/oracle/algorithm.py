@@ -80,7 +80,7 @@ def at_version(algorithm: Algorithm, kafka: str) -> Algorithm:
     error = ""
     for program in dict.fromkeys(algorithm.programs[version] for version in by_nearness):
         try:
-            algorithm.ask(program, kafka, [])
+            java.compiled(program, kafka)
         except java.DoesNotCompile as refused:
             error = error or next((line for line in str(refused).splitlines() if ": error: " in line), str(refused))
             continue

@@ -15,13 +15,6 @@ from typing import Any
 from jobs.spark import jars
 from kafka_model.release import Release, parse_release
 
-KAFKA = {
-    "2.0.0": ("org.apache.kafka:kafka_2.12:2.0.0",),
-    "2.8.2": ("org.apache.kafka:kafka_2.13:2.8.2",),
-    "3.9.2": ("org.apache.kafka:kafka_2.13:3.9.2",),
-    "4.3.1": ("org.apache.kafka:kafka_2.13:4.3.1",),
-    "4.4.0": ("org.apache.kafka:kafka-clients:4.4.0", "com.fasterxml.jackson.core:jackson-databind:2.21.2"),
-}
 SOURCES = Path(__file__).with_name("java")
 
 
@@ -29,10 +22,10 @@ class DoesNotCompile(RuntimeError):
     """A program uses a name that this version of Kafka does not have."""
 
 
-def coordinates(kafka: str) -> tuple[str, ...]:
-    """List the Maven coordinates of a version: those in KAFKA, otherwise the whole broker."""
+def coordinate(kafka: str) -> str:
+    """Return the Maven coordinate of the broker, which depends on all other jars of a release."""
     scala = "2.13" if parse_release(kafka) >= Release(2, 4, 0) else "2.12"
-    return KAFKA.get(kafka, (f"org.apache.kafka:kafka_{scala}:{kafka}",))
+    return f"org.apache.kafka:kafka_{scala}:{kafka}"
 
 
 def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]], *, classpath: str | None = None) -> list[dict[str, Any]]:
@@ -41,7 +34,7 @@ def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]], *, classpath:
     `classpath` replaces Kafka's jars, for programs on other libraries.
     """
     libraries = classpath or _classpath(kafka)
-    classes, main = _compiled(program, kafka, libraries)
+    classes, main = compiled(program, kafka, libraries)
     command = [jars.java(), "-Xss16m", "-XX:+UseSerialGC", "-cp", f"{classes}:{libraries}", main]
     with tempfile.TemporaryFile("w+") as questions:
         questions.writelines(json.dumps(case) + "\n" for case in cases)
@@ -55,12 +48,16 @@ def ask(program: str, kafka: str, cases: Sequence[dict[str, Any]], *, classpath:
 
 @cache
 def _classpath(kafka: str) -> str:
-    return ":".join(str(jar) for coordinate in coordinates(kafka) for jar in jars.fetch(coordinate, transitive=True))
+    return ":".join(str(jar) for jar in jars.fetch(coordinate(kafka), transitive=True))
 
 
 @cache
-def _compiled(program: str, kafka: str, classpath: str) -> tuple[Path, str]:
-    """Compile the program if needed, and return the folder of its classes and the name of its main class."""
+def compiled(program: str, kafka: str, classpath: str | None = None) -> tuple[Path, str]:
+    """Compile the program if needed, and return the folder of its classes and the name of its main class.
+
+    `classpath` replaces Kafka's jars. Raise DoesNotCompile if the program uses a name that this version does not have.
+    """
+    classpath = classpath or _classpath(kafka)
     text = (SOURCES / f"{program}.java").read_text()
     sources = [SOURCES / f"{name}.java" for name in ("Lines", *re.findall(r"^// with (\w+)\.java$", text, re.MULTILINE), program)]
     texts = [source.read_text() for source in sources]

@@ -13,7 +13,7 @@ from kafka_model.release import parse_release
 
 PROGRAMS = {"4.3.1": "KRaftController"}
 RECORDED = 600
-SINCE = "4.3.0"
+SINCE = "4.0.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:

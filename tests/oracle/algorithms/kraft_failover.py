@@ -8,11 +8,11 @@ from typing import Any
 
 from kafka_model.election.partition import Partition
 from kafka_model.failover.broker_failure import fail_brokers
-from kafka_model.release import parse_release
+from kafka_model.release import Release, parse_release
 
 PROGRAMS = {"3.9.2": "PartitionChange", "4.3.1": "PartitionChange"}
 RECORDED = 1_000
-SINCE = "3.8.0"
+SINCE = "3.5.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -37,15 +37,21 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
-    """List the registration after each death, null where nothing changes."""
+    """List the registration after each death, null where nothing changes. Before 3.8.0 there is no ELR."""
+    version = parse_release(kafka)
+    elr_exists = version >= Release(3, 8, 0)
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in case["partition"].items()}
-    partition, version = Partition(**fields, min_insync_replicas=case["min_isr"]), parse_release(kafka)
+    if not elr_exists:
+        fields |= {"elr": (), "last_known_elr": ()}
+    partition = Partition(**fields, min_insync_replicas=case["min_isr"])
     answers: list[dict[str, Any] | None] = []
     for step in case["steps"]:
         unclean = step["election"] == "unclean"
         [broker] = step["leaving"]
         live = [*step["acceptable"], broker]
-        after = fail_brokers(partition, [broker], live, controller="kraft", elr=case["elr"], unclean=unclean, version=version).partition
+        after = fail_brokers(
+            partition, [broker], live, controller="kraft", elr=case["elr"] and elr_exists, unclean=unclean, version=version
+        ).partition
         registration = asdict(after)
         del registration["min_insync_replicas"], registration["topic_replication_factor"]
         answers.append(None if after is partition else registration)

@@ -8,11 +8,11 @@ from typing import Any
 
 from kafka_model.election.partition import Partition
 from kafka_model.election.partition_change import Election, Reassignment, change
-from kafka_model.release import parse_release
+from kafka_model.release import Release, parse_release
 
-PROGRAMS = {version: "PartitionChange" for version in ("3.9.2", "4.1.0", "4.1.1", "4.3.1")}
+PROGRAMS = {version: "PartitionChange" for version in ("3.5.2", "3.9.2", "4.1.0", "4.1.1", "4.3.1")}
 RECORDED = 1_500
-SINCE = "3.8.0"
+SINCE = "3.5.0"
 
 
 def case(rng: random.Random) -> dict[str, Any]:
@@ -25,8 +25,12 @@ def case(rng: random.Random) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
-    """List the registration after each step, null where nothing changes."""
+    """List the registration after each step, null where nothing changes. Before 3.8.0 there is no ELR."""
+    version = parse_release(kafka)
+    elr_exists = version >= Release(3, 8, 0)
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in case["partition"].items()}
+    if not elr_exists:
+        fields |= {"elr": (), "last_known_elr": ()}
     partition = Partition(**fields, min_insync_replicas=case["min_isr"], topic_replication_factor=case["min_isr"])
     answers: list[dict[str, Any] | None] = []
     for step in case["steps"]:
@@ -34,13 +38,13 @@ def answer(case: dict[str, Any], kafka: str) -> list[dict[str, Any] | None]:
             partition,
             isr=step["isr"] if "isr" in step else [broker for broker in partition.isr if broker not in step["leaving"]],
             acceptable=step["acceptable"],
-            elr=case["elr"],
+            elr=case["elr"] and elr_exists,
             election=Election(step["election"]),
             unclean_shutdown=step.get("unclean_shutdown", ()),
             reassignment=Reassignment(*(tuple(step[part]) for part in ("replicas", "adding", "removing"))) if "replicas" in step else None,
             recovering=step.get("recovering"),
-            bump_on_isr_shrink=case["bump"],
-            version=parse_release(kafka),
+            bump_on_isr_shrink=case["bump"] or version < Release(3, 6, 0),
+            version=version,
         )
         registration = asdict(after)
         del registration["min_insync_replicas"], registration["topic_replication_factor"]

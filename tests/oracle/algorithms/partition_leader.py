@@ -6,10 +6,11 @@ import random
 from typing import Any
 
 from kafka_model.log.replication import Leader
+from kafka_model.release import parse_release
 
 PROGRAMS = {"3.9.2": "PartitionLeader"}
 RECORDED = 500
-SINCE = "3.7.0"
+SINCE = "3.5.0"
 UNTIL = "3.9.2"
 
 
@@ -52,6 +53,7 @@ def answer(case: dict[str, Any], kafka: str) -> list[list[Any]]:
         now_ms=case["now"],
         lag_time_max_ms=case["lag"],
         min_insync_replicas=case["min_isr"],
+        version=parse_release(kafka),
     )
     states = [leader]
     for kind, *about, now in case["events"]:

@@ -1,9 +1,20 @@
 package org.apache.kafka.controller;
 
+// before 3.8.0: boolean elr = question.get("elr").asBoolean() -> boolean elr = false
+// before 3.7.0: import org.apache.kafka.common.DirectoryId; ->
+// before 3.7.0: builder.setDefaultDirProvider(broker -> DirectoryId.UNASSIGNED); ->
+// before 3.7.0: if (step.has("unclean_shutdown")) builder.setUncleanShutdownReplicas(list(step.get("unclean_shutdown"))); ->
+// before 3.8.0: .setEligibleLeaderReplicas(list(fields.get("elr"))).setLastKnownElr(list(fields.get("last_known_elr"))) ->
+// before 3.7.0: .setDirectories(directories) ->
+// before 3.7.0: question.get("bump").asBoolean() ? DirectoryId.MIGRATING : DirectoryId.UNASSIGNED -> TOPIC
+// before 3.7.0: partition.elr -> new int[0]
+// before 3.7.0: partition.lastKnownElr -> new int[0]
+// before 3.7.0: MetadataVersion.latestTesting() -> MetadataVersion.latest()
 import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +27,7 @@ import oracle.Lines;
 import org.apache.kafka.common.DirectoryId;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.PartitionChangeRecord;
+import org.apache.kafka.common.metadata.PartitionRecord;
 import org.apache.kafka.metadata.LeaderRecoveryState;
 import org.apache.kafka.metadata.PartitionRegistration;
 import org.apache.kafka.metadata.Replicas;
@@ -56,8 +68,10 @@ public class PartitionChange {
         Constructor<?> constructor = PartitionChangeBuilder.class.getConstructors()[0];
         List<Object> arguments = new ArrayList<>(Arrays.asList(partition, TOPIC, 0, isAcceptable, version, question.get("min_isr").asInt()));
         if (constructor.getParameterCount() == 7) arguments.add(elr);
+        if (constructor.getParameterCount() == 5) arguments.remove(5); // before 3.7: without min.insync.replicas
+        if (constructor.getParameterTypes()[4] == boolean.class) arguments.set(4, true); // 3.5: whether leader recovery is supported
         PartitionChangeBuilder builder = (PartitionChangeBuilder) constructor.newInstance(arguments.toArray());
-        if (constructor.getParameterCount() == 6) // 3.9: by a setter, which 4.x does not have
+        if (constructor.getParameterCount() == 6) // since 3.7: by a setter, which the releases with a parameter for it do not have
             PartitionChangeBuilder.class.getMethod("setEligibleLeaderReplicasEnabled", boolean.class).invoke(builder, elr);
         builder.setDefaultDirProvider(broker -> DirectoryId.UNASSIGNED);
         builder.setElection(PartitionChangeBuilder.Election.valueOf(step.get("election").asText().toUpperCase()));
@@ -80,15 +94,15 @@ public class PartitionChange {
 
     private static PartitionRegistration registration(JsonNode question) {
         JsonNode fields = question.get("partition");
-        int[] replicas = Lines.ints(fields.get("replicas"));
-        Uuid[] directories = new Uuid[replicas.length];
-        Arrays.fill(directories, question.get("bump").asBoolean() ? DirectoryId.MIGRATING : DirectoryId.UNASSIGNED); // 3.5 has no directories
-        return new PartitionRegistration.Builder().setReplicas(replicas).setDirectories(directories).setIsr(Lines.ints(fields.get("isr")))
+        List<Integer> replicas = list(fields.get("replicas"));
+        Uuid directory = question.get("bump").asBoolean() ? DirectoryId.MIGRATING : DirectoryId.UNASSIGNED; // 3.5 has no directories
+        List<Uuid> directories = Collections.nCopies(replicas.size(), directory);
+        return new PartitionRegistration(new PartitionRecord().setReplicas(replicas).setDirectories(directories).setIsr(list(fields.get("isr")))
             .setLeader(fields.get("leader").isNull() ? -1 : fields.get("leader").asInt())
-            .setElr(Lines.ints(fields.get("elr"))).setLastKnownElr(Lines.ints(fields.get("last_known_elr")))
-            .setAddingReplicas(Lines.ints(fields.get("adding_replicas"))).setRemovingReplicas(Lines.ints(fields.get("removing_replicas")))
-            .setLeaderRecoveryState(fields.get("recovering").asBoolean() ? LeaderRecoveryState.RECOVERING : LeaderRecoveryState.RECOVERED)
-            .setLeaderEpoch(fields.get("leader_epoch").asInt()).setPartitionEpoch(fields.get("partition_epoch").asInt()).build();
+            .setEligibleLeaderReplicas(list(fields.get("elr"))).setLastKnownElr(list(fields.get("last_known_elr")))
+            .setAddingReplicas(list(fields.get("adding_replicas"))).setRemovingReplicas(list(fields.get("removing_replicas")))
+            .setLeaderRecoveryState((fields.get("recovering").asBoolean() ? LeaderRecoveryState.RECOVERING : LeaderRecoveryState.RECOVERED).value())
+            .setLeaderEpoch(fields.get("leader_epoch").asInt()).setPartitionEpoch(fields.get("partition_epoch").asInt()));
     }
 
     private static Map<String, Object> registration(PartitionRegistration partition) {

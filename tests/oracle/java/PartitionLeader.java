@@ -1,3 +1,15 @@
+// before 3.8.0: import org.apache.kafka.common.compress.Compression -> import org.apache.kafka.common.record.CompressionType
+// before 3.8.0: Compression.NONE -> CompressionType.NONE
+// before 3.8.0: new BrokerTopicStats(false) -> new BrokerTopicStats(java.util.Optional.empty())
+// before 3.7.0: MetadataVersion.latestProduction() -> MetadataVersion.latest()
+// before 3.7.0: import org.apache.kafka.storage.internals.log.VerificationGuard; ->
+// before 3.7.0: VerificationGuard.SENTINEL -> null
+// before 3.7.0: null, Option.empty(), Option.empty()) -> null, Option.empty())
+// before 3.7.1: new Confirming(), Option.empty()) -> new Confirming())
+// before 3.6.0: RequestLocal.NoCaching(), null -> RequestLocal.NoCaching()
+// before 3.6.0: new BrokerTopicStats(java.util.Optional.empty()) -> new BrokerTopicStats()
+// before 3.6.0: new ConcurrentHashMap<>(), false, -> new ConcurrentHashMap<>(), false, Option.empty(),
+// before 3.6.0: ProducerStateManagerConfig(86_400_000, false) -> ProducerStateManagerConfig(86_400_000)
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.nio.file.Files;
@@ -79,8 +91,8 @@ public class PartitionLeader {
             new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), true, Option.empty(), false, new ConcurrentHashMap<>(), false,
             LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
         if (question.get("log_end_offset").asInt() > 0)
-            log.appendAsLeader(records(question.get("log_end_offset").asInt()), 0, AppendOrigin.CLIENT, MetadataVersion.latestProduction(), RequestLocal.NoCaching(),
-                VerificationGuard.SENTINEL);
+            log.appendAsLeader(records(question.get("log_end_offset").asInt()), 0, AppendOrigin.CLIENT, MetadataVersion.latestProduction(),
+                RequestLocal.NoCaching(), VerificationGuard.SENTINEL);
         log.updateHighWatermark(question.get("high_watermark").asLong());
         Partition partition = new Partition(NAME, question.get("lag").asLong(), MetadataVersion.latestProduction(), 0, () -> -1L, TIME, DEAF, new NoOperations(), null,
             null, new Confirming(), Option.empty());
