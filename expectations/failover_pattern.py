@@ -115,4 +115,22 @@ def rules(limits: Limits) -> list[Rule]:
                 WHERE effective_deaths NOT BETWEEN 0 AND len(dying) OR NOT quorum_lost AND effective_deaths <> len(dying) OR len(dying) = 0
             """,
         ),
+        hard(
+            "rules_match_version",
+            "The election rules are not newer than the Kafka version of the cluster, and no outcome depends on a version that is configured.",
+            f"""
+                SELECT {_KEY}, kafka_version, kafka_version_source, rules_since, oldest_rules_since, depends_on_version
+                FROM failover_pattern
+                JOIN cluster USING (cluster_id)
+                WHERE kraft AND {_numbers("rules_since")} > {_numbers("kafka_version")}
+                   OR {_numbers("oldest_rules_since")} > {_numbers("rules_since")}
+                   OR kafka_version_source = 'configured' AND oldest_rules_since <> rules_since
+                   OR depends_on_version AND oldest_rules_since = rules_since
+            """,
+        ),
     ]
+
+
+def _numbers(version: str) -> str:
+    """Return the SQL for a version as numbers, which compare in the order of versions."""
+    return f"string_split({version}, '.')::INT[]"

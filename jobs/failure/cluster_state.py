@@ -6,12 +6,16 @@ changes anything: after it no leader is elected and no ISR shrinks, so a partiti
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
+
+from kafka_model.failover.broker_failure import KRAFT_RULES_SINCE
+from kafka_model.release import RELEASES, Release, parse_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,8 @@ class ClusterState:
     controller: str  # "kraft" or "zookeeper"
     controller_id: int | None  # the active controller; None: unknown
     elr_enabled: bool
+    election_rules: int  # position in KRAFT_RULES_SINCE; 0 for ZooKeeper, whose rules are always the same
+    oldest_election_rules: int  # those of the oldest release that the cluster may run
     racks: Mapping[int, str | None]  # the rack of each live broker, in the order of their ids
     remaining_voters: frozenset[int] | None  # voters of the quorum that are not dead brokers; None: unknown, or ZooKeeper
     majority: int  # voters that the quorum needs
@@ -88,10 +94,22 @@ def cluster_state(cluster: Mapping[str, Any], racks: Mapping[int, str | None], d
         cluster["controller"],
         cluster["controller_id"],
         bool(cluster["elr"]),
+        *_election_rules(cluster),
         dict(sorted(racks.items())),
         None if voters is None else frozenset(voters).difference(dead),
         len(voters or ()) // 2 + 1,
     )
+
+
+def _election_rules(cluster: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the positions in KRAFT_RULES_SINCE of a cluster's release, and of the oldest release that it may run."""
+    if cluster["controller"] != "kraft":
+        return 0, 0
+    version = parse_release(cluster["kafka_version"])
+    oldest = {"configured": version, "metadata_version": version.patches[0]}.get(cluster["kafka_version_source"], RELEASES[0])
+    lowest = KRAFT_RULES_SINCE.index(Release(3, 8, 0)) if cluster["elr"] else 0
+    rules, oldest_rules = (max(bisect_right(KRAFT_RULES_SINCE, release) - 1, lowest) for release in (version, oldest))
+    return rules, oldest_rules
 
 
 _ELECTION_RULES = pa.schema(
@@ -100,6 +118,8 @@ _ELECTION_RULES = pa.schema(
         pa.field("cluster_id", pa.string()),
         pa.field("kraft", pa.bool_()),
         pa.field("elr_enabled", pa.bool_()),
+        pa.field("election_rules", pa.int32()),
+        pa.field("oldest_election_rules", pa.int32()),
         pa.field("live_brokers", pa.list_(pa.int32())),
         pa.field("quorum_breaking_brokers", pa.list_(pa.int32())),
     ]
@@ -114,6 +134,8 @@ def cluster_election_rules(states: Iterable[ClusterState]) -> pa.Table:
             "cluster_id": state.cluster_id,
             "kraft": state.kraft,
             "elr_enabled": state.elr_enabled,
+            "election_rules": state.election_rules,
+            "oldest_election_rules": state.oldest_election_rules,
             "live_brokers": list(state.racks),
             "quorum_breaking_brokers": state.quorum_breaking_brokers(),
         }

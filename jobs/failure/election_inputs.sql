@@ -4,7 +4,7 @@ SELECT /*+ BROADCAST(r) */
        p.snapshot_id, p.cluster_id, p.topic, p.partition, p.leader, p.replicas, p.isr,
        coalesce(p.elr, slice(p.replicas, 1, 0)) AS elr, coalesce(p.last_known_elr, slice(p.replicas, 1, 0)) AS last_known_elr,
        coalesce(p.replica_size_bytes, slice(p.replicas, 1, 0)) AS replica_size_bytes,
-       r.kraft, r.elr_enabled AND p.elr IS NOT NULL AS elr_enabled, r.quorum_breaking_brokers,
+       r.kraft, r.election_rules, r.oldest_election_rules, r.elr_enabled AND p.elr IS NOT NULL AS elr_enabled, r.quorum_breaking_brokers,
        t.replication_factor, coalesce(t.min_insync_replicas, 1) AS min_insync_replicas,
        coalesce(t.configs['unclean.leader.election.enable'] = 'true', false) AS topic_unclean,
        array_intersect(p.replicas, r.live_brokers) AS live

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from jobs.arrays import Ints, Matrix
 from jobs.failure.death_order import order_dependent_columns
-from jobs.failure.patterns import Case, counts_of, outcome_of
+from jobs.failure.patterns import Case, counts_of, depends_on_version, outcome_of
 from jobs.schema import FAILOVER_PATTERN, HARMS
+from kafka_model.failover.broker_failure import KRAFT_RULES_SINCE
 
 # The columns of `outcome_numbers`.
 _NUMBERS = ("outcome_id", "leader_before", "leader", "assigned_replicas", "highest_position", *HARMS)
@@ -69,6 +70,8 @@ def pattern_columns(case: Case) -> dict[str, Any]:
         "kraft": bool(pattern.kraft),
         "elr_enabled": bool(pattern.elr_enabled),
         "unclean_elections": bool(pattern.topic_unclean),
+        "rules_since": str(KRAFT_RULES_SINCE[pattern.election_rules]),
+        "oldest_rules_since": str(KRAFT_RULES_SINCE[pattern.oldest_election_rules]),
         "min_insync_replicas": pattern.min_insync_replicas,
         "replication_factor": pattern.replication_factor,
         "assigned_replicas": pattern.replicas,
@@ -81,6 +84,7 @@ def pattern_columns(case: Case) -> dict[str, Any]:
         "quorum_lost": bool(event.quorum_lost),
         "controlled_shutdown": bool(event.controlled_shutdown),
         "order_dependent_columns": order_dependent_columns(case),
+        "depends_on_version": depends_on_version(case),
     }
 
 

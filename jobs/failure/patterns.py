@@ -19,13 +19,13 @@ from jobs.arrays import NO_BROKER, Ints, Matrix, to_ints, to_matrix
 from jobs.failure.min_isr import effective_min_isr
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
-from kafka_model.failover.broker_failure import ElectionKind, fail_brokers, return_broker
+from kafka_model.failover.broker_failure import KRAFT_RULES_SINCE, ElectionKind, fail_brokers, return_broker
 
 Positions = tuple[int, ...]
 
 # Columns of a batch of partitions (jobs.failure.election_inputs). A null replication factor stands for the number of replicas.
 INPUTS = (
-    "kraft", "elr_enabled", "topic_unclean", "min_insync_replicas", "replication_factor", "leader",
+    "kraft", "elr_enabled", "topic_unclean", "election_rules", "oldest_election_rules", "min_insync_replicas", "replication_factor", "leader",
     "replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers",
 )  # fmt: skip
 AS_TOPIC = -1  # unclean elections as the topic's configuration allows
@@ -38,6 +38,8 @@ class Pattern(NamedTuple):
     kraft: int
     elr_enabled: int
     topic_unclean: int
+    election_rules: int  # position in KRAFT_RULES_SINCE
+    oldest_election_rules: int
     min_insync_replicas: int  # the effective one
     replication_factor: int
     replicas: int  # the number of replicas; their positions are 1, 2, ...
@@ -121,7 +123,7 @@ class Partitions:
         self.live = _positions(to_matrix(columns["live"]), self._members)
         self._quorum_breaking_brokers = to_matrix(columns["quorum_breaking_brokers"])
         assigned, factor = self.replicas.max(axis=0, initial=0), to_ints(columns["replication_factor"], 0)
-        rules = [*(to_ints(columns[name], 0) for name in INPUTS[:3]), effective_min_isr(columns)]
+        rules = [*(to_ints(columns[name], 0) for name in INPUTS[:5]), effective_min_isr(columns)]
         live_leader = np.where((self.live == leader).any(axis=0), leader[0], 0)
         sets[0].sort(axis=0)  # no outcome depends on the order of the ISR
         scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, live_leader])
@@ -227,6 +229,7 @@ def _model_inputs(pattern: Pattern, event: Event) -> tuple[Partition, dict[str, 
         "controller": "kraft" if pattern.kraft else "zookeeper",
         "elr": bool(pattern.elr_enabled),
         "unclean": bool(pattern.topic_unclean if event.unclean == AS_TOPIC else event.unclean),
+        "version": KRAFT_RULES_SINCE[pattern.election_rules],
     }
     return partition, rules
 
@@ -267,7 +270,7 @@ def outcome_of(case: Case) -> dict[str, Any]:
         "leader": leader,
         "isr": after.isr,
         "elr": after.elr if pattern.elr_enabled else None,
-        "last_known_elr": after.last_known_elr if pattern.elr_enabled else None,
+        "last_known_elr": tuple(position for position in after.last_known_elr if position > 0) if pattern.elr_enabled else None,
         "survivors": survivors,
         "under_min_isr_before": before.leader is None or len(before.isr) < min_isr,
         "under_min_isr": not accepts_acks_all,
@@ -280,6 +283,14 @@ def outcome_of(case: Case) -> dict[str, Any]:
         "metadata_records": after.partition_epoch - before.partition_epoch if pattern.kraft else None,
         "leader_epochs": after.leader_epoch - before.leader_epoch,
     }
+
+
+def depends_on_version(case: Case) -> bool:
+    """Return whether an older release that the cluster may run has another outcome, not counting leader epochs."""
+    pattern, event = case
+    rules = range(pattern.oldest_election_rules, pattern.election_rules if pattern.elr_enabled else 0)
+    outcomes = (outcome_of(Case(pattern._replace(election_rules=older), event)) for older in rules)
+    return any(outcome | {"leader_epochs": 0} != outcome_of(case) | {"leader_epochs": 0} for outcome in outcomes)
 
 
 @cache

@@ -33,6 +33,7 @@ from jobs.schema import (
 from jobs.steps.replica_assignment import patterns
 from kafka_model.java.random_numbers import JavaRandom
 from kafka_model.placement.kraft import UsableBroker, place_striped
+from kafka_model.release import LATEST, LATEST_WITH_ZOOKEEPER
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _TOPIC = [*_CLUSTER, "topic"]
@@ -108,6 +109,8 @@ def _clusters(spark: SparkSession, fleet: Fleet, snapshot_id: str, random: _Rand
         F.when(F.col("id") % 4 == 0, "zookeeper").otherwise("kraft").alias("controller"),
         F.lit(False).alias("controller_assumed"),
         (F.col("id") % 4 > 1).alias("elr"),
+        F.when(F.col("id") % 4 == 0, str(LATEST_WITH_ZOOKEEPER)).otherwise(str(LATEST)).alias("kafka_version"),
+        F.lit("assumed").alias("kafka_version_source"),
         F.array(F.lit("generated")).alias("sources"),
         F.lit(_CAPTURED_AT).alias("captured_at"),
         F.when(F.col("id") % 3 == 2, F.floor(random.uniform("lost", "id") * fleet.brokers).cast("int")).alias("dead"),

@@ -60,7 +60,7 @@ def cluster_tables(
             ParsedFile(file.name, file.size_bytes, file.written_at, _read(system, file, chunks.get(file.name, ())))
             for file in cluster.files
         ]
-        return with_keys(resolve_cluster(files), snapshot_id, cluster.cluster_id)
+        return with_keys(resolve_cluster(files, cluster.configuration.kafka_version), snapshot_id, cluster.cluster_id)
 
 
 def with_keys(rows: Mapping[str, pa.Table], snapshot_id: str, cluster_id: str) -> list[pa.Table]:

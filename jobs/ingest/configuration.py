@@ -24,6 +24,9 @@ class ClusterConfiguration(NamedTuple):
     kafka_version: Release | None = None
 
 
+NOT_CONFIGURED = ClusterConfiguration()
+
+
 def _kafka_version(value: Any) -> Release:
     if not isinstance(value, str):
         raise ValueError(f'must be text such as "4.1.0", not {value!r}')

@@ -2,7 +2,8 @@
 
 A source is a folder, or a URI that pyarrow can open (s3://, gs://, hdfs://, file://). Each folder in it is a cluster with the folder's name,
 and all files below that folder are the cluster's dumps. A source without folders is one cluster with the name of the source. Files beside the
-folders, and folders whose name cannot be a cluster id, are reported under the cluster id `.`, which has no row in `cluster`.
+folders, and folders whose name cannot be a cluster id, are reported under the cluster id `.`, which has no row in `cluster`. The file
+`topology-audit.toml` beside them is the configuration of the clusters (configuration.py).
 
 Folders are listed one by one, so that an unreadable file or folder affects no other: it becomes a file with an obstacle.
 """
@@ -22,7 +23,8 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 from pyarrow import fs
 
-from jobs.errors import AuditError, NothingReadable
+from jobs.errors import AuditError, NothingReadable, listed
+from jobs.ingest.configuration import FILE, NOT_CONFIGURED, ClusterConfiguration, parse_configuration
 from jobs.schema import BESIDE, FOLDER
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -48,10 +50,11 @@ class DumpFile:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFolder:
-    """A cluster and its files, sorted by name."""
+    """A cluster, its files sorted by name, and what is configured about it."""
 
     cluster_id: str
     files: tuple[DumpFile, ...]
+    configuration: ClusterConfiguration = NOT_CONFIGURED
 
     @property
     def size_bytes(self) -> int:
@@ -75,6 +78,7 @@ def list_clusters(source: str) -> list[ClusterFolder]:
         loose_files, folders = _list_local(root) if isinstance(system, fs.LocalFileSystem) else _list_remote(system, root)
     except (OSError, ValueError, ImportError) as e:
         raise AuditError(f"source {source} cannot be read: {e}".splitlines()[0]) from e
+    loose_files, configured = _split_configuration(system, loose_files)
     if not loose_files and not folders:
         raise NothingReadable(f"source {source} contains no file: put the dumps of each cluster in a folder with the cluster's name")
     outside = [DumpFile(_printable(name), "", 0, _EPOCH, obstacle) for name in folders if (obstacle := _name_obstacle(name))]
@@ -83,11 +87,28 @@ def list_clusters(source: str) -> list[ClusterFolder]:
         outside += [replace(file, obstacle="is beside the folders of the clusters: move it into one") for file in loose_files]
     else:
         clusters = {_printable(PurePosixPath(root).name) or "source": loose_files}
-    listed = [(BESIDE, outside)] if outside else []
-    listed += [
+    if unused := configured.keys() - clusters.keys():
+        outside.append(DumpFile(FILE, "", 0, _EPOCH, f"configures clusters without a folder: {listed(unused)}"))
+    files_by_cluster = [(BESIDE, outside)] if outside else []
+    files_by_cluster += [
         (name, files or [DumpFile(FOLDER, "", 0, _EPOCH, "the folder contains no file")]) for name, files in sorted(clusters.items())
     ]
-    return [ClusterFolder(name, tuple(sorted(files, key=lambda file: file.name))) for name, files in listed]
+    return [
+        ClusterFolder(name, tuple(sorted(files, key=lambda file: file.name)), configured.get(name, NOT_CONFIGURED))
+        for name, files in files_by_cluster
+    ]
+
+
+def _split_configuration(system: fs.FileSystem, loose_files: list[DumpFile]) -> tuple[list[DumpFile], dict[str, ClusterConfiguration]]:
+    """Return the other files beside the folders of the clusters, and the configuration of each cluster."""
+    configured: dict[str, ClusterConfiguration] = {}
+    for file in loose_files:
+        if file.name == FILE:
+            try:
+                configured = parse_configuration(read_bytes(system, file))
+            except UnreadableFile as e:
+                raise AuditError(f"{FILE} {e}") from e
+    return [file for file in loose_files if file.name != FILE], configured
 
 
 def filesystem(source: str) -> tuple[fs.FileSystem, str]:

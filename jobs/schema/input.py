@@ -26,6 +26,8 @@ CLUSTER = Table(
     controller STRING NOT NULL COMMENT 'kind of controller, whose election rules apply: zookeeper or kraft',
     controller_assumed BOOLEAN NOT NULL COMMENT 'no file shows the kind of controller: the election rules of zookeeper are assumed, and the placement of topics is unknown',
     elr BOOLEAN NOT NULL COMMENT 'the cluster maintains eligible leader replicas (KIP-966)',
+    kafka_version STRING NOT NULL COMMENT 'Kafka release whose rules all answers about the cluster follow, as major.minor.patch',
+    kafka_version_source STRING NOT NULL COMMENT 'origin of kafka_version: configured (topology-audit.toml beside the dumps), metadata_version (the newest patch of the release of the finalized metadata.version) or assumed (no file reports a known version: the newest release with this kind of controller)',
     sources ARRAY<STRING> NOT NULL COMMENT 'formats of the files that were read, sorted; what no file reports is unknown, not healthy',
     captured_at TIMESTAMP COMMENT 'when the newest file of the cluster was last written, or when its capture was taken; null: unknown',
     kafka_cluster_id STRING COMMENT 'cluster id that Kafka generated; null: unknown',

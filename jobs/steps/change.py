@@ -79,7 +79,7 @@ def _compared_clusters(current: Mapping[str, DataFrame], previous: Mapping[str, 
     `<kind>_comparable` states whether additions and removals of that kind count. `lost`, `returned` and `failed` list the brokers that were
     lost, that returned, and with a log dir that failed since the previous snapshot.
     """
-    state = F.struct("controller", "elr", "sources")
+    state = F.struct("controller", "elr", "sources", "kafka_version", "kafka_version_source")
     before = previous["cluster"].select(F.col("snapshot_id").alias("previous_snapshot_id"), "cluster_id", state.alias("previous"))
     clusters = current["cluster"].select("snapshot_id", "cluster_id", state.alias("current")).join(before, on="cluster_id")
     for kind, table in (("topics", TOPIC), ("groups", CONSUMER_GROUP), ("members", GROUP_MEMBER)):
@@ -141,10 +141,12 @@ def _compare(both: _Snapshots, table: Table, key: Sequence[str], columns: Sequen
 
 
 def _cluster_changes(clusters: DataFrame) -> DataFrame:
-    differs = F.col("current.controller") != F.col("previous.controller")
+    differs, upgraded = (F.col(f"current.{name}") != F.col(f"previous.{name}") for name in ("controller", "kafka_version"))
+    reported = (F.col("current.kafka_version_source") != "assumed") & (F.col("previous.kafka_version_source") != "assumed")
     changes = _changes(
         clusters,
         _change("controller changed", differs, before="previous.controller", after="current.controller"),
+        _change("Kafka version changed", upgraded & reported, before="previous.kafka_version", after="current.kafka_version"),
         _change("ELR switched on", F.col("current.elr") & ~F.col("previous.elr")),
         _change("ELR switched off", F.col("previous.elr") & ~F.col("current.elr")),
     )

@@ -27,7 +27,8 @@ SELECT f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, f.topic, f.pa
                    THEN '; the order of the deaths decides which of them the controllers handle before they lose their quorum'
                    WHEN CAST(f.order_dependent_columns AS STRING) <> '[]'
                    THEN concat('; another order of the deaths changes ', translate(CAST(f.order_dependent_columns AS STRING), '[]', ''))
-                   ELSE '' END)
+                   ELSE '' END,
+              CASE WHEN f.depends_on_version THEN '; another Kafka version that the cluster may run decides otherwise' ELSE '' END)
        AS sentence
 FROM failover f
 JOIN scenario s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id

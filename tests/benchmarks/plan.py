@@ -112,7 +112,9 @@ def ingested_tables(cluster: Cluster) -> dict[Table, pa.Table]:
     partition_key = {"topic": topics[cluster.topic], "partition": cluster.partition}
     replica_key = {name: np.repeat(values, replicas) for name, values in partition_key.items()}
     return {
-        CLUSTER: table_rows(CLUSTER, 1, controller=["kraft"], elr=[False], sources=[[]]),
+        CLUSTER: table_rows(
+            CLUSTER, 1, controller=["kraft"], elr=[False], kafka_version=["4.4.0"], kafka_version_source=["assumed"], sources=[[]]
+        ),
         BROKER: table_rows(
             BROKER,
             len(cluster.broker_ids),

@@ -136,7 +136,7 @@ def sound() -> Tables:
     def add_row(table: str, *values: Any) -> None:
         add(table, *values)(tables)
 
-    add_row("cluster", "zookeeper", False, False, ["kafka-topics"], None, "id")
+    add_row("cluster", "zookeeper", False, False, "3.9.2", "assumed", ["kafka-topics"], None, "id")
     add_row("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
     add_row("topic", "t", "id", 6, 3, 2, {})
     add_row("topic_placement", "t", "rack-aware", 0, 0, False, None, 6, 6, True, None, None)
@@ -202,12 +202,11 @@ def _add_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rack
         survivors = [position for position in (1, 2, 3) if position != dying]
         # Each row has an outcome of its own, which an edit changes for this row alone.
         outcome_id = len(tables["failover_pattern"])
-        pattern = [False, False, False, 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], [dying], 1, False, kind == "stop"]
+        pattern = [False, False, False, "2.0.0", "2.0.0", 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], [dying], 1, False, kind == "stop"]
         moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if dying == 1 else []
         after = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none", leader, survivors, None, None, survivors]
-        add("failover_pattern", "nightly", outcome_id, *pattern, *after, False, False, True, False, 3, 2, 3, 2, None, len(moves) // 2)(
-            tables
-        )
+        after += [False, False, True, False, 3, 2, 3, 2, None, len(moves) // 2, False]
+        add("failover_pattern", "nightly", outcome_id, *pattern, *after)(tables)
         harms = [False, False, False]
         add("failover", "nightly", name, "t", partition, outcome_id, replicas[0], replicas[leader - 1], *harms, 0, None, None)(tables)
 

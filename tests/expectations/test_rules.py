@@ -91,14 +91,15 @@ def double_failure(dying: list[int]) -> list[Edit]:
     """Return edits that add the deaths of brokers 0 and 1, with partition 0, whose replicas fail in this order."""
     names = ["w", "w"]
     counts = [1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 1, 0, 1]  # from partitions to changed_partitions
-    before = [False, False, False, 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], dying, 2, False, False]
-    after = ["OnlinePartition", "OnlinePartition", [], "offline", 3, [3], None, None, [3], False, True, False, False, 3, 1, 3, 1, None, 2]
+    before = [False, False, False, "2.0.0", "2.0.0", 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], dying, 2, False, False]
+    after = ["OnlinePartition", "OnlinePartition", [], "offline", 3, [3], None, None, [3], False, True, False, False]
+    replicas_after = [3, 1, 3, 1, None, 2, False]
     return [
         add("scenario", *names, "what-if", [0, 1], [], None, False, *counts),
         edit("scenario", {"scenario_set": "w"}, log_dirs=[], transitions=0, at_risk_size_bytes=0, failover_scenario_id="w"),
         add("failover_load", *names, 2, 2, 1, 10, 100, 1.0, None, 5.0, 0.5),
         add("failover", *names, "t", 0, 900, 0, 2, False, True, False, 0, None, None),
-        add("failover_pattern", "w", 900, *before, *after),
+        add("failover_pattern", "w", 900, *before, *after, *replicas_after),
     ]
 
 
@@ -140,6 +141,7 @@ BROKEN: dict[str, list[Edit]] = {
         edit("input_file", accepted=6, rejected=1),
         add("rejected_input", "topics.txt", 3, 0, "Topic: ?", "no partition"),
     ],
+    "cluster.version_has_controller": [edit("cluster", kafka_version="4.0.0")],
     "cluster.kafka_cluster_read_once": TWINS,
     "broker.brokers_are_known": [add("log_dir", 9, "/d", None, None, None, None)],
     "broker.capacities_configured": [
@@ -309,6 +311,7 @@ BROKEN: dict[str, list[Edit]] = {
     "failover_pattern.min_isr_matches_isr": [edit_outcome({**KILLED_0, "partition": 0}, at_min_isr=False), AT_MIN_ISR_5],
     "failover_pattern.survivors_counted": [edit_outcome({**KILLED_0, "partition": 0}, live_replicas_before=4)],
     "failover_pattern.deaths_counted": [edit_outcome({**KILLED_0, "partition": 0}, effective_deaths=0)],
+    "failover_pattern.rules_match_version": [edit_outcome({**KILLED_0, "partition": 0}, depends_on_version=True)],
     "failover_load.gains_match_moves": [edit("failover_load", KILLED_0, gained_leaders=1)],
     "failover_load.gained_shares_sum_to_one": [edit("failover_load", KILLED_0, gained_share=0.5)],
     "failover_load.survivors_have_capacity": [edit("failover_load", KILLED_0, network_out_share=0.81)],

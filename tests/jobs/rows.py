@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.stage import ARROW_TABLES, Materializer, Result, Stages, run_stages, transform
+from kafka_model.release import LATEST
 
 
 def rows(declared: Table, *given: dict[str, Any]) -> pa.Table:
@@ -21,7 +22,7 @@ def rows(declared: Table, *given: dict[str, Any]) -> pa.Table:
     """
     empty = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}
     defaults = {field.name: None if field.nullable else empty.get(str(field.type), []) for field in declared.schema}
-    defaults |= {"snapshot_id": "s", "attempt_id": "1", "cluster_id": "c"}
+    defaults |= {"snapshot_id": "s", "attempt_id": "1", "cluster_id": "c", "kafka_version": str(LATEST)}
     return pa.Table.from_pylist([defaults | row for row in given], declared.schema)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_model.release import LATEST, RELEASES, Release, UnknownVersion, parse_release
+from kafka_model.release import LATEST, RELEASES, Release, UnknownVersion, parse_metadata_version, parse_release
 
 
 def test_the_newest_modelled_release_is_4_4() -> None:
@@ -51,3 +51,20 @@ def test_releases_are_in_order_and_every_patch_of_a_minor_release_is_listed() ->
     assert list(RELEASES) == sorted(set(RELEASES))
     assert Release(4, 0, 2) < Release(4, 1, 0) < Release(4, 1, 1)
     assert list(map(str, Release(4, 1, 1).patches)) == ["4.1.0", "4.1.1", "4.1.2"]
+
+
+def test_a_metadata_version_is_that_of_its_level() -> None:
+    """The names in the order of their levels, from 1, as MetadataVersion of Kafka 3.6.0 and 4.4.0 declares them."""
+    internal_versions = {
+        "3.0": (1,), "3.1": (0,), "3.2": (0,), "3.3": (0, 1, 2, 3), "3.4": (0,), "3.5": (0, 1, 2), "3.6": (0, 1, 2), "3.7": (0, 1, 2, 3, 4),
+        "3.8": (0,), "3.9": (0,), "4.0": (0, 1, 2, 3), "4.1": (0, 1), "4.2": (0, 1), "4.3": (0,), "4.4": (0, 1, 2),
+    }  # fmt: skip
+    names = [(minor, f"{minor}-IV{number}") for minor, numbers in internal_versions.items() for number in numbers]
+    for level, (minor, name) in enumerate(names, start=1):
+        assert parse_metadata_version(str(level)) == parse_metadata_version(name) == parse_release(minor)
+
+
+@pytest.mark.parametrize("text", ["0", "34", "4.5-IV0", "4.1", "4.1.0", "-", ""])
+def test_an_unknown_metadata_version_is_the_same_error(text: str) -> None:
+    with pytest.raises(UnknownVersion):
+        parse_metadata_version(text)

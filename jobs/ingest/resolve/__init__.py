@@ -7,8 +7,9 @@
 
 Sources of a table's values, best first:
 
-    controller   kafka-features; kafka-metadata-quorum, or the APIs that brokers serve; the Elr column, which only KRaft fills; otherwise
-                 zookeeper is assumed
+    controller   kafka-features; kafka-metadata-quorum, or the APIs that brokers serve; the Elr column, which only KRaft fills; a configured
+                 version that has only one kind; otherwise zookeeper is assumed
+    version      the configuration of the source; the finalized metadata.version
     elr          kafka-features; a filled Elr column; an Elr column if every topic prints min.insync.replicas, as clusters with ELR do
     live         unfenced in kafka-cluster or kafka-broker-api-versions; in a broker list; answered kafka-log-dirs; leads or is in sync
     assignment   --members if it prints topics; the CONSUMER-ID of the offsets
@@ -32,12 +33,16 @@ from jobs.ingest.resolve.evidence import Evidence
 from jobs.ingest.resolve.files import input_file_table, rejected_input_table
 from jobs.ingest.resolve.metadata_image import MetadataSource, replay
 from jobs.ingest.resolve.origin import Origin, ParsedFile
+from kafka_model.release import Release
 
 __all__ = ["ParsedFile", "resolve_cluster"]
 
 
-def resolve_cluster(files: Iterable[ParsedFile]) -> Mapping[str, pa.Table]:
-    """Return the rows of a cluster's tables by table name, sorted by key, without snapshot_id and cluster_id."""
+def resolve_cluster(files: Iterable[ParsedFile], kafka_version: Release | None = None) -> Mapping[str, pa.Table]:
+    """Return the rows of a cluster's tables by table name, sorted by key, without snapshot_id and cluster_id.
+
+    `kafka_version` is the configured release of the cluster.
+    """
     split_files, columns = split_columnar(sorted(map(_dated_by_capture, files), key=_age))
     evidence = Evidence(split_files, columns)
     _add_facts(evidence)
@@ -56,7 +61,7 @@ def resolve_cluster(files: Iterable[ParsedFile]) -> Mapping[str, pa.Table]:
         "rejected_input": rejected_input_table(evidence),
         "input_file": input_file_table(evidence),
     }
-    return tables | {"cluster": cluster.cluster_table(evidence, all_partitions, tables["input_file"])}
+    return tables | {"cluster": cluster.cluster_table(evidence, all_partitions, tables["input_file"], kafka_version)}
 
 
 def _dated_by_capture(file: ParsedFile) -> ParsedFile:

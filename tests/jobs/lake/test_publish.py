@@ -63,11 +63,15 @@ def night(
     written_night, broken = NightlyRun(lake, snapshot_id), withheld or {}
     written_night.begin([table.schema.empty_table() for table in ingest.WRITES], {}, Scale.SMALL)
     read = [*sound, *broken]
-    write(
-        written_night,
-        CLUSTER,
-        [{"cluster_id": id, "controller": "kraft", "controller_assumed": False, "elr": False, "sources": ["kafka-topics"]} for id in read],
-    )
+    cluster = {
+        "controller": "kraft",
+        "controller_assumed": False,
+        "elr": False,
+        "kafka_version": "4.4.0",
+        "kafka_version_source": "assumed",
+        "sources": ["kafka-topics"],
+    }
+    write(written_night, CLUSTER, [cluster | {"cluster_id": id} for id in read])
     write(written_night, BROKER, [{"cluster_id": id, "broker_id": 1, "live": True} for id in read])
     counts = {field.name: 1 for field in BROKER_BALANCE.schema if not field.nullable and pa.types.is_integer(field.type)}
     write(written_night, BROKER_BALANCE, [{"cluster_id": id, **counts, "live": True} for id in read])

@@ -190,6 +190,16 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
         night(cluster=[{**CLUSTER, "elr": True}]),
         [row("ELR switched on"), row("controller changed", "zookeeper", "kraft")],
     ),
+    "the Kafka version of a cluster": (
+        night(cluster=[{**CLUSTER, "kafka_version": "4.1.0", "kafka_version_source": "configured"}]),
+        night(cluster=[{**CLUSTER, "kafka_version": "4.1.2", "kafka_version_source": "metadata_version"}]),
+        [row("Kafka version changed", "4.1.0", "4.1.2")],
+    ),
+    "a version that no file reports has not changed": (
+        night(cluster=[{**CLUSTER, "kafka_version": "4.1.0", "kafka_version_source": "configured"}]),
+        night(cluster=[{**CLUSTER, "kafka_version": "4.4.0", "kafka_version_source": "assumed"}]),
+        [],
+    ),
     "groups that appear, change and are gone": (
         night(
             consumer_group=[
