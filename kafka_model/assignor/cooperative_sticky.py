@@ -58,7 +58,10 @@ def pack(owned: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
 
     This is `Member.owned` of a member that keeps its assignment until the next one.
     """
-    return tuple(sorted(owned, key=lambda partition: (string_order(partition[0]), partition[1])))
+    numbers: dict[str, list[int]] = {}
+    for topic, number in owned:
+        numbers.setdefault(topic, []).append(number)
+    return tuple((topic, number) for topic in sorted(numbers, key=string_order) for number in sorted(numbers[topic]))
 
 
 def _transferred(members: Sequence[Member], assignment: Assignment) -> dict[TopicPartition, str]:

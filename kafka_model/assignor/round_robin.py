@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 from kafka_model.assignor.group import Assignment, EmptyGroup, Member, in_hash_map_order, in_order_of_ids
 from kafka_model.java.hash_map import string_order
@@ -39,8 +40,10 @@ def assign(partitions: Mapping[str, int], members: Sequence[Member], *, version:
     for topic in sorted(seats, key=string_order):
         subscribed_seats = seats[topic]
         first = bisect_left(subscribed_seats, next_seat)
-        for partition in range(partitions.get(topic, 0)):
-            seat = subscribed_seats[(first + partition) % len(subscribed_seats)]
-            assignment_by_seat[seat].append((topic, partition))
-            next_seat = seat + 1
+        count, members_of_topic = partitions.get(topic, 0), len(subscribed_seats)
+        for turn in range(min(count, members_of_topic)):
+            seat = subscribed_seats[(first + turn) % members_of_topic]
+            assignment_by_seat[seat] += zip(repeat(topic), range(turn, count, members_of_topic))
+        if count:
+            next_seat = subscribed_seats[(first + count - 1) % members_of_topic] + 1
     return assignment

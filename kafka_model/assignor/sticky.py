@@ -59,7 +59,7 @@ def assign(
     return assign_and_transfer(partitions, members, racks=racks, subscription_generations=subscription_generations, version=version)[0]
 
 
-def pack(owned: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+def pack(owned: Sequence[TopicPartition]) -> tuple[TopicPartition, ...]:
     """Order a member's partitions as its user data lists them: topics in HashMap order (CollectionUtils.groupPartitionsByTopic), numbers as given.
 
     This is `Member.owned` of a member that keeps its assignment until the next one.
@@ -68,10 +68,12 @@ def pack(owned: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
     (('orders', 4), ('refunds', 0), ('refunds', 1))
     """
     numbers: dict[str, list[int]] = {}
-    topics = HashTable(string_hash, tie=string_order)
     for topic, number in owned:
-        topics.compute_if_absent(topic)
         numbers.setdefault(topic, []).append(number)
+    topics = HashTable(string_hash, tie=string_order)
+    calls = numbers if len(numbers) == 1 else (topic for topic, _ in owned)
+    for topic in calls:
+        topics.compute_if_absent(topic)
     return tuple((topic, number) for topic in topics for number in numbers[topic])
 
 

@@ -30,6 +30,7 @@ DEFAULT_CAPACITY = 16
 _TREEIFY_THRESHOLD = 8
 _UNTREEIFY_THRESHOLD = 6
 _MIN_TREEIFY_CAPACITY = 64
+_FEW_TEXTS = 32  # a loop over fewer texts is faster than numpy
 
 
 def string_hash(text: str) -> int:
@@ -43,6 +44,8 @@ def string_hash(text: str) -> int:
 
 def string_hashes(texts: Sequence[str]) -> list[int]:
     """Compute `string_hash` of many texts at once."""
+    if len(texts) < _FEW_TEXTS:
+        return [string_hash(text) for text in texts]
     positions_by_length: dict[int, list[int]] = {}
     units = [text.encode("utf-16-le", "surrogatepass") for text in texts]
     for position, encoded in enumerate(units):
