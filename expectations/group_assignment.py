@@ -1,16 +1,35 @@
-"""Rules of group_assignment: counts match the assignment, and members share partitions evenly."""
+"""Rules of group_assignment: every group is computed, counts match the assignment, and the observed assignment is that of the assignor."""
 
 from __future__ import annotations
 
 from expectations.limits import Limits
 from expectations.rule import PARTITION_BITS, Rule, hard, mismatches, soft
 
-# The present members, by the assignor that the group reports. A group with another assignor has no such row.
-_CURRENT = "SEMI JOIN consumer_group USING (cluster_id, group_id, assignor) WHERE members_change = 0"
-
 
 def rules(limits: Limits) -> list[Rule]:
     return [
+        hard(
+            "every_group_computed",
+            "A group with members has a row for each assignor and change of members.",
+            mismatches(
+                "cluster_id, group_id, assignor, members_change",
+                stated="SELECT cluster_id, group_id, assignor, members_change, true AS stated FROM group_assignment",
+                computed="""
+                    WITH computed_group AS (
+                        SELECT cluster_id, group_id, present.members, unnest(CASE
+                            WHEN protocol = 'share' THEN ['simple']
+                            WHEN coalesce(protocol, 'consumer') = 'consumer' AND assignor = 'uniform'
+                                OR coalesce(protocol, 'classic') = 'classic' AND assignor IN ('sticky', 'cooperative-sticky')
+                                THEN ['range', 'roundrobin', assignor]
+                            ELSE ['range', 'roundrobin'] END) AS assignor
+                        FROM (SELECT cluster_id, group_id, count(*) AS members FROM group_member GROUP BY ALL) AS present
+                        JOIN consumer_group USING (cluster_id, group_id)
+                    )
+                    SELECT cluster_id, group_id, assignor, unnest(if(members > 1, [-1, 0, 1], [0, 1])) AS members_change, true AS computed
+                    FROM computed_group
+                """,
+            ),
+        ),
         hard(
             "counts_match_assignment",
             "The numbers of members and partitions, and the most and fewest partitions of a member, match consumer_assignment and group_member.",
@@ -25,6 +44,7 @@ def rules(limits: Limits) -> list[Rule]:
                         fewest := CAST(min_partitions AS BIGINT),
                         spread := CAST(spread AS BIGINT)) AS stated
                     FROM group_assignment
+                    WHERE missing_input IS NULL AND partitions > 0
                 """,
                 computed="""
                     WITH member AS (
@@ -49,12 +69,13 @@ def rules(limits: Limits) -> list[Rule]:
         ),
         hard(
             "moves_match_assignment",
-            "The moved partitions are those whose member differs from the assignment to the present members.",
+            "The moved partitions are those that members have, and do not have in the assignment to the present members.",
             mismatches(
                 "cluster_id, group_id, assignor, members_change",
                 stated="""
-                    SELECT cluster_id, group_id, assignor, members_change, CAST(moved_partitions AS BIGINT) AS stated
+                    SELECT cluster_id, group_id, assignor, members_change, CAST(coalesce(moved_partitions, partitions) AS BIGINT) AS stated
                     FROM group_assignment
+                    WHERE missing_input IS NULL AND partitions > 0
                 """,
                 # 64 partitions of a member are the bits of a number: this join has a tenth of the rows of one by partition.
                 computed=f"""
@@ -74,34 +95,8 @@ def rules(limits: Limits) -> list[Rule]:
             ),
         ),
         soft(
-            "even_consumers",
-            f"With the group's own assignor, the numbers of partitions of two members differ by at most {limits.consumer_spread_most}.",
-            f"""
-                SELECT cluster_id, group_id, assignor, min_partitions, max_partitions
-                FROM group_assignment {_CURRENT} AND spread > {limits.consumer_spread_most}
-            """,
-            requires=f"SELECT cluster_id FROM group_assignment {_CURRENT}",
-            measured="max_partitions - min_partitions",
-            limit=limits.consumer_spread_most,
-            formula="most partitions of a member - fewest <= limit",
-            change="'use another assignor for group ' || group_id || ', or a number of members that divides its partitions'",
-        ),
-        soft(
-            "no_idle_members",
-            f"With the group's own assignor, at most {limits.idle_members_most} of its members have no partition.",
-            f"""
-                SELECT cluster_id, group_id, assignor, members, partitions, idle_members
-                FROM group_assignment {_CURRENT} AND idle_members > {limits.idle_members_most}
-            """,
-            requires=f"SELECT cluster_id FROM group_assignment {_CURRENT}",
-            measured="idle_members",
-            limit=limits.idle_members_most,
-            formula="members without a partition <= limit",
-            change="'stop ' || idle_members || ' members of group ' || group_id || ', or add as many partitions'",
-        ),
-        soft(
             "assignment_as_predicted",
-            "Members have the partitions that the group's own assignor gives them.",
+            "Members have the partitions that the group's own assignor gives them; the sticky ones, uniform and simple start from what members have.",
             """
                 SELECT cluster_id, group_id, assignor, partitions, observed_differences FROM group_assignment
                 WHERE observed_differences > 0

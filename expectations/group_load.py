@@ -1,4 +1,4 @@
-"""Rules of group_load: members and hosts read similar amounts, from near brokers."""
+"""Rules of group_load: members have similar numbers of partitions, and members and hosts read similar amounts, from near brokers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,32 @@ from expectations.rule import Rule, soft
 
 def rules(limits: Limits) -> list[Rule]:
     return [
+        soft(
+            "even_consumers",
+            f"The numbers of partitions that two members of a group have differ by at most {limits.consumer_spread_most}.",
+            f"""
+                SELECT cluster_id, group_id, members, partitions, min_partitions, max_partitions FROM group_load
+                WHERE group_id IS NOT NULL AND max_partitions - min_partitions > {limits.consumer_spread_most}
+            """,
+            requires="SELECT cluster_id FROM group_load WHERE partitions > 0",
+            measured="max_partitions - min_partitions",
+            limit=limits.consumer_spread_most,
+            formula="most partitions of a member - fewest <= limit",
+            change="'use another assignor for group ' || group_id || ', or a number of members that divides its partitions'",
+        ),
+        soft(
+            "no_idle_members",
+            f"At most {limits.idle_members_most} members of a group have no partition.",
+            f"""
+                SELECT cluster_id, group_id, members, partitions, idle_members FROM group_load
+                WHERE group_id IS NOT NULL AND partitions > 0 AND idle_members > {limits.idle_members_most}
+            """,
+            requires="SELECT cluster_id FROM group_load WHERE partitions > 0",
+            measured="idle_members",
+            limit=limits.idle_members_most,
+            formula="members without a partition <= limit",
+            change="'stop ' || idle_members || ' members of group ' || group_id || ', or add as many partitions'",
+        ),
         soft(
             "members_share_records",
             f"No member of a group reads more than {limits.consumer_ratio_most} times the mean records of its members.",

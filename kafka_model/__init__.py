@@ -22,10 +22,10 @@ partitioner.key_attribution    | no class: compares partitioners     | -        
 assignor.group                 | AbstractPartitionAssignor           | 2.0 to 4.3   | consumer_assignment group_assignment
 assignor.range                 | RangeAssignor (client, coordinator) | 2.0 to 4.3   | consumer_assignment group_assignment
 assignor.round_robin           | RoundRobinAssignor                  | 2.0 to 4.3   | consumer_assignment group_assignment
-assignor.sticky                | StickyAssignor                      | 3.5.2 to 4.3 | -
-assignor.cooperative_sticky    | CooperativeStickyAssignor           | 3.5.2 to 4.3 | -
-assignor.uniform               | UniformAssignor                     | 4.0 to 4.3   | -
-assignor.share_simple          | SimpleAssignor                      | 4.2 to 4.3   | -
+assignor.sticky                | StickyAssignor                      | 3.5.2 to 4.3 | consumer_assignment group_assignment
+assignor.cooperative_sticky    | CooperativeStickyAssignor           | 3.5.2 to 4.3 | consumer_assignment group_assignment
+assignor.uniform               | UniformAssignor                     | 4.0 to 4.3   | consumer_assignment group_assignment
+assignor.share_simple          | SimpleAssignor                      | 4.2 to 4.3   | consumer_assignment group_assignment
 election.partition             | LeaderAndIsr, PartitionRegistration | 2.0 to 4.3   | failover broker_restart remedy plan_scenario
 election.leader_election       | PartitionLeaderElectionAlgorithms   | 2.0 to 3.9   | failover broker_restart remedy plan_scenario
 election.leader_and_isr        | kafka.controller.Election           | 3.9          | failover broker_restart remedy plan_scenario

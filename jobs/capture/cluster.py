@@ -11,6 +11,7 @@ and a broker of Kafka 2.1 no eligible leader replicas. Only without its list of 
 from __future__ import annotations
 
 import base64
+import io
 import re
 import struct
 import time
@@ -40,10 +41,11 @@ Offsets = dict[tuple[str, int], int]
 
 
 class Subscription(NamedTuple):
-    """The topics and the regular expression that a member subscribes to; None: unknown or not used."""
+    """The topics and the regular expression that a member subscribes to, and its client.rack; None: unknown, or the member has none."""
 
     topics: list[str] | None
     topic_regex: str | None
+    rack: str | None
 
 
 class OffsetRange(NamedTuple):
@@ -337,7 +339,7 @@ class _Reader:
         ]
 
     def _subscriptions(self, described: Mapping[str, Line]) -> dict[str, dict[str, Subscription]]:
-        """Return the subscribed topics and regular expression by group and member, which the Admin's results lack."""
+        """Return the subscriptions by group and member, which the Admin's results lack, or have in part."""
         groups: dict[tuple[int, str], list[str]] = defaultdict(list)
         for name, group in described.items():
             if group["members"] and group["coordinator"] and group["coordinator"]["id"] in self.nodes:
@@ -372,9 +374,8 @@ class _Reader:
                     "group_instance_id": _optional(member.get("groupInstanceId")),
                     "client_id": member["clientId"],
                     "host": member["host"],
-                    "rack": _optional(member["rackId"]),
                     "assignment": assignment,
-                    **subscriptions.get(member["memberId"], Subscription(None, None))._asdict(),
+                    **subscriptions.get(member["memberId"], Subscription(None, None, _optional(member["rackId"])))._asdict(),
                 }
             )
         coordinator = described["coordinator"] and described["coordinator"]["id"]
@@ -421,17 +422,37 @@ class _Reader:
 
 
 def _subscription(member: Line) -> Subscription:
-    """Return a member's topics and regular expression. Those of a classic member are in the metadata of its JoinGroup request."""
-    if "memberMetadata" not in member:
-        return Subscription(sorted(member["subscribedTopicNames"] or []), member.get("subscribedTopicRegex") or None)
-    metadata, topics, position = base64.b64decode(member["memberMetadata"]), [], 6
-    if len(metadata) < position:
-        return Subscription(None, None)
-    for _ in range(struct.unpack_from(">i", metadata, 2)[0]):
-        (length,) = struct.unpack_from(">h", metadata, position)
-        topics.append(metadata[position + 2 : position + 2 + length].decode())
-        position += 2 + length
-    return Subscription(sorted(topics), None)
+    """Return the subscription of a member. That of a classic member is in the metadata of its JoinGroup request."""
+    if "memberMetadata" in member:
+        return _classic_subscription(base64.b64decode(member["memberMetadata"]))
+    return Subscription(sorted(member["subscribedTopicNames"] or []), member.get("subscribedTopicRegex") or None, member["rackId"] or None)
+
+
+def _classic_subscription(metadata: bytes) -> Subscription:
+    """Parse ConsumerProtocolSubscription: version, topics, user data; since version 1 owned partitions, 2 generation, 3 client.rack."""
+    if len(metadata) < 6:  # the group is rebalancing
+        return Subscription(None, None, None)
+    reader = io.BytesIO(metadata)
+
+    def number(code: str) -> int:
+        value: int = struct.unpack(code, reader.read(struct.calcsize(code)))[0]
+        return value
+
+    def text() -> str | None:
+        length = number(">h")
+        return None if length < 0 else reader.read(length).decode()
+
+    version = number(">h")
+    topics = [text() or "" for _ in range(number(">i"))]
+    rack = None
+    if version >= 3:
+        reader.seek(max(0, number(">i")), io.SEEK_CUR)  # user data, -1: none
+        for _ in range(number(">i")):  # owned partitions of a topic
+            text()
+            reader.seek(4 * number(">i"), io.SEEK_CUR)
+        number(">i")  # generation
+        rack = text()
+    return Subscription(sorted(topics), None, rack or None)
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[list[Any]]:

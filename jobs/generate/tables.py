@@ -264,7 +264,14 @@ def _members(group: DataFrame, fleet: Fleet) -> DataFrame:
     return (
         group.withColumn("topics", F.sort_array(topics))
         .withColumn("member", F.explode(F.expr("sequence(0, members - 1)")))
-        .withColumns({"member_id": _member_id(F.col("member")), "client_id": F.lit("consumer"), "host": F.lit("/127.0.0.1")})
+        .withColumns(
+            {
+                "member_id": _member_id(F.col("member")),
+                "client_id": F.lit("consumer"),
+                "host": F.lit("/127.0.0.1"),
+                "rack_known": F.lit(False),
+            }
+        )
     )
 
 

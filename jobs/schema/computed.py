@@ -140,12 +140,12 @@ HOT_KEY = Table(
 # ---------------------------------------------------------------- consumers
 _GROUP_CASE = f"""{CLUSTER_COLUMNS},
     group_id STRING NOT NULL COMMENT 'id of the group',
-    assignor STRING NOT NULL COMMENT 'assignor that is computed: range or roundrobin',
-    members_change INT NOT NULL COMMENT '0: the group as it is; 1: with one member more; -1: with one member fewer; the member with the last id joins or leaves'"""
+    assignor STRING NOT NULL COMMENT 'assignor that is computed: the group''s own, and for consumer groups also range and roundrobin, those of a classic group as in the newest client; simple is that of share groups',
+    members_change INT NOT NULL COMMENT '0: the group as it is; 1: with one member more; -1: with one member fewer: the member with the last id leaves, or another one with its subscription joins'"""
 CONSUMER_ASSIGNMENT = Table(
     "consumer_assignment",
-    "the group member that an assignor gives a partition to",
-    ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change", "topic", "partition"),
+    "the group member that an assignor gives a partition to; a share group may have several for a partition",
+    ("snapshot_id", "cluster_id", "group_id", "assignor", "members_change", "topic", "partition", "member_id"),
     f"""
     {_GROUP_CASE},
     topic STRING NOT NULL COMMENT 'name of the topic',
@@ -160,13 +160,14 @@ GROUP_ASSIGNMENT = Table(
     f"""
     {_GROUP_CASE},
     members INT NOT NULL COMMENT 'number of members',
-    partitions INT NOT NULL COMMENT 'number of partitions that are assigned',
-    idle_members INT NOT NULL COMMENT 'members without a partition',
-    min_partitions INT NOT NULL COMMENT 'partitions of the member with the fewest',
-    max_partitions INT NOT NULL COMMENT 'partitions of the member with the most',
-    spread INT NOT NULL COMMENT 'max_partitions - min_partitions',
-    moved_partitions INT NOT NULL COMMENT 'partitions that another member has when members_change is 0',
-    observed_differences INT COMMENT 'partitions that the dumps do not assign to the computed member, if the group uses this assignor; null: members_change is not 0, the group uses another assignor, or its assignor is unknown'
+    partitions INT COMMENT 'assigned partitions, in a share group once for each of their members; null: the assignment is unknown',
+    idle_members INT COMMENT 'members without a partition; null: the assignment is unknown',
+    min_partitions INT COMMENT 'partitions of the member with the fewest; null: the assignment is unknown',
+    max_partitions INT COMMENT 'partitions of the member with the most; null: the assignment is unknown',
+    spread INT COMMENT 'max_partitions - min_partitions; null: the assignment is unknown',
+    moved_partitions INT COMMENT 'partitions that members have and do not have when members_change is 0; null: one of the assignments is unknown',
+    observed_differences INT COMMENT 'partitions whose members differ between the computed and the observed assignment; null: the assignment is unknown, members_change is not 0, the group uses another assignor or an unknown one, it is not known to be stable, or a sticky assignment by client racks may follow from an earlier one',
+    missing_input STRING COMMENT 'input that the dumps lack for the assignment: subscriptions, partitions of topics, client racks (where they make a difference), racks of replicas, stable assignment, topic ids, modelled version of Kafka, or assignor that does not fail (Kafka''s throws); null: the assignment is known'
 """,
 )
 

@@ -167,9 +167,10 @@ GROUP_MEMBER = Table(
     group_instance_id STRING COMMENT 'group.instance.id of a static member; null: a dynamic member',
     client_id STRING COMMENT 'client.id of the member; null: unknown',
     host STRING COMMENT 'host of the member; null: unknown',
-    topics ARRAY<STRING> NOT NULL COMMENT 'topics that the member subscribes to, sorted, as a capture reports them; without a capture or with a regular expression: the topics assigned to any member of the group',
+    topics ARRAY<STRING> COMMENT 'topics that the member subscribes to, sorted, as a capture reports them, with the topics that topic_regex matches, if the group has partitions of each; without a capture the topics assigned to the group, if every member has a partition of each and the group is not rebalancing; null: unknown',
     rack STRING COMMENT 'client.rack of the member; null: none, or unknown',
-    topic_regex STRING COMMENT 'regular expression that the member subscribes with (KIP-848); null: none, or unknown'
+    topic_regex STRING COMMENT 'regular expression that the member subscribes with (KIP-848); null: none, or unknown',
+    rack_known BOOLEAN NOT NULL COMMENT 'a capture reports client.rack of the member, or that it has none'
 """,
 )
 OBSERVED_ASSIGNMENT = Table(

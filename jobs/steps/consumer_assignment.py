@@ -1,7 +1,8 @@
-"""consumer_assignment: the partitions of each group member under range and round robin, also with one member more and one fewer.
+"""consumer_assignment: the partitions of each group member under the assignors of its group, also with one member more and one fewer.
 
-Spark's workers compute both tables group by group. Share groups are left out: several of their members read the same partition, which no
-assignor of consumer groups does.
+Every consumer group has the answers of range, of round robin and of its own assignor, a share group those of its own (group_assignors.py).
+Spark's workers compute both tables group by group. An assignment that the dumps do not determine has no rows in `consumer_assignment`, and
+a row without numbers in `group_assignment`, which names the missing input.
 """
 
 from __future__ import annotations
@@ -12,25 +13,41 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.arrays import to_ints
-from jobs.schema import CONSUMER_ASSIGNMENT, CONSUMER_GROUP, GROUP_ASSIGNMENT, GROUP_MEMBER, OBSERVED_ASSIGNMENT, TOPIC, Table
+from jobs.schema import (
+    BROKER,
+    CLUSTER,
+    CONSUMER_ASSIGNMENT,
+    CONSUMER_GROUP,
+    GROUP_ASSIGNMENT,
+    GROUP_MEMBER,
+    OBSERVED_ASSIGNMENT,
+    PARTITION,
+    TOPIC,
+    Table,
+)
+from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
+from jobs.steps.group_assignors import Group, Undetermined, assign, observed_differences
 from jobs.steps.stage import Stages
-from kafka_model.assignor import range as range_assignor
-from kafka_model.assignor import round_robin
-from kafka_model.assignor.group import Assignment, Member, TopicPartition
+from kafka_model.assignor.group import Assignment, Member
+from kafka_model.release import LATEST
 
-READS = (TOPIC, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
 WRITES = (CONSUMER_ASSIGNMENT, GROUP_ASSIGNMENT)
 
-ASSIGNORS = {"range": range_assignor.assign, "roundrobin": round_robin.assign}
-_GROUP = ["snapshot_id", "cluster_id", "group_id"]
+_CLUSTER = ["snapshot_id", "cluster_id"]
+_TOPIC = [*_CLUSTER, "topic"]
+_GROUP = [*_CLUSTER, "group_id"]
 _ROWS_AT_ONCE = 1 << 17  # of consumer_assignment: few enough for the memory of a worker, and enough to make an Arrow table of them
-
-MemberOf = Mapping[TopicPartition, str]
+# Formats that report the rack of every live broker, or that it has none.
+_REPORT_RACKS = frozenset(
+    {"broker-list", "kafka-broker-api-versions", "kafka-cluster", "kafka-dump-log", "metadata-log", "topology-capture", "zookeeper"}
+)
+_RACKS_SCHEMA = pa.schema([*(BROKER.schema.field(name) for name in _CLUSTER), ("rack_of", pa.map_(pa.int32(), pa.string()))])
 
 
 class _Case(NamedTuple):
@@ -42,121 +59,199 @@ class _Case(NamedTuple):
     assignor: str
     members_change: int
     members: int
-    partitions: int
-    idle_members: int
-    min_partitions: int
-    max_partitions: int
-    spread: int
-    moved_partitions: int
-    observed_differences: int | None
+    partitions: int | None = None
+    idle_members: int | None = None
+    min_partitions: int | None = None
+    max_partitions: int | None = None
+    spread: int | None = None
+    moved_partitions: int | None = None
+    observed_differences: int | None = None
+    missing_input: str | None = None
 
 
 _CASE_KEY = _Case._fields[:5]
 
 
 def transform(
-    topic: DataFrame, consumer_group: DataFrame, group_member: DataFrame, observed_assignment: DataFrame
+    cluster: pa.Table,
+    broker: pa.Table,
+    topic: DataFrame,
+    partition: DataFrame,
+    consumer_group: DataFrame,
+    group_member: DataFrame,
+    observed_assignment: DataFrame,
 ) -> Stages[tuple[DataFrame, ...]]:
-    groups = _groups(topic, consumer_group, group_member, observed_assignment)
+    racks = dataframe_from_arrow(topic.sparkSession, _racks_by_cluster(cluster, broker))
+    subscribed = group_member.select(*_GROUP, F.explode("topics").alias("topic")).distinct()
+    topics = _topics(subscribed, topic, _topic_racks(group_member, partition, racks))
+    groups = _groups(consumer_group, group_member, topics, observed_assignment)
     return tuple((yield WorkerRows(groups, _assign, WRITES)))
 
 
-def _groups(topic: DataFrame, consumer_group: DataFrame, group_member: DataFrame, observed_assignment: DataFrame) -> DataFrame:
-    """The members of each consumer group, and the partition count of each topic that a member subscribes to.
+def _racks_by_cluster(cluster: pa.Table, broker: pa.Table) -> pa.Table:
+    """Return the rack of each live broker that has one, for the clusters whose dumps report racks.
 
-    `assignor` is the group's own assignor if it is one of ASSIGNORS, otherwise null. Such a group has its observed assignment.
+    Clients see dead brokers without their rack: only live ones are in the metadata.
     """
-    shared = consumer_group.where("protocol = 'share'").select(*_GROUP)
-    group_member = group_member.join(F.broadcast(shared), on=_GROUP, how="left_anti")
-    counts = topic.select("snapshot_id", "cluster_id", "topic", "partitions")
-    subscribed = (
-        group_member.select(*_GROUP, F.explode("topics").alias("topic"))
-        .distinct()
-        .join(counts, on=["snapshot_id", "cluster_id", "topic"], how="inner")
-        .groupBy(_GROUP)
-        .agg(F.map_from_entries(F.collect_list(F.struct("topic", "partitions"))).alias("partitions"))
+    known = {
+        (row["snapshot_id"], row["cluster_id"]): dict[int, str]()
+        for row in cluster.to_pylist()
+        if _REPORT_RACKS.intersection(row["sources"])
+    }
+    for row in broker.to_pylist():
+        if row["live"] and row["rack"] is not None:
+            known.setdefault((row["snapshot_id"], row["cluster_id"]), {})[row["broker_id"]] = row["rack"]
+    rows = [{**dict(zip(_CLUSTER, key, strict=True)), "rack_of": list(racks.items())} for key, racks in known.items()]
+    return pa.Table.from_pylist(rows, _RACKS_SCHEMA)
+
+
+def _topic_racks(group_member: DataFrame, partition: DataFrame, racks: DataFrame) -> DataFrame:
+    """The racks of the topics of members that have a rack, or may have one.
+
+    `rack_set` is a hash of the racks of every partition, null if they differ. `racks` are those of each partition, if a member has a rack.
+    """
+    read = (
+        group_member.where("rack IS NOT NULL OR NOT rack_known")
+        .select(*_CLUSTER, F.explode("topics").alias("topic"), "rack")
+        .groupBy(_TOPIC)
+        .agg((F.count("rack") > 0).alias("has_clients"))
     )
-    member = F.struct("member_id", "group_instance_id", "topics").alias("member")
-    members = group_member.groupBy(_GROUP).agg(F.sort_array(F.collect_list(member)).alias("members"))
-    in_force = consumer_group.where(F.col("assignor").isin(*ASSIGNORS)).select(*_GROUP, "assignor")
-    observed = (
-        observed_assignment.join(F.broadcast(in_force), on=_GROUP, how="left_semi")
-        .groupBy(_GROUP)
-        .agg(F.collect_list(F.struct("topic", "partition", "member_id")).alias("observed"))
+    racks_of_replicas = F.transform("replicas", lambda broker_id: F.col("rack_of")[broker_id])
+    located = (
+        partition.select(*_TOPIC, "partition", "replicas")
+        .join(F.broadcast(read), on=_TOPIC, how="inner")
+        .join(F.broadcast(racks), on=_CLUSTER, how="inner")
+        .withColumn("racks", F.array_sort(F.array_distinct(F.array_compact(racks_of_replicas))))
     )
+    rack_set = F.xxhash64("racks")
+    rack_sets = located.groupBy(_TOPIC).agg(F.when(F.min(rack_set) == F.max(rack_set), F.min(rack_set)).alias("rack_set"))
+    racks_by_partition = F.transform(F.array_sort(F.collect_list(F.struct("partition", "racks"))), lambda each: each["racks"])
+    with_clients = located.where("has_clients").groupBy(_TOPIC).agg(racks_by_partition.alias("racks"))
+    return rack_sets.join(with_clients, on=_TOPIC, how="left")
+
+
+def _topics(subscribed: DataFrame, topic: DataFrame, topic_racks: DataFrame) -> DataFrame:
+    """The topics that the members of each group subscribe to."""
+    details = (F.coalesce("racks", F.array()).alias("racks"), "rack_set")
     return (
-        members.join(subscribed, on=_GROUP, how="inner")
-        .join(in_force, on=_GROUP, how="left")
-        .join(observed, on=_GROUP, how="left")
-        .withColumn("observed", F.coalesce("observed", F.array()))  # Spark's Arrow writer takes n * n steps for n null lists
+        subscribed.join(topic.select(*_TOPIC, "partitions", "topic_id"), on=_TOPIC, how="inner")
+        .join(topic_racks, on=_TOPIC, how="left")
+        .groupBy(_GROUP)
+        .agg(F.collect_list(F.struct("topic", "partitions", "topic_id", *details)).alias("topics"))
     )
+
+
+def _groups(consumer_group: DataFrame, group_member: DataFrame, topics: DataFrame, observed_assignment: DataFrame) -> DataFrame:
+    """The members of each group with their topics, and its observed assignment."""
+    member = F.struct("member_id", "group_instance_id", _not_null("topics").alias("topics"), "rack").alias("member")
+    members = group_member.groupBy(_GROUP).agg(
+        F.sort_array(F.collect_list(member)).alias("members"),
+        F.bool_and(F.col("topics").isNotNull()).alias("subscriptions_known"),
+        F.bool_and("rack_known").alias("client_racks_known"),
+    )
+    described = consumer_group.select(*_GROUP, "protocol", "assignor", "state")
+    observed = observed_assignment.groupBy(_GROUP).agg(F.collect_list(F.struct("topic", "partition", "member_id")).alias("observed"))
+    return (
+        members.join(described, on=_GROUP, how="left")
+        .join(topics, on=_GROUP, how="left")
+        .join(observed, on=_GROUP, how="left")
+        .withColumns({name: _not_null(name) for name in ("topics", "observed")})
+    )
+
+
+def _not_null(name: str) -> Column:
+    """An empty list for null: Spark's Arrow writer takes n * n steps for n null lists."""
+    return F.coalesce(name, F.array())
 
 
 def _assign(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
-    """Yield rows of both tables for batches of groups. A case in which no member gets a partition has no rows."""
+    """Yield rows of both tables for batches of groups."""
     cases: list[tuple[_Case, Assignment]] = []
     for batch in batches:
-        for group, observed in zip(batch.drop_columns(["observed"]).to_pylist(), _observed_members(batch["observed"]), strict=True):
-            cases += _cases(group, observed)
-            if sum(case.partitions for case, _ in cases) >= _ROWS_AT_ONCE:
+        for row, observed in zip(batch.drop_columns(["observed"]).to_pylist(), _observed_members(batch["observed"]), strict=True):
+            cases += _cases(row, observed)
+            if sum(case.partitions or 0 for case, _ in cases) >= _ROWS_AT_ONCE:
                 yield from _rows(cases)
                 cases = []
     if cases:
         yield from _rows(cases)
 
 
-def _observed_members(observed: pa.ListArray) -> Iterator[MemberOf]:
-    """Yield the observed member of each partition of each group."""
+def _observed_members(observed: pa.ListArray) -> Iterator[Assignment]:
+    """Yield the observed partitions of each member of each group."""
     assignments = observed.flatten()
     topics, partitions, members = (assignments.field(name).to_pylist() for name in ("topic", "partition", "member_id"))
     end = 0
     for length in to_ints(pc.list_value_length(observed), 0).tolist():
         start, end = end, end + length
-        yield dict(zip(zip(topics[start:end], partitions[start:end], strict=True), members[start:end], strict=True))
+        assignment: Assignment = {}
+        for topic, partition, member in sorted(zip(topics[start:end], partitions[start:end], members[start:end], strict=True)):
+            assignment.setdefault(member, []).append((topic, partition))
+        yield assignment
 
 
-def _cases(group: Mapping[str, Any], observed: MemberOf) -> Iterator[tuple[_Case, Assignment]]:
+def described_group(row: Mapping[str, Any], observed: Assignment) -> Group:
+    """Return the group of a row that the workers read."""
+    topics = row["topics"]
+    return Group(
+        protocol=row["protocol"],
+        assignor=row["assignor"],
+        stable=(row["state"] or "").lower() == "stable",
+        kafka_version=LATEST,
+        members=[Member(m["member_id"], tuple(m["topics"]), m["group_instance_id"], m["rack"]) for m in row["members"]],
+        subscriptions_known=row["subscriptions_known"],
+        client_racks_known=row["client_racks_known"],
+        partitions={topic["topic"]: topic["partitions"] for topic in topics},
+        topic_ids={topic["topic"]: topic["topic_id"] for topic in topics if topic["topic_id"] is not None},
+        rack_sets=[topic["rack_set"] for topic in topics],
+        racks={topic["topic"]: topic["racks"] for topic in topics},
+        observed=observed,
+    )
+
+
+def _cases(row: Mapping[str, Any], observed: Assignment) -> Iterator[tuple[_Case, Assignment]]:
     """Yield the group under each assignor, with its members and with one more and one fewer."""
-    members = [Member(m["member_id"], tuple(m["topics"]), group_instance_id=m["group_instance_id"]) for m in group["members"]]
-    partitions = dict(group["partitions"])
-    for assignor, assign in ASSIGNORS.items():
-        unchanged: dict[TopicPartition, str] = {}
-        for change, present in _members_by_change(members).items():
-            assignment = assign(partitions, present)
-            member_of = {partition: member for member, assigned in assignment.items() for partition in assigned}
-            unchanged = unchanged or member_of
-            if counts := [len(assigned) for assigned in assignment.values() if assigned]:
-                idle = len(present) - len(counts)
-                fewest = 0 if idle else min(counts)
-                is_observed = change == 0 and group["assignor"] == assignor
-                case = _Case(
-                    *(group[name] for name in _GROUP),
-                    assignor=assignor,
-                    members_change=change,
-                    members=len(present),
-                    partitions=sum(counts),
-                    idle_members=idle,
-                    min_partitions=fewest,
-                    max_partitions=max(counts),
-                    spread=max(counts) - fewest,
-                    moved_partitions=_differences(member_of, unchanged),
-                    observed_differences=_differences(member_of, observed) if is_observed else None,
-                )
-                yield case, assignment
+    group = described_group(row, observed)
+    for assignor in group.assignors:
+        unchanged: Assignment | None = None
+        for change, present in _members_by_change(group.members).items():
+            case = _Case(*(row[name] for name in _GROUP), assignor=assignor, members_change=change, members=len(present))
+            try:
+                assignment = assign(assignor, group, present)
+            except Undetermined as undetermined:
+                yield case._replace(missing_input=str(undetermined)), {}
+                continue
+            if change == 0:
+                unchanged = assignment
+            counts = [len(assigned) for assigned in assignment.values() if assigned]
+            idle = len(present) - len(counts)
+            fewest, most = 0 if idle else min(counts), max(counts, default=0)
+            is_observed = change == 0 and assignor == group.own_assignor and group.stable
+            numbers = case._replace(
+                partitions=sum(counts),
+                idle_members=idle,
+                min_partitions=fewest,
+                max_partitions=most,
+                spread=most - fewest,
+                moved_partitions=None if unchanged is None else _moved(assignment, unchanged),
+                observed_differences=observed_differences(assignor, group, assignment) if is_observed else None,
+            )
+            yield numbers, assignment
 
 
-def _differences(one: MemberOf, other: MemberOf) -> int:
-    """Return the number of partitions that have another member, or none, in the other assignment."""
-    return sum(other.get(partition) != member for partition, member in one.items())
+def _moved(changed: Assignment, unchanged: Assignment) -> int:
+    """Return the number of partitions that members have in the first assignment and not in the second."""
+    earlier = ((assigned, unchanged.get(member, [])) for member, assigned in changed.items())
+    return sum(len(set(assigned).difference(before)) for assigned, before in earlier if assigned != before)
 
 
-def _members_by_change(members: list[Member]) -> dict[int, list[Member]]:
+def _members_by_change(members: Sequence[Member]) -> dict[int, Sequence[Member]]:
     """Return the group's members unchanged (0), with one more (1), and with one fewer (-1) if any remains.
 
-    The last member in the order of ids is the one that leaves; the new member subscribes to the same topics.
+    The last member in the order of ids is the one that leaves; the new member has the same subscription and client.rack.
     """
     last = members[-1]
-    joined = Member(f"{last.member_id}+1", last.topics)
+    joined = Member(f"{last.member_id}+1", last.topics, rack=last.rack)
     return {0: members, 1: [*members, joined], **({-1: members[:-1]} if len(members) > 1 else {})}
 
 
@@ -165,7 +260,7 @@ def _rows(cases: Sequence[tuple[_Case, Assignment]]) -> Iterator[tuple[Table, pa
     group_assignment = pa.Table.from_pylist([case._asdict() for case, _ in cases], GROUP_ASSIGNMENT.schema)
     yield GROUP_ASSIGNMENT, group_assignment
     assigned = [each for _, assignment in cases for each in assignment.items()]
-    case_of_row = np.repeat(np.arange(len(cases)), [case.partitions for case, _ in cases])
+    case_of_row = np.repeat(np.arange(len(cases)), [case.partitions or 0 for case, _ in cases])
     member_of_row = np.repeat(np.arange(len(assigned)), [len(partitions) for _, partitions in assigned])
     columns = {
         **{name: group_assignment[name].take(pa.array(case_of_row)) for name in _CASE_KEY},

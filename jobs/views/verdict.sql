@@ -29,9 +29,8 @@ LEFT JOIN (SELECT snapshot_id, cluster_id, bool_and(NOT quorum_lost) AS quorum_s
        ON q.snapshot_id = s.snapshot_id AND q.cluster_id = s.cluster_id
 LEFT JOIN (SELECT snapshot_id, cluster_id, max(skew_lower_bound) AS producer_skew_lower_bound FROM topic_load WHERE {is_latest} GROUP BY snapshot_id, cluster_id) p
        ON p.snapshot_id = s.snapshot_id AND p.cluster_id = s.cluster_id
-LEFT JOIN (SELECT snapshot_id, cluster_id, max(spread) AS consumer_spread
-           FROM group_assignment
-           WHERE {is_latest} AND members_change = 0 AND observed_differences IS NOT NULL GROUP BY snapshot_id, cluster_id) g
+LEFT JOIN (SELECT snapshot_id, cluster_id, max(max_partitions - min_partitions) AS consumer_spread
+           FROM group_load WHERE {is_latest} AND group_id IS NOT NULL AND partitions > 0 GROUP BY snapshot_id, cluster_id) g
        ON g.snapshot_id = s.snapshot_id AND g.cluster_id = s.cluster_id
 LEFT JOIN (SELECT snapshot_id, cluster_id, sum(CASE WHEN leaderless THEN 1 ELSE 0 END) AS leaderless,
                   sum(CASE WHEN under_min_isr THEN 1 ELSE 0 END) AS under_min_isr

@@ -84,39 +84,26 @@ def add_change(kind: str, **values: Any) -> Edit:
     return add("change", *row.values())
 
 
-def consumers(members: int, assigned: Mapping[int, str], *, spread: int, idle: int) -> Edit:
-    """Return an edit that gives group g this number of members and an assignment like ASSIGNED.
-
-    `spread` and `idle` are the expected values for the present members.
-    """
-
-    def change(tables: Tables) -> None:
-        for table in ("group_member", "consumer_assignment", "group_assignment"):
-            tables[table] = [row for row in tables[table] if row["group_id"] != "g"]
-        for number in range(members):
-            add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None, None)(tables)
-        for assignor in ("range", "roundrobin"):
-            for members_change, owners in assigned.items():
-                for partition, member in enumerate(owners.split()):
-                    add("consumer_assignment", "g", assignor, members_change, "t", partition, member)(tables)
-                counts = [owners.split().count(f"m{number}") for number in range(members + members_change)]
-                moved = sum(before != after for before, after in zip(assigned[0].split(), owners.split(), strict=True))
-                differences = 0 if assignor == "range" and members_change == 0 else None
-                values = [
-                    members + members_change,
-                    6,
-                    counts.count(0),
-                    min(counts),
-                    max(counts),
-                    max(counts) - min(counts),
-                    moved,
-                    differences,
-                ]
-                add("group_assignment", "g", assignor, members_change, *values)(tables)
-        present = next(row for row in tables["group_assignment"] if row["members_change"] == 0)
-        assert (present["spread"], present["idle_members"]) == (spread, idle)
-
-    return change
+def _add_consumers(tables: Tables) -> None:
+    """Add group g with three members, its assignments like ASSIGNED, and a share group whose members read the same partition."""
+    for number in range(3):
+        add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None, None, False)(tables)
+    for assignor in ("range", "roundrobin"):
+        for members_change, owners in ASSIGNED.items():
+            for partition, member in enumerate(owners.split()):
+                add("consumer_assignment", "g", assignor, members_change, "t", partition, member)(tables)
+            members = 3 + members_change
+            counts = [owners.split().count(f"m{number}") for number in range(members)]
+            moved = sum(before != after for before, after in zip(ASSIGNED[0].split(), owners.split(), strict=True))
+            values = [members, 6, counts.count(0), min(counts), max(counts), max(counts) - min(counts), moved]
+            differences = 0 if assignor == "range" and members_change == 0 else None
+            add("group_assignment", "g", assignor, members_change, *values, differences, None)(tables)
+    add("consumer_group", "shared", "share", None, "Stable", 0, 2)(tables)
+    for member in ("s0", "s1"):
+        add("group_member", "shared", member, None, "client", "host", ["t"], None, None, False)(tables)
+        add("observed_assignment", "t", 0, "shared", member)(tables)
+    for members_change in ASSIGNED:
+        add("group_assignment", "shared", "simple", members_change, 2 + members_change, *[None] * 7, "topic ids")(tables)
 
 
 def breached(goal: str) -> list[Edit]:
@@ -177,11 +164,7 @@ def sound() -> Tables:
         for index, broker in enumerate(replicas):
             add_row("replica", "t", partition, broker, index, True, "/d", 100, 0, None, None)
             add_row("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)
-    consumers(3, ASSIGNED, spread=0, idle=0)(tables)
-    add_row("consumer_group", "shared", "share", None, "Stable", 0, 2)
-    for member in ("s0", "s1"):  # members of a share group read the same partition
-        add_row("group_member", "shared", member, None, "client", "host", ["t"], None, None)
-        add_row("observed_assignment", "t", 0, "shared", member)
+    _add_consumers(tables)
     return tables
 
 

@@ -16,13 +16,11 @@ from jobs.gates.duckdb_tables import DuckdbTables
 from jobs.gates.gate import evaluate
 from jobs.schema import BY_NAME
 from tests.expectations.lake import (
-    ASSIGNED,
     Edit,
     add,
     add_change,
     arrow,
     breached,
-    consumers,
     drop,
     edit,
     edit_outcome,
@@ -171,7 +169,9 @@ BROKEN: dict[str, list[Edit]] = {
     "partition.no_reassignment_in_progress": [edit("partition", {"partition": 0}, removing_replicas=[2])],
     "replica.replicas_as_assigned": [edit("replica", {"partition": 0, "broker_id": 1}, in_sync=False)],
     "replica.no_stray_replicas": [add("replica", "t", 6, 0, None, False, "/d", None, None, None, None)],
-    "group_member.members_have_groups": [drop("consumer_group", {"group_id": "g"})],
+    "group_member.members_have_groups": [
+        drop(table, {"group_id": "g"}) for table in ("consumer_group", "consumer_assignment", "group_assignment")
+    ],
     "group_member.no_sarama": [edit("group_member", {"member_id": "m0"}, client_id="sarama")],
     "observed_assignment.owners_are_members": [edit("observed_assignment", {"partition": 1}, member_id="gone")],
     "committed_offset.committed_within_log": [edit("committed_offset", {"partition": 0}, current_offset=101)],
@@ -235,14 +235,16 @@ BROKEN: dict[str, list[Edit]] = {
         drop("consumer_assignment", {"assignor": "roundrobin", "members_change": 1, "partition": 0}),
         edit("group_assignment", {"assignor": "roundrobin", "members_change": 1}, partitions=5),
     ],
-    "consumer_assignment.assigned_to_subscribers": [edit("group_member", {"member_id": "m0"}, topics=[])],
+    "consumer_assignment.one_member_per_partition": [
+        edit("consumer_assignment", {"assignor": "roundrobin", "members_change": 1, "partition": 4}, partition=0),
+        edit("group_assignment", {"assignor": "roundrobin", "members_change": 1}, moved_partitions=2),
+    ],
+    "consumer_assignment.assigned_to_subscribers": [edit("group_member", {"member_id": "m0"}, topics=["u"])],
+    "group_assignment.every_group_computed": [
+        drop(table, {"assignor": "roundrobin", "members_change": 1}) for table in ("consumer_assignment", "group_assignment")
+    ],
     "group_assignment.counts_match_assignment": [edit("group_assignment", {"members_change": 1}, idle_members=1)],
     "group_assignment.moves_match_assignment": [edit("group_assignment", {"members_change": 1}, moved_partitions=2)],
-    "group_assignment.even_consumers": [consumers(3, {**ASSIGNED, 0: "m0 m0 m0 m1 m1 m2"}, spread=2, idle=0)],
-    "group_assignment.no_idle_members": [
-        consumers(7, {change: "m0 m1 m2 m3 m4 m5" for change in (0, 1, -1)}, spread=1, idle=1),
-        edit("consumer_group", {"group_id": "g"}, members=7),
-    ],
     "group_assignment.assignment_as_predicted": [edit("group_assignment", {"observed_differences": 0}, observed_differences=1)],
     "log_storage.sizes_match_replicas": [
         edit("replica", {"partition": 0, "broker_id": 0}, size_bytes=101),
@@ -256,6 +258,8 @@ BROKEN: dict[str, list[Edit]] = {
     "topic_balance.partition_size_limited": [edit("topic_balance", fullest_size_bytes=(1 << 40) + 1)],
     "topic_balance.even_records": [edit("topic_balance", records=6000, record_skew=0.76)],
     "topic_balance.record_size_limited": [edit("topic_balance", mean_record_bytes=614401.0)],
+    "group_load.even_consumers": [edit("group_load", {"group_id": "g"}, max_partitions=3, min_partitions=1)],
+    "group_load.no_idle_members": [edit("group_load", {"group_id": "g"}, idle_members=1)],
     "group_load.members_share_records": [edit("group_load", {"group_id": "g"}, record_ratio=2.1)],
     "group_load.hosts_share_records": [edit("group_load", {"group_id": None}, record_ratio=2.1)],
     "group_load.reads_stay_in_rack": [edit("group_load", {"group_id": "g"}, local_replica_size_bytes=200, avoidable_share=0.11)],
@@ -432,8 +436,8 @@ UNKNOWN = {
     "topic_load.even_producers",
     "topic_partitioner.one_partitioner",
     "hot_key.no_hot_key",
-    "group_assignment.even_consumers",
-    "group_assignment.no_idle_members",
+    "group_load.even_consumers",
+    "group_load.no_idle_members",
     "group_assignment.assignment_as_predicted",
     "disk_usage.disks_not_full",
     "failover_load.survivors_have_capacity",

@@ -49,13 +49,14 @@ def resolve_cluster(files: Iterable[ParsedFile], kafka_version: Release | None =
     partitions.compare_assignments(evidence)
     all_partitions = partitions.all_partitions(evidence)
     replica = replicas.replica_table(evidence, all_partitions)
+    topic = topics.topic_table(evidence, all_partitions)
     tables = {
         "broker": brokers.broker_table(evidence, all_partitions),
         "log_dir": brokers.log_dir_table(evidence),
-        "topic": topics.topic_table(evidence, all_partitions),
+        "topic": topic,
         "partition": partitions.partition_table(evidence, all_partitions, replica),
         "replica": replica,
-        **groups.group_tables(evidence),
+        **groups.group_tables(evidence, topic["topic"]),
         "partition_load": partitions.load_table(evidence),
         "key_sample": key_samples.key_sample_table(evidence.key_samples),
         "rejected_input": rejected_input_table(evidence),

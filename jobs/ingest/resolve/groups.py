@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jobs.ingest.facts import GroupNotice, GroupOffset, GroupState, IdleMember, ListedGroup, MemberLine
 from jobs.ingest.resolve.evidence import Evidence
@@ -36,9 +37,10 @@ class GroupMemberRow(NamedTuple):
     group_instance_id: str | None
     client_id: str | None
     host: str | None
-    topics: list[str]
+    topics: list[str] | None
     rack: str | None
     topic_regex: str | None
+    rack_known: bool
 
 
 class ObservedAssignmentRow(NamedTuple):
@@ -69,8 +71,8 @@ class _Offsets:
     assignments: dict[tuple[str, str], Assignment] = field(default_factory=lambda: defaultdict(set))
 
 
-def group_tables(evidence: Evidence) -> dict[str, pa.Table]:
-    """Return the tables of groups."""
+def group_tables(evidence: Evidence, topics: pa.ChunkedArray) -> dict[str, pa.Table]:
+    """Return the tables of groups; `topics` are the names of the cluster's topics, which regular expressions match."""
     states: Mapping[str, GroupState] = {fact.group_id: fact for fact in evidence.facts(GroupState)}
     listed_groups: Mapping[str, ListedGroup] = {fact.group_id: fact for fact in evidence.facts(ListedGroup)}
     notices: Mapping[str, GroupNotice] = {fact.group_id: fact for fact in evidence.facts(GroupNotice)}
@@ -87,21 +89,22 @@ def group_tables(evidence: Evidence) -> dict[str, pa.Table]:
             member_id: set(offsets.assignments[group_id, member_id] if line.assignment is None else line.assignment)
             for member_id, line in group_members.items()
         }
-        members += _member_rows(group_members, assigned)
+        state, listed_group, notice = states.get(group_id), listed_groups.get(group_id), notices.get(group_id)
+        group_state = next((fact.state for fact in (state, listed_group, notice) if fact and fact.state), None)
+        settled = group_state is None or group_state.lower() == "stable"
+        members += _member_rows(group_members, assigned, topics, settled=settled)
         assignments += [
             ObservedAssignmentRow(topic, partition, group_id, member_id)
             for member_id, pairs in assigned.items()
             for topic, partition in pairs
         ]
-        state, listed_group, notice = states.get(group_id), listed_groups.get(group_id), notices.get(group_id)
         protocols = (getattr(fact, "protocol", None) for fact in (state, listed_group, *member_lines.get(group_id, {}).values()))
-        group_states = (fact.state for fact in (state, listed_group, notice) if fact)
         groups.append(
             ConsumerGroupRow(
                 group_id=group_id,
                 protocol=next(filter(None, protocols), None),
                 assignor=state.assignor if state else None,
-                state=next(filter(None, group_states), None),
+                state=group_state,
                 coordinator_id=state.coordinator_id if state else None,
                 members=len(group_members) or (state.members if state else None) or 0,
             )
@@ -132,19 +135,48 @@ def _offsets(evidence: Evidence) -> _Offsets:
     return offsets
 
 
-def _member_rows(members: Mapping[str, MemberLine], assigned: Mapping[str, Assignment]) -> list[GroupMemberRow]:
-    """Return the members of a group; a member with unknown subscription counts as subscribed to every assigned topic of the group."""
-    assigned_topics = {topic for pairs in assigned.values() for topic, _ in pairs}
-    rows = []
-    for member_id, line in sorted(members.items()):
-        # The topics that match a regular expression are unknown, except the assigned ones.
-        topics = {*(line.topics or ()), *(assigned_topics if line.topics is None or line.topic_regex else ())}
-        rows.append(
-            GroupMemberRow(
-                line.group_id, member_id, line.group_instance_id, line.client_id, line.host, sorted(topics), line.rack, line.topic_regex
-            )
+def _member_rows(
+    members: Mapping[str, MemberLine], assigned: Mapping[str, Assignment], topics: pa.ChunkedArray, *, settled: bool
+) -> list[GroupMemberRow]:
+    """Return the members of a group with their subscriptions.
+
+    A partition proves that its member subscribes to its topic. A member without a partition of a topic may subscribe to it too: without a
+    capture, the subscriptions are known only if every member has a partition of every topic of the group, and the group is `settled`.
+    """
+    topics_of = {member_id: {topic for topic, _ in pairs} for member_id, pairs in assigned.items()}
+    assigned_topics = frozenset[str]().union(*topics_of.values())
+    is_proven = settled and bool(assigned_topics) and all(topics_of[member_id] == assigned_topics for member_id in members)
+    proven = sorted(assigned_topics) if is_proven else None
+    return [
+        GroupMemberRow(
+            line.group_id,
+            member_id,
+            line.group_instance_id,
+            line.client_id,
+            line.host,
+            proven if line.topics is None else _with_matches(line, topics, assigned_topics),
+            line.rack,
+            line.topic_regex,
+            rack_known=line.rack is not None or line.topics is not None,  # a capture reports both, or neither
         )
-    return rows
+        for member_id, line in sorted(members.items())
+    ]
+
+
+def _with_matches(line: MemberLine, topics: pa.ChunkedArray, assigned_topics: Set[str]) -> list[str] | None:
+    """Return the topics of a reported subscription, with those that its regular expression matches. None: they are unknown.
+
+    The coordinator matches whole names with RE2/J, internal topics included (TopicRegexResolver); Arrow has the same syntax. It leaves out
+    topics that the member may not describe, and new ones for some time: only matches of which the group has partitions are certain.
+    """
+    names = set(line.topics or ())
+    if not line.topic_regex:
+        return sorted(names)
+    try:
+        matching = set(topics.filter(pc.match_substring_regex(topics, f"^(?:{line.topic_regex})$")).to_pylist())
+    except pa.ArrowInvalid:
+        return None
+    return sorted(names | matching) if matching <= assigned_topics else None
 
 
 def _committed_offsets(evidence: Evidence) -> list[CommittedOffsetRow]:

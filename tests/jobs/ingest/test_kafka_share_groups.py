@@ -48,8 +48,8 @@ def test_partition_may_have_several_members() -> None:
         text = "\n".join(columns % line for line in (head, *lines)) + "\n"
         tables = resolved(a=text, b=OFFSETS + "s t 0 17 3\n")
         assert rows(tables, "group_member") == [
-            ("s", "m-1", None, "a  client", "/h", ["t", "u"], None, None),
-            *(("s", name, None, "c", "/h", ["t", "u"], None, None) for name in ("m-2", "m-3")),
+            ("s", "m-1", None, "a  client", "/h", None, None, None, False),
+            *(("s", name, None, "c", "/h", None, None, None, False) for name in ("m-2", "m-3")),
         ]
         assert rows(tables, "observed_assignment") == [("t", 0, "s", "m-1"), ("t", 0, "s", "m-2"), ("u", 1, "s", "m-1")]
         assert rows(tables, "consumer_group") == [("s", "share", None, None, None, 3)]

@@ -171,8 +171,8 @@ def test_group_is_read_from_state_members_and_offsets() -> None:
     )
     assert rows(tables, "consumer_group") == [("g", None, "range", "Stable", 2, 2)]
     assert rows(tables, "group_member") == [
-        ("g", "m1", None, "c1", "/h1", ["t", "u"], None, None),
-        ("g", "m2", None, "c2", "/h2", ["t", "u"], None, None),
+        ("g", "m1", None, "c1", "/h1", None, None, None, False),
+        ("g", "m2", None, "c2", "/h2", None, None, None, False),
     ]
     assert rows(tables, "observed_assignment") == [("t", 0, "g", "m1"), ("u", 3, "g", "m1")]
     assert rows(tables, "committed_offset") == [("t", 0, "g", 5, 9, 4), ("u", 3, "g", None, 9, None)]
@@ -182,11 +182,22 @@ def test_group_is_read_from_state_members_and_offsets() -> None:
 def test_offsets_alone_have_members_and_assignments() -> None:
     tables = resolved(a=OFFSETS + "g t 0 5 9 4 m1 /h1 c1\ng t 1 5 9 4 - - -\ng - - - - - m2 /h2 c2\n")
     assert rows(tables, "group_member") == [
-        ("g", "m1", None, "c1", "/h1", ["t"], None, None),
-        ("g", "m2", None, "c2", "/h2", ["t"], None, None),
+        ("g", "m1", None, "c1", "/h1", None, None, None, False),
+        ("g", "m2", None, "c2", "/h2", None, None, None, False),
     ]
     assert rows(tables, "observed_assignment") == [("t", 0, "g", "m1")]
     assert rows(tables, "consumer_group") == [("g", None, None, None, None, 2)]
+
+
+def test_subscriptions_are_known_where_every_member_has_a_partition_of_every_topic() -> None:
+    members = MEMBERS + " ASSIGNMENT\ng m1 /h1 c1 2 t(0), u(3)\ng m2 /h2 c2 {} {}\n"
+    both = resolved(a=members.format(2, "t(1), u(0)"))
+    assert rows(both, "group_member", "topics", "rack_known") == [(["t", "u"], False), (["t", "u"], False)]
+    # m2 may subscribe to u or not.
+    assert rows(resolved(a=members.format(1, "t(1)")), "group_member", "topics") == [None, None]
+    # In a rebalance, partitions of further topics may have no member.
+    rebalancing = STATE + "g h:1  (2) range PreparingRebalance 2\n"
+    assert rows(resolved(a=members.format(2, "t(1), u(0)"), b=rebalancing), "group_member", "topics") == [None, None]
 
 
 def test_assignment_without_topics_comes_from_the_offsets_or_is_reported_missing() -> None:

@@ -108,20 +108,28 @@ def test_members_of_a_share_group_may_share_a_partition() -> None:
 
 
 def test_member_has_the_topics_of_its_subscription(tmp_path: Path) -> None:
-    """Topics that match a regular expression are known only from the assignment."""
+    """A regular expression matches whole names of the cluster's topics, internal ones included, in the syntax of RE2."""
     members = [
         MEMBER | {"member_id": "by name", "topics": ["orders", "other"], "topic_regex": None},
-        MEMBER | {"member_id": "by both", "assignment": {}, "topics": ["other"], "topic_regex": "o.*"},
-        MEMBER | {"member_id": "idle", "assignment": {}, "topics": ["other"]},
-        MEMBER | {"member_id": "unknown", "assignment": {}, "topics": None},
+        MEMBER | {"member_id": "by both", "assignment": {"orders-eu": [0]}, "topics": ["other"], "topic_regex": "o\\w*|__con"},
+        MEMBER | {"member_id": "by pattern", "assignment": {"__offsets": [0]}, "topics": [], "topic_regex": "__.*|o.*", "rack": None},
+        # No member has a partition of "new": the coordinator may not know it yet, or the member may not describe it.
+        MEMBER | {"member_id": "by a pattern of all", "assignment": {}, "topics": [], "topic_regex": ".*"},
+        MEMBER | {"member_id": "by no pattern", "assignment": {}, "topics": [], "topic_regex": "("},
+        MEMBER | {"member_id": "unknown", "assignment": {}, "topics": None, "rack": None},
     ]
-    tables = ingested(tmp_path, east={"a": text(GROUP | {"members": members})})
-    assert {row["member_id"]: (row["topics"], row["topic_regex"]) for row in tables["group_member"].to_pylist()} == {
-        "by name": (["orders", "other"], None),
-        "by both": (["orders", "other"], "o.*"),
-        "idle": (["other"], None),
-        "unknown": (["orders"], None),
+    topics = [TOPIC | {"topic": name} for name in ("orders", "orders-eu", "__offsets", "new")]
+    tables = ingested(tmp_path, east={"a": text(*topics, GROUP | {"members": members})})
+    assert {row["member_id"]: row["topics"] for row in tables["group_member"].to_pylist()} == {
+        "by name": ["orders", "other"],
+        "by both": ["orders", "other"],
+        "by pattern": ["__offsets", "orders", "orders-eu"],
+        "by a pattern of all": None,
+        "by no pattern": None,
+        "unknown": None,
     }
+    assert {row["topic_regex"] for row in tables["group_member"].to_pylist()} == {None, "o\\w*|__con", "__.*|o.*", ".*", "("}
+    assert [row["member_id"] for row in tables["group_member"].to_pylist() if not row["rack_known"]] == ["unknown"]
     bad = read(GROUP | {"members": [MEMBER | {"topics": ["a b"]}]})
     assert [rejected.reason for rejected in bad.rejected] == ["not a topic name that Kafka allows"]
 
