@@ -4,8 +4,10 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,9 +17,14 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
+import org.apache.kafka.clients.admin.ShareGroupDescription;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.KafkaShareConsumer;
+import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.GroupState;
@@ -32,14 +39,18 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * <p>Usage: Workload.java BOOTSTRAP. Each line on stdin is a request, a JSON object. A line "done" on stdout follows each completed request.
  * {"do": "send", "rows": [{"topic", "key", "partition", "records", "size_bytes"}, ...]}: send the records of all rows in shuffled order.
  * `size_bytes` is the size of all keys and values of a row; a null key is no key; with a null partition the partitioner chooses.
- * {"do": "join", "group", "client_id", "topics", "config": {...}}: start a member that reads all records and commits its offsets.
+ * {"do": "join", "group", "client_id", "topics", "regex", "share", "config": {...}}: start a member that reads all records and commits its offsets.
+ * Without topics it subscribes by the regular expression. With "share", it is a member of a share group.
+ * {"do": "leave", "group"}: the member that joined last leaves its group.
  * {"do": "pause", "group"}: stop reading in all members of the group, which stay members.
  * {"do": "await"}: wait until all groups are stable, and assignments and committed offsets have not changed for two seconds.
  * At the end of stdin the JVM ends at once, and no member leaves its group.
  */
 public class Workload {
     private static final Set<String> PAUSED = ConcurrentHashMap.newKeySet();
-    private static final Map<String, Integer> MEMBERS = new TreeMap<>();
+    /** For each member of a group, in the order in which they joined, whether it leaves. */
+    private static final Map<String, Deque<AtomicBoolean>> MEMBERS = new TreeMap<>();
+    private static final Set<String> SHARE_GROUPS = new TreeSet<>();
 
     public static void main(String[] args) throws Exception {
         String bootstrap = args[0];
@@ -50,6 +61,7 @@ public class Workload {
             switch (request.get("do").asText()) {
                 case "send" -> send(bootstrap, request.get("rows"));
                 case "join" -> join(bootstrap, request);
+                case "leave" -> MEMBERS.get(request.get("group").asText()).removeLast().set(true);
                 case "pause" -> PAUSED.add(request.get("group").asText());
                 case "await" -> await(bootstrap);
                 default -> throw new IllegalArgumentException(line);
@@ -91,18 +103,34 @@ public class Workload {
         request.get("config").properties().forEach(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         List<String> topics = new ArrayList<>();
         request.get("topics").forEach(topic -> topics.add(topic.asText()));
-        MEMBERS.merge(group, 1, Integer::sum);
-        Thread thread = new Thread(() -> {
-            try (var consumer = new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-                consumer.subscribe(topics);
-                while (true) {
-                    if (PAUSED.contains(group)) consumer.pause(consumer.assignment());
-                    consumer.poll(Duration.ofMillis(200));
-                }
-            }
-        });
+        String regex = request.path("regex").asText("");
+        AtomicBoolean leaves = new AtomicBoolean();
+        MEMBERS.computeIfAbsent(group, name -> new ArrayDeque<>()).add(leaves);
+        boolean share = request.path("share").asBoolean();
+        if (share) SHARE_GROUPS.add(group);
+        Thread thread = new Thread(share ? () -> readShared(config, topics, leaves) : () -> read(config, topics, regex, leaves));
         thread.setDaemon(true);
         thread.start();
+    }
+
+    private static void read(Map<String, Object> config, List<String> topics, String regex, AtomicBoolean leaves) {
+        try (var consumer = new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            if (!topics.isEmpty()) consumer.subscribe(topics);
+            else if ("consumer".equals(config.get("group.protocol"))) consumer.subscribe(new SubscriptionPattern(regex));
+            else consumer.subscribe(Pattern.compile(regex));
+            while (!leaves.get()) {
+                if (PAUSED.contains(config.get("group.id"))) consumer.pause(consumer.assignment());
+                consumer.poll(Duration.ofMillis(200));
+            }
+        }
+    }
+
+    private static void readShared(Map<String, Object> config, List<String> topics, AtomicBoolean leaves) {
+        config.keySet().removeAll(Set.of("auto.offset.reset", "auto.commit.interval.ms"));
+        try (var consumer = new KafkaShareConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            consumer.subscribe(topics);
+            while (!leaves.get()) consumer.poll(Duration.ofMillis(200));
+        }
     }
 
     private static void await(String bootstrap) throws Exception {
@@ -127,12 +155,19 @@ public class Workload {
     /** Returns the assignments and committed offsets of all groups as text; null if a group is not stable or lacks a member. */
     private static String describeGroups(Admin admin) throws Exception {
         StringBuilder text = new StringBuilder();
-        for (ConsumerGroupDescription group : admin.describeConsumerGroups(MEMBERS.keySet()).all().get().values()) {
-            if (group.groupState() != GroupState.STABLE || group.members().size() != MEMBERS.get(group.groupId())) return null;
+        List<String> consumerGroups = MEMBERS.keySet().stream().filter(group -> !SHARE_GROUPS.contains(group)).toList();
+        for (ConsumerGroupDescription group : admin.describeConsumerGroups(consumerGroups).all().get().values()) {
+            if (group.groupState() != GroupState.STABLE || group.members().size() != MEMBERS.get(group.groupId()).size()) return null;
             Set<String> lines = new TreeSet<>();
             group.members().forEach(member -> lines.add(member.consumerId() + member.assignment()));
             admin.listConsumerGroupOffsets(group.groupId()).partitionsToOffsetAndMetadata().get()
                 .forEach((partition, offset) -> lines.add(partition + " " + offset.offset()));
+            text.append(group.groupId()).append(lines);
+        }
+        for (ShareGroupDescription group : admin.describeShareGroups(SHARE_GROUPS).all().get().values()) {
+            if (group.groupState() != GroupState.STABLE || group.members().size() != MEMBERS.get(group.groupId()).size()) return null;
+            Set<String> lines = new TreeSet<>();
+            group.members().forEach(member -> lines.add(member.consumerId() + member.assignment()));
             text.append(group.groupId()).append(lines);
         }
         return text.toString();

@@ -33,6 +33,9 @@ class Group:
     config: dict[str, str] = field(default_factory=dict)
     static: bool = False
     paused: bool = False  # stops reading after the first day
+    regex: str | None = None  # subscription of members without topics
+    racks: Sequence[str] = ()  # client.rack of the members, in turn
+    share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,25 @@ class Workload:
     def join(self, groups: Sequence[Group]) -> None:
         """Start every member of the groups, and wait until all are stable and have read all records."""
         for group in groups:
-            for number, topics in enumerate(group.members, start=1):
-                static = {"group.instance.id": f"{group.id}-{number}"} if group.static else {}
-                self._request(do="join", group=group.id, client_id=f"{group.id}-{number}", topics=topics, config=group.config | static)
+            for number in range(1, len(group.members) + 1):
+                self.add(group, number)
         self.settle()
+
+    def add(self, group: Group, number: int) -> None:
+        """Start a member of the group, counted from 1."""
+        config = dict(group.config)
+        if group.static:
+            config["group.instance.id"] = f"{group.id}-{number}"
+        if group.racks:
+            config["client.rack"] = group.racks[(number - 1) % len(group.racks)]
+        topics, share = group.members[number - 1], group.share
+        self._request(
+            do="join", group=group.id, client_id=f"{group.id}-{number}", topics=topics, regex=group.regex, share=share, config=config
+        )
+
+    def remove_last(self, group: Group) -> None:
+        """Let the member that joined last leave its group."""
+        self._request(do="leave", group=group.id)
 
     def pause(self, group: Group) -> None:
         """Pause all members of the group."""
@@ -71,10 +89,10 @@ class Workload:
 
 
 @contextmanager
-def workload(kafka: Cluster) -> Iterator[Workload]:
+def workload(kafka: Cluster, *, heap: str = "256m") -> Iterator[Workload]:
     """Start the applications, and kill them when the block ends."""
     source = str(Path(__file__).with_name("Workload.java"))
-    arguments = [*command(VERSION, source, level="error"), kafka.bootstrap]  # newer clients support older brokers
+    arguments = [*command(VERSION, source, heap=heap, level="error"), kafka.bootstrap]  # newer clients support older brokers
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Workload(process)
