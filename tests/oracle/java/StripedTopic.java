@@ -1,9 +1,9 @@
 package org.apache.kafka.metadata.placement;
 
-// before 3.7: import org.apache.kafka.common.DirectoryId; ->
-// before 3.7: @Override public Uuid defaultDir(int brokerId) { return DirectoryId.UNASSIGNED; } ->
-// before 3.4: TopicAssignment placed -> List<List<Integer>> placed
-// before 3.4: for (PartitionAssignment assignment : placed.assignments()) answer.add(assignment.replicas()); -> answer.addAll(placed);
+// before 3.7.0: import org.apache.kafka.common.DirectoryId; ->
+// before 3.7.0: @Override public Uuid defaultDir(int brokerId) { return DirectoryId.UNASSIGNED; } ->
+// before 3.4.0: TopicAssignment placed -> List<List<Integer>> placed
+// before 3.4.0: for (PartitionAssignment assignment : placed.assignments()) answer.add(assignment.replicas()); -> answer.addAll(placed);
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.HashSet;
