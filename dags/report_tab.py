@@ -23,6 +23,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from dags.tasks import FAILURES
+from jobs.report.page import script_source
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>{refresh}
@@ -32,8 +33,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 4rem aut
 pre {{ white-space: pre-wrap }}
 </style></head><body><h1>{title}</h1>{text}</body></html>
 """
-# Dumps contain names of groups, clients and keys from untrusted users. No page needs a script, so all scripts are blocked.
-_NO_SCRIPT = "script-src 'none'; object-src 'none'"
+_ONLY_OWN_SCRIPT = f"script-src {script_source()}; object-src 'none'"
 
 app = FastAPI(title="Topology report", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -54,7 +54,7 @@ def show(dag_id: str, run_id: str, file: str, session: SessionDep) -> Response:
         return HTMLResponse(_status(run, session, folder), headers={"Cache-Control": "no-store"})
     if not page.is_file():
         raise HTTPException(404, f"no page {file} in this report")
-    return FileResponse(page, headers={"Cache-Control": "no-cache", "Content-Security-Policy": _NO_SCRIPT})
+    return FileResponse(page, headers={"Cache-Control": "no-cache", "Content-Security-Policy": _ONLY_OWN_SCRIPT})
 
 
 def _is_result(page: Path, run: DagRun) -> bool:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,15 +23,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jobs.errors import AuditError, IncompleteNight, NoSuchPlan
+from jobs.errors import AuditError, FailOn, IncompleteNight, NoSuchPlan
 from jobs.names import folder_name, new_id, snapshot_name
-from jobs.report import query_output
+from jobs.report import fail_on, query_output
 from jobs.report.absent import AbsentCluster, absent_cluster_report, absent_clusters, unread_file_report
+from jobs.report.finding_formats import FindingFormat, formatted_findings
 from jobs.report.folder import name_snapshot
-from jobs.report.html_page import write_page
 from jobs.report.night import night_report
-from jobs.report.night_charts import night_charts
-from jobs.report.plan import plan_charts, plan_report
 from jobs.report.query_output import Format
 from jobs.report.tables import HARMED_PARTITIONS, print_parts
 from jobs.report.what_if import what_if_report
@@ -44,10 +43,22 @@ if TYPE_CHECKING:
     from jobs.night import NightlyRun
     from jobs.views import DuckdbViews
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
-                  help="What breaks in a fleet of Kafka clusters if a broker or rack dies tonight.")  # fmt: skip
+app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 BUNDLED = Path(__file__).resolve().with_name("bundled")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"topology-audit {version('kafka-topology-audit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """What breaks in a fleet of Kafka clusters if a broker or rack dies tonight."""
 
 
 class Unclean(StrEnum):
@@ -63,6 +74,21 @@ class Engine(StrEnum):
 
 LakeUri = Annotated[str, typer.Option(help="The lake of Delta tables: a folder, or any Hadoop-compatible URI.", envvar="TOPOLOGY_LAKE")]
 Snapshot = Annotated[str | None, typer.Option(help="The snapshot's id; later nights must sort later.", show_default="today, as 2026-01-31")]
+
+
+def _known_clusters(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the published clusters whose names start with a text, for the completion of a shell."""
+    from jobs.views import DuckdbViews
+
+    try:
+        lake = str(context.params.get("lake") or os.environ.get("TOPOLOGY_LAKE", DEFAULT_LAKE))
+        found = DuckdbViews(_lake(lake)).execute("SELECT DISTINCT cluster_id FROM snapshot ORDER BY 1").fetchall()
+    except Exception:  # a shell must not show errors while the user types
+        return []
+    return [cluster_id for (cluster_id,) in found if cluster_id.startswith(incomplete)]
+
+
+ClusterId = Annotated[str, typer.Option(help="The cluster's id.", autocompletion=_known_clusters)]
 Report = Annotated[
     Path | None, typer.Option(help="Folder for the report's pages.", show_default="LAKE/reports/SNAPSHOT if the lake is a folder")
 ]
@@ -77,6 +103,26 @@ Retired = Annotated[
     list[str] | None,
     typer.Option(metavar="CLUSTER", help="A retired cluster: its absence is not reported. Comma-separated; may be repeated."),
 ]
+FailOnConditions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="CONDITION",
+        help="Exit with code 6 if the night has it: data, reads, writes or quorum (one broker's death harms it), new (a new finding), "
+        "or rule=NAME. Comma-separated; may be repeated.",
+    ),
+]
+Findings = Annotated[
+    FindingFormat | None, typer.Option(help="Print the findings in this format, for other programs; progress goes to stderr.")
+]
+Metrics = Annotated[
+    Path | None,
+    typer.Option(
+        help="Also write the metrics of every cluster's newest night to this file, in the OpenMetrics text format.",
+        envvar="TOPOLOGY_METRICS",
+    ),
+]
+Details = Annotated[bool, typer.Option("--details", help="Print all tables of the report, not one screen.")]
 Source = Annotated[str, typer.Argument(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")]
 DEFAULT_LAKE = "lake"
 _MAX_NAMED = 5  # absent clusters in an error message
@@ -94,14 +140,21 @@ def nightly(
     ingested: Annotated[
         bool, typer.Option("--ingested", help="Use the tables that `step ingest` wrote for this snapshot, and read no dumps.")
     ] = False,
+    fail_on: FailOnConditions = None,
+    format: Findings = None,
+    details: Details = False,
+    metrics: Metrics = None,
 ) -> None:
     """Run a night: ingest, every step and check, publish, and the report."""
     from jobs import ingest
     from jobs.lake.lake import open_lake
-    from jobs.night import NightlyRun
+    from jobs.night import NIGHT, NightlyRun
+    from jobs.report.progress import Progress
     from jobs.spark.jars import java
 
     started = time.monotonic()
+    conditions = _fail_on(fail_on)
+    console = Console(highlight=False, stderr=format is not None)  # stdout has the findings alone
     values, thresholds, snapshot_id = _name_value_pairs(parameters), _limits(limits), _snapshot_id(snapshot)
     java()
     if not ingested:
@@ -117,14 +170,16 @@ def nightly(
         with opened.sole_writer():
             spark()  # it starts while the dumps are read
             docs = _data_docs_folder(folder, snapshot_id)
-            NightlyRun(opened, snapshot_id).run(None if ingested else source, values, thresholds, docs, _timed, _cluster_ids(retired))
-    missing = _show_report(opened, snapshot_id, folder)
-    where = opened.folder or lake
-    _print(
-        f"\n{time.monotonic() - started:.1f} s. The tables are in [bold]{where}[/]"
-        + (f", the pages in [bold]{folder}[/]." if folder else ".")
-    )
-    _print(f'Next: [bold]topology-audit query --lake {lake} "{HARMED_PARTITIONS} WHERE latest"[/]')
+            with Progress(console, len(NIGHT) - ingested) as progress:
+                night = NightlyRun(opened, snapshot_id)
+                night.run(None if ingested else source, values, thresholds, docs, progress.task, _cluster_ids(retired))
+    missing = _show_report(opened, snapshot_id, folder, thresholds, format, details, metrics)
+    if format is None:
+        _print(f"Done in {time.monotonic() - started:.1f} s. Tables: [bold]{opened.folder or lake}[/]")
+        if folder:
+            _print(f"Report: [bold]{folder / 'index.html'}[/]")
+        _print(f'Next: [bold]topology-audit query --lake {lake} "{HARMED_PARTITIONS} WHERE latest"[/]')
+    _fail_if_asked(opened, snapshot_id, conditions)
     _fail_if_incomplete(missing, snapshot_id)
 
 
@@ -200,18 +255,29 @@ def publish(
 
 
 @app.command()
-def report(lake: LakeUri = DEFAULT_LAKE, snapshot: Snapshot = None, report: Report = None) -> None:
-    """Print the verdicts of a published snapshot and write its page. The exit code is 3 if a cluster is absent."""
+def report(
+    lake: LakeUri = DEFAULT_LAKE,
+    snapshot: Snapshot = None,
+    report: Report = None,
+    limits: LimitsFile = None,
+    fail_on: FailOnConditions = None,
+    format: Findings = None,
+    details: Details = False,
+    metrics: Metrics = None,
+) -> None:
+    """Print the verdicts of a published snapshot and write its pages. The exit code is 3 if a cluster is absent."""
     from jobs.views import DuckdbViews
 
-    snapshot_id, opened = _snapshot_id(snapshot), _lake(lake)
+    conditions, thresholds, snapshot_id, opened = _fail_on(fail_on), _limits(limits), _snapshot_id(snapshot), _lake(lake)
     _check_snapshot(DuckdbViews(opened), snapshot_id, lake)
-    _fail_if_incomplete(_show_report(opened, snapshot_id, _report_folder(opened, snapshot_id, report)), snapshot_id)
+    missing = _show_report(opened, snapshot_id, _report_folder(opened, snapshot_id, report), thresholds, format, details, metrics)
+    _fail_if_asked(opened, snapshot_id, conditions)
+    _fail_if_incomplete(missing, snapshot_id)
 
 
 @app.command("what-if")
 def what_if(
-    cluster: Annotated[str, typer.Option(help="The cluster's id.")],
+    cluster: ClusterId,
     broker: Annotated[
         list[int] | None, typer.Option(help="A broker that fails. Repeat the option for more; they fail in this order.")
     ] = None,
@@ -233,6 +299,7 @@ def what_if(
     report: Report = None,
 ) -> None:
     """Simulate the failure of brokers, racks or log dirs of a published cluster."""
+    from jobs.report.page import sections, write_page
     from jobs.views import DuckdbViews
     from jobs.what_if import WhatIf, simulate
 
@@ -254,14 +321,14 @@ def what_if(
     print_parts(parts)
     if folder := _report_folder(opened, f"{snapshot_id}/what-if/{folder_name(cluster)}/{request.id}", report):
         name_snapshot(folder, snapshot_id)
-        write_page(parts, folder / "index.html", title=f"What if, on {cluster}")
+        write_page("report.html.j2", folder / "index.html", title=f"What if, on {cluster}, night {snapshot_id}", sections=sections(parts))
         _print(f"The page is in [bold]{escape(str(folder))}[/].")
     _print(f"Next: [bold]topology-audit query --lake {lake} \"{HARMED_PARTITIONS} WHERE scenario_set = '{request.id}'\"[/]")
 
 
 @app.command()
 def plan(
-    cluster: Annotated[str, typer.Option(help="The cluster's id.")],
+    cluster: ClusterId,
     drain: Annotated[list[int] | None, typer.Option(help="A broker to move all replicas off. May be repeated.")] = None,
     add: Annotated[list[str] | None, typer.Option(metavar="ID[:RACK]", help="A new broker. May be repeated.")] = None,
     replication_factor: Annotated[
@@ -306,6 +373,7 @@ def plan(
     from jobs.plan.answer import answer, unfulfilled
     from jobs.plan.files import write_files
     from jobs.plan.question import PlanQuestion
+    from jobs.report.plan import plan_report, write_plan_page
     from jobs.views import DuckdbViews
 
     brokers = {int(number): rack or None for number, _, rack in (_broker_and_rack(text).partition(":") for text in add or ())}
@@ -332,9 +400,9 @@ def plan(
         print_parts(parts)  # inside _timed, because the first line is what cannot be done
     if folder := _report_folder(opened, f"{snapshot_id}/plan/{folder_name(cluster)}/{question.id}", report):
         name_snapshot(folder, snapshot_id)
-        charts = plan_charts(connection, snapshot_id, cluster, question.id)
-        write_page(parts, folder / "index.html", title=f"Plan, on {cluster}", charts=charts)
-        _print_plan_files(folder, write_files(planned, cluster, question.id, folder))
+        files = write_files(planned, cluster, question.id, folder)
+        write_plan_page(connection, snapshot_id, cluster, question.id, folder / "index.html", files=files, limits=thresholds)
+        _print_plan_files(folder, files)
     _print(f"Next: [bold]topology-audit query --lake {lake} \"SELECT * FROM plan_move WHERE plan_id = '{question.id}'\"[/]")
     if missing := unfulfilled(planned, question):
         raise NoSuchPlan(f"plan {question.id} does not fulfil the whole request: {missing}")
@@ -530,28 +598,45 @@ def airflow(
     os.execve(Path(sys.executable).with_name("airflow"), ["airflow", "standalone"], os.environ | wired)
 
 
-def _show_report(lake: Lake, snapshot_id: str, folder: Path | None) -> list[AbsentCluster]:
-    """Print the absent clusters and the verdicts, write them as a page beside the Data Docs, and return the absent clusters."""
+def _show_report(
+    lake: Lake, snapshot_id: str, folder: Path | None, limits: Limits, format: FindingFormat | None, details: bool, metrics: Path | None
+) -> list[AbsentCluster]:
+    """Print the verdicts, in detail or on one screen, or the findings in a format; write pages and metrics, and return the absent clusters."""
+    from jobs.report.metrics import write_metrics
+    from jobs.report.night_pages import write_night_pages
+    from jobs.report.summary import night_summary
     from jobs.views import DuckdbViews
 
     connection = DuckdbViews(lake)
-    parts = [
-        *absent_cluster_report(connection, snapshot_id),
-        *night_report(connection, snapshot_id),
-        *unread_file_report(connection, snapshot_id),
-    ]
-    print_parts(parts)
+    if format is not None:
+        _write_stdout(formatted_findings(connection, snapshot_id, format))
+    elif details:
+        unread = unread_file_report(connection, snapshot_id)
+        print_parts([*absent_cluster_report(connection, snapshot_id), *night_report(connection, snapshot_id), *unread])
+    else:
+        print_parts([*night_summary(connection, snapshot_id, shutil.get_terminal_size().columns)])
     if folder:
         docs = "validation/index.html"
         name_snapshot(folder, snapshot_id)
-        write_page(
-            parts,
-            folder / "index.html",
-            title=f"Kafka topology audit, {snapshot_id}",
-            links={"Great Expectations' Data Docs": docs} if (folder / docs).exists() else {},
-            charts=night_charts(connection, snapshot_id),
-        )
+        write_night_pages(connection, snapshot_id, folder, data_docs=docs if (folder / docs).exists() else None, limits=limits)
+    for file in filter(None, (metrics, folder and folder / "metrics.prom")):
+        write_metrics(connection, file)
     return absent_clusters(connection, snapshot_id)
+
+
+def _fail_on(given: list[str] | None) -> list[str]:
+    """Return the conditions of --fail-on; raise an AuditError for an unknown one before anything runs."""
+    from expectations.finding import RULES
+
+    return fail_on.conditions(given or (), list(RULES))
+
+
+def _fail_if_asked(lake: Lake, snapshot_id: str, conditions: list[str]) -> None:
+    from jobs.views import DuckdbViews
+
+    if lines := fail_on.fulfilled(DuckdbViews(lake), snapshot_id, conditions):
+        more = f"; and {len(lines) - _MAX_NAMED} more" if len(lines) > _MAX_NAMED else ""
+        raise FailOn(f"--fail-on: {'; '.join(lines[:_MAX_NAMED])}{more}")
 
 
 def _check_snapshot(connection: DuckdbViews, snapshot_id: str, lake: str) -> None:

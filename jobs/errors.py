@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -30,6 +31,18 @@ class NothingReadable(AuditError):
     exit_code = 5
 
 
+class FailOn(AuditError):
+    """The night is published, but a condition of --fail-on is fulfilled."""
+
+    exit_code = 6
+
+
 def listed(names: Iterable[object]) -> str:
     """Return distinct names in order, for an error message."""
     return ", ".join(str(name) for name in sorted(set(names), key=str)) or "none"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` for an error message if some known name is similar, otherwise an empty text."""
+    near = get_close_matches(name, dict.fromkeys(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""

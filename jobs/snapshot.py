@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from jobs.errors import AuditError, listed
+from jobs.errors import AuditError, listed, suggestion
 from jobs.lake.lake import Lake
 from jobs.lake.publication import attempt_of, newest
 from jobs.lake.selection import Attempt, Values, newest_attempts
@@ -98,8 +98,10 @@ def published_snapshot(lake: Lake, snapshot_id: str | None, cluster_id: str) -> 
     published = lake.read_local(SNAPSHOT).to_pylist()
     attempts = {row["snapshot_id"]: attempt_of(row) for row in published if row["cluster_id"] == cluster_id}
     if not attempts:
-        clusters = listed(row["cluster_id"] for row in published)
-        raise AuditError(f"no published snapshot of cluster {cluster_id} in {lake.uri}: it has {clusters}")
+        clusters = [row["cluster_id"] for row in published]
+        raise AuditError(
+            f"no published snapshot of cluster {cluster_id} in {lake.uri}: it has {listed(clusters)}{suggestion(cluster_id, clusters)}"
+        )
     if snapshot_id is not None and snapshot_id not in attempts:
         raise AuditError(f"snapshot {snapshot_id} of cluster {cluster_id} is not published in {lake.uri}: there are {listed(attempts)}")
     return Snapshot.of_attempt(lake, attempts[snapshot_id or max(attempts)])

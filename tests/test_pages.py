@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import axe_core_python
 import pytest
 
 from jobs.lake.lake import open_lake
 from jobs.schema import VALIDATION
+from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, in_a_browser]
 NIGHT = "2026-01-31"
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,8 @@ def browser() -> Iterator[Chrome]:
 
 def test_no_page_makes_a_network_request_or_logs_an_error(lake: Path, browser: Chrome) -> None:
     pages = sorted((lake / "reports").rglob("*.html"))
-    assert {page.relative_to(lake / "reports" / NIGHT).parts[0] for page in pages} == {"index.html", "plan", "validation", "what-if"}
+    folders = {page.relative_to(lake / "reports" / NIGHT).parts[0] for page in pages}
+    assert folders == {"index.html", "clusters", "dictionary.html", "plan", "validation", "what-if"}
     for page in pages:
         browser.get(page.as_uri())
         assert requested_urls(browser) == {page.as_uri()}
@@ -53,8 +57,7 @@ def test_the_index_of_the_data_docs_lists_every_suite_with_its_result(lake: Path
     from selenium.webdriver.common.by import By
 
     browser.get((lake / "reports" / NIGHT / "index.html").as_uri())
-    (link,) = browser.find_elements(By.CSS_SELECTOR, "a")
-    link.click()
+    browser.find_element(By.LINK_TEXT, "Great Expectations' Data Docs").click()
     rows = [row.find_elements(By.TAG_NAME, "td") for row in browser.find_elements(By.CSS_SELECTOR, "tbody tr")]
     shown = {suite.text: result.text for suite, result, *_ in rows}
     results = open_lake(str(lake), pytest.fail).read_local(VALIDATION, snapshot_id=NIGHT).to_pylist()
@@ -75,6 +78,77 @@ def test_the_page_of_a_suite_shows_the_result_of_each_rule(lake: Path, browser: 
     assert {rule.text: result.text for result, rule, *_ in rows} == {
         row["sentence"]: "failed" if row["sentence"] in failed else "passed" for row in results
     }
+
+
+def own_pages(lake: Path) -> list[Path]:
+    """Return the pages of this project, without those of Great Expectations."""
+    return [page for page in sorted((lake / "reports").rglob("*.html")) if "validation" not in page.parts]
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_no_page_scrolls_horizontally(lake: Path, browser: Chrome, width: int) -> None:
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    for page in own_pages(lake):
+        browser.get(page.as_uri())
+        browser.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(lake: Path, browser: Chrome, scheme: str) -> None:
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    for page in own_pages(lake):
+        browser.get(page.as_uri())
+        browser.execute_script(AXE.read_text(encoding="utf-8"))
+        result = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+        assert result["passes"]
+        serious = [violation for violation in result["violations"] if violation["impact"] in ("serious", "critical")]
+        assert [(violation["id"], violation["nodes"][0]["html"]) for violation in serious] == [], page
+
+
+def test_the_first_screen_has_the_numbers_of_the_tables_and_leads_to_the_partitions(lake: Path, browser: Chrome) -> None:
+    from selenium.webdriver.common.by import By
+
+    views = DuckdbViews(open_lake(str(lake), pytest.fail))
+    browser.get((lake / "reports" / NIGHT / "index.html").as_uri())
+    verdict = "SELECT cluster_id, broker_data_newly_lost FROM verdict WHERE latest AND NOT any_broker_data"
+    ((cluster_id, lost),) = views.execute(verdict).fetchall()
+    card = browser.find_element(By.CSS_SELECTOR, ".card")
+    assert card.rect["y"] + card.rect["height"] < 1300  # the height of the window
+    assert card.find_element(By.CSS_SELECTOR, ".lead").text.startswith(f"If broker 12 dies, {lost} partitions lose data, ")
+    card.find_element(By.LINK_TEXT, cluster_id).click()
+    browser.find_element(By.CSS_SELECTOR, "article summary").click()
+    browser.find_element(By.CSS_SELECTOR, "article").find_element(By.LINK_TEXT, "broker 12").click()
+    failure = browser.find_element(By.ID, "failure-broker-12")
+    assert failure.get_attribute("open") is not None
+    failure.find_element(By.CSS_SELECTOR, "details summary").click()
+    sentences = {item.text.partition(". ")[0] for item in failure.find_elements(By.CSS_SELECTOR, "details[open] li")}
+    of_failure = (
+        "SELECT sentence FROM explanation WHERE latest AND cluster_id = ? AND scenario_id = 'broker 12' AND scenario_set = 'nightly'"
+    )
+    assert sentences
+    assert sentences <= {sentence for (sentence,) in views.execute(of_failure, [cluster_id]).fetchall()}
+
+
+def test_findings_can_be_sorted_searched_and_filtered(lake: Path, browser: Chrome) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.get((lake / "reports" / NIGHT / "index.html").as_uri())
+
+    def shown(column: int) -> list[str]:
+        rows = [row for row in browser.find_elements(By.CSS_SELECTOR, "#findings tbody tr") if row.is_displayed()]
+        return [row.find_elements(By.TAG_NAME, "td")[column].text for row in rows]
+
+    assert set(shown(1)) == {"orders-eu", "payments-us"}
+    browser.find_element(By.XPATH, "//table[@id='findings']//button[text()='Cluster']").click()
+    assert shown(1) == sorted(shown(1))
+    browser.find_element(By.CSS_SELECTOR, ".filters input").send_keys("orders-eu")
+    assert set(shown(1)) == {"orders-eu"}
+    before = len(shown(0))
+    browser.find_element(By.XPATH, "//select[@name='consequence']/option[text()='balance']").click()
+    assert set(shown(0)) == {"balance"}
+    assert 0 < len(shown(0)) < before
 
 
 def requested_urls(browser: Chrome) -> set[str]:

@@ -13,7 +13,7 @@ _URL_IN_CSS = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"]?)\s*((?:https?:)?//
 
 
 def external_references(pages: Iterable[Path]) -> list[str]:
-    """List each script and event handler, and each reference to another host that a browser follows by itself or after a click."""
+    """List each script with attributes, each event handler, and each reference to another host that a browser follows by itself or after a click."""
     references = []
     for page in pages:
         parser = _ReferenceParser()
@@ -30,7 +30,7 @@ class _ReferenceParser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._in_style_element = tag == "style"
-        if tag == "script":
+        if tag == "script" and attrs:  # a browser runs a script without attributes only if the page's policy has its hash
             self.references.append(f"<script> {dict(attrs)}")
         for name, value in attrs:
             if name in _URL_ATTRIBUTES and _OTHER_HOST.match(value or ""):

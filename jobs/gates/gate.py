@@ -7,6 +7,7 @@ against another. A query that cannot run, for example because of a misspelt colu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from expectations import rules_of
+from expectations.finding import RULES
 from expectations.limits import Limits
 from expectations.rule import PREVIOUS, Rule
 from jobs.errors import AuditError
@@ -138,4 +140,16 @@ def _verdicts(suite: str, rule: Rule, outcome: Any, clusters: Sequence[str], kno
             "success": False if rows["broken_rows"] else passed,
             "sentence": rule.sentence,
             **rows,
+            **(_finding(f"{suite}.{rule.name}", **rows) if rule.severity == "soft" else {}),
         }
+
+
+def _finding(rule: str, broken_rows: int, example: str | None) -> dict[str, str | None]:
+    """Return what a soft rule means and, if rows break it, what is wrong and the change that repairs the example."""
+    finding = RULES[rule]
+    return {
+        "cause": finding.cause,
+        "consequence": finding.consequence,
+        "problem": finding.sentence(broken_rows) if broken_rows else None,
+        "smallest_change": json.loads(example)["smallest_change"] if example else None,
+    }

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.errors import AuditError
+from jobs.errors import AuditError, suggestion
 from jobs.names import storable_id
 from jobs.schema import BROKER
 
@@ -74,7 +74,7 @@ def check_possible(question: PlanQuestion, brokers: Sequence[Row], topics: Seque
     """Raise AuditError if the cluster with these brokers, topics and rows of `partition` cannot have such a plan."""
     cluster_id = question.cluster_id
     if missing := [topic for topic in (*question.topics, *question.replication_factor) if topic not in topics]:
-        raise AuditError(f"cluster {cluster_id} has no topic {_join(missing)}")
+        raise AuditError(f"cluster {cluster_id} has no topic {_join(missing)}{suggestion(missing[0], topics)}")
     remaining = sum(row["live"] and row["broker_id"] not in question.drain for row in brokers)
     for topic, factor in question.replication_factor.items():
         if factor > remaining:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from jobs.report.night_charts import harm_cell
+from jobs.report.page import sections, write_page
+from jobs.report.rows import rows
 from jobs.report.tables import HARM_WORDS, query_table
 from jobs.schema.plan import unchecked_limits
 
 if TYPE_CHECKING:
+    from expectations.limits import Limits
     from jobs.views import DuckdbViews
 
 _WHERE = "WHERE snapshot_id = ? AND cluster_id = ? AND plan_id = ?"
@@ -158,46 +160,25 @@ def _blocked(connection: DuckdbViews, parameters: list[str]) -> Table:
     )
 
 
-def plan_charts(connection: DuckdbViews, snapshot_id: str, cluster_id: str, plan_id: str) -> str:
-    """Return the charts of a plan's page as HTML tables: the load of each broker and the harm of each failure, before and after."""
+def write_plan_page(
+    connection: DuckdbViews, snapshot_id: str, cluster_id: str, plan_id: str, page: Path, *, files: Sequence[Path], limits: Limits
+) -> None:
+    """Write the page of a plan: its report, its waves, the load of each broker before and after it, and its files, the commands last."""
     parameters = [snapshot_id, cluster_id, plan_id]
-    return "".join([*_broker_bars(connection, parameters), _failure_matrix(connection, parameters)])
-
-
-def _broker_bars(connection: DuckdbViews, parameters: list[str]) -> Iterator[str]:
-    for column, title, unit in (("replicas", "replicas", 1), ("leaders", "leaders", 1), ("size_bytes", "GiB", 2**30)):
-        rows = connection.execute(
-            f"SELECT broker_id, {column}_before, {column} FROM plan_broker {_WHERE} ORDER BY 1", parameters
-        ).fetchall()
-        largest = max((value for _, *values in rows for value in values if value is not None), default=0)
-        if largest:
-            lines = "".join(
-                f"<tr><th>{broker_id}</th>{_bar(before, largest, unit)}{_bar(after, largest, unit)}</tr>"
-                for broker_id, before, after in rows
-            )
-            yield f"<h2>{title} of each broker</h2><table><tr><th>broker</th><th>now</th><th>then</th></tr>{lines}</table>"
-
-
-def _bar(value: float | None, largest: float, unit: int) -> str:
-    if value is None:
-        return "<td class=none>unknown</td>"
-    text = f"{value / unit:.2f}" if unit > 1 else f"{value}"
-    filled = round(100 * value / largest)
-    return f'<td style="min-width:14rem;background:linear-gradient(90deg,#9cc3e6 {filled}%,#fff {filled}%)">{text}</td>'
-
-
-def _failure_matrix(connection: DuckdbViews, parameters: list[str]) -> str:
-    """Return a table with a row for each of the worst failures, and its harms before and after. Pairs without harm are left out."""
-    rows = connection.execute(
-        f"SELECT scenario_id, at_min_isr_before, at_min_isr, {_HARM_COLUMNS} FROM plan_scenario {_WHERE} "
-        f"AND (kind <> 'pair' OR {_HARMFUL}) ORDER BY {_WORST_FIRST} LIMIT 120",
-        parameters,
-    ).fetchall()
-    if not rows:
-        return ""
-    headings = "".join(f"<th>{word}</th><th>then</th>" for word in (*HARM_WORDS.values(), "at min ISR"))
-    lines = "".join(
-        f"<tr><th>{escape(scenario_id)}</th>{''.join(map(harm_cell, harms))}<td>{at_min_isr_before}</td><td>{at_min_isr}</td></tr>"
-        for scenario_id, at_min_isr_before, at_min_isr, *harms in rows
+    (plan,) = rows(connection, f"SELECT throttle_bytes_per_s FROM plan {_WHERE}", parameters)
+    throttle = plan["throttle_bytes_per_s"]
+    waves = rows(connection, f"SELECT wave, moved_replicas, moved_bytes FROM plan_wave {_WHERE} ORDER BY plan_wave.wave", parameters)
+    for wave in waves:  # the throttle is per broker: if one broker receives all bytes, the wave takes longest
+        known = throttle is not None and throttle >= 1 and wave["moved_bytes"] is not None
+        wave["most_seconds"] = wave["moved_bytes"] / throttle if known else None
+    write_page(
+        "plan.html.j2",
+        page,
+        title=f"Plan for {cluster_id}, night {snapshot_id}",
+        sections=sections(plan_report(connection, snapshot_id, cluster_id, plan_id)),
+        waves=waves,
+        brokers=rows(connection, f"SELECT *, true AS live FROM plan_broker {_WHERE} ORDER BY broker_id", parameters),
+        files={file.name: file.read_text(encoding="utf-8") for file in files[:-1]},
+        commands=files[-1].read_text(encoding="utf-8") if files else "",
+        limits=limits,
     )
-    return f"<h2>Partitions that each failure harms, now and then</h2><table><tr><th>failure</th>{headings}</tr>{lines}</table>"

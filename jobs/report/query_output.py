@@ -48,7 +48,7 @@ def _table(names: Sequence[str], rows: Rows, width: int | None) -> str | None:
     for number, name in enumerate(names):
         table.add_column(Text(name), justify="right" if _is_numeric(row[number] for row in rows) else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(_readable(name, value)) for name, value in zip(names, row)))
+        table.add_row(*(Text(readable(name, value)) for name, value in zip(names, row)))
     console = Console(file=StringIO(), width=1_000_000, color_system=None)
     natural = console.measure(table).maximum
     if width is not None and natural > width:
@@ -63,7 +63,7 @@ def _vertical(names: Sequence[str], rows: Rows) -> str:
     lines = []
     for number, row in enumerate(rows, start=1):
         lines.append(f"── row {number} ──")
-        lines += [f"{name:<{widest}}  {_readable(name, value)}".rstrip() for name, value in zip(names, row)]
+        lines += [f"{name:<{widest}}  {readable(name, value)}".rstrip() for name, value in zip(names, row)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -72,7 +72,7 @@ def _markdown(names: Sequence[str], rows: Rows) -> str:
         return "| " + " | ".join(_MARKDOWN.sub(r"\\\g<0>", cell) for cell in cells) + " |\n"
 
     alignments = ["---:" if _is_numeric(row[number] for row in rows) else "---" for number in range(len(names))]
-    body = (line([_readable(name, value) for name, value in zip(names, row)]) for row in rows)
+    body = (line([readable(name, value) for name, value in zip(names, row)]) for row in rows)
     return "".join([line(names), f"| {' | '.join(alignments)} |\n", *body])
 
 
@@ -124,7 +124,7 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def _readable(name: str | None, value: object) -> str:
+def readable(name: str | None, value: object) -> str:
     """Format a value by the name of its column: bytes with a unit, numbers with thousands separators, null as the empty text.
 
     Values in a list or map have no column name; their numbers are formatted as ids.
@@ -140,9 +140,9 @@ def _readable(name: str | None, value: object) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         return _key_text(bytes(value))
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_readable('id', key)}: {_readable('id', each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{readable('id', key)}: {readable('id', each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_readable(None, each) for each in value) + "]"
+        return "[" + ", ".join(readable(None, each) for each in value) + "]"
     # The name of a topic or group may contain control characters, which a terminal would interpret.
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), str(value))
 

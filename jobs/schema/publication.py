@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from jobs.schema.table import CLUSTER_COLUMNS, Table
 
+# What a broken soft rule means, the worst first.
+CONSEQUENCES = ("data loss", "unavailable", "writes refused", "less redundancy", "balance", "hygiene")
 VALIDATION = Table(
     "validation",
     "the result of a rule on a cluster",
@@ -17,7 +19,11 @@ VALIDATION = Table(
     success BOOLEAN COMMENT 'no row breaks the rule; null: the input of the rule is missing, so it is neither passed nor failed',
     broken_rows BIGINT NOT NULL COMMENT 'number of rows that break the rule',
     example STRING COMMENT 'one row that breaks the rule, as JSON; null: none',
-    sentence STRING NOT NULL COMMENT 'the rule in a sentence'
+    sentence STRING NOT NULL COMMENT 'the rule in a sentence',
+    cause STRING COMMENT 'what the broken rules of one finding have in common; null: a hard rule',
+    consequence STRING COMMENT 'what the broken rule means, from worst to least: data loss, unavailable, writes refused, less redundancy, balance or hygiene; null: a hard rule',
+    problem STRING COMMENT 'what is wrong, with the number of broken rows; null: a hard rule, or no row breaks it',
+    smallest_change STRING COMMENT 'smallest change that repairs the row in example; null: a hard rule, or no row breaks it'
 """,
     partition_by=("snapshot_id", "gate"),
 )

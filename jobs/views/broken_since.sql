@@ -1,7 +1,7 @@
 -- The rules that a cluster breaks in a night, with the first night of the series in which it broke them, and the number of such
 -- nights. A night in which the rule is unknown neither ends the series nor counts.
 -- Example: SELECT cluster_id, rule, since_snapshot_id FROM broken_since WHERE latest
-SELECT snapshot_id, cluster_id, suite, rule, severity, since_snapshot_id, nights, broken_rows, example, sentence, latest
+SELECT snapshot_id, cluster_id, suite, rule, severity, cause, consequence, problem, smallest_change, since_snapshot_id, nights, broken_rows, example, sentence, latest
 FROM (
     SELECT result.*,
            min(CASE WHEN NOT success THEN snapshot_id END) OVER (PARTITION BY cluster_id, suite, rule, last_success) AS since_snapshot_id,

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from jobs.schema import ABSENT_CLUSTER, FAILOVER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
 from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, ONE_BROKER_KILLED, SURVIVES
+from jobs.schema.publication import CONSEQUENCES
 from jobs.schema.table import Column
 from jobs.views.failover_rows import Dialect, failover_rows, stored_rows
 
@@ -67,6 +68,7 @@ VIEWS = {
         "scatter_width",
         "consumer_load",
         "broken_since",
+        "finding",
         "verdict",
     )
 }
@@ -153,7 +155,13 @@ def _list(columns: Iterable[str]) -> str:
 _SURVIVAL = dict(_survival_columns())
 _WORST_FIRST = "(-harmed, brokers, broker_id, other_broker_id, scenario_id)"  # broker 2 before broker 10
 _WORST = {"worst_scenario": "scenario_id", **{count: count for count in HARMS}}
+_WORST_SYMPTOM = "(priority, -broken_rows, suite, rule)"
 _PLACEHOLDERS = {
+    "priorities": " ".join(f"WHEN '{consequence}' THEN {priority}" for priority, consequence in enumerate(CONSEQUENCES, start=1)),
+    "worst_symptom": _list(
+        f"min_by({column}, {_WORST_SYMPTOM}) AS {column}"
+        for column in ("priority", "consequence", "problem", "broken_rows", "smallest_change", "example", "suite", "rule")
+    ),
     "HARMED": HARMED,
     "ONE_BROKER_KILLED": ONE_BROKER_KILLED,
     "worst_columns": _list(f"CASE WHEN harmed > 0 THEN {name} END AS {name}" for name in _WORST),

@@ -1,5 +1,6 @@
 """The command line: help of every command, and one clear line with a non-zero exit code for every error."""
 
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import pytest
 from jobs import cli, ingest
 from jobs.errors import AuditError, IncompleteNight
 from jobs.lake.lake import open_lake
-from jobs.night import NightlyRun
+from jobs.night import NIGHT, NightlyRun
 from jobs.schema import CLUSTER, INPUT_FILE
 from jobs.spark.scale import Scale
 from jobs.views import VIEWS, DuckdbViews
@@ -145,12 +146,33 @@ def first_night(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subproc
 def test_a_night_prints_its_verdicts_and_writes_its_pages(first_night: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     folder, done = first_night
     assert done.returncode == 0, done.stderr
-    assert "NO: 9 lose data, 9 offline" in done.stdout
-    assert str(folder / "lake") in done.stdout
+    tasks = re.findall(r"^✓ +(\d+)/(\d+) +\w+ .* \+ *([\d.]+) s +([\d.]+) s$", done.stdout, re.M)
+    assert [int(number) for number, *_ in tasks] == list(range(1, len(NIGHT) + 1))
+    assert {int(all_tasks) for _, all_tasks, *_ in tasks} == {len(NIGHT)}
+    durations, elapsed = [float(duration) for *_, duration, _ in tasks], float(tasks[-1][-1])
+    assert sum(durations) == pytest.approx(elapsed, abs=0.1 * len(tasks))  # each is rounded to 0.1 s
+    end = done.stdout[done.stdout.index("Night 2026-01-01: 2 clusters published") :].splitlines()
+    assert any(line.startswith("✗ payments-us: If broker 12 dies, 9 partitions lose data, 9 go offline and 39") for line in end)
+    assert (len(end) <= 24, end[-1].startswith("Next: topology-audit query")) == (True, True)
     report = folder / "lake/reports/2026-01-01"
     assert (report / "snapshot.txt").read_text() == "2026-01-01\n"
-    assert re.findall(r'href="([^"]+)"', (report / "index.html").read_text()) == ["validation/index.html"]
-    assert external_references([report / "index.html", *report.rglob("validation/**/*.html")]) == []
+    assert 'href="validation/index.html"' in (report / "index.html").read_text()
+    assert external_references(report.rglob("*.html")) == []
+    assert (report / "metrics.prom").read_text().endswith("# EOF\n")
+
+
+def test_a_report_fails_on_a_condition_and_prints_its_findings_alone(
+    first_night: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path, command: Command
+) -> None:
+    shutil.copytree(first_night[0] / "lake", tmp_path / "lake")
+    report = ("report", "--snapshot", "2026-01-01")
+    failed = command.run(*report, "--format", "json", "--fail-on", "data")
+    assert failed.returncode == 6
+    assert failed.stderr.strip() == "topology-audit: --fail-on: payments-us: one broker's death loses data"
+    assert {finding["cluster_id"] for finding in json.loads(failed.stdout)["findings"]} == {"orders-eu", "payments-us"}
+    assert command.run(*report, "--fail-on", "new").returncode == 0  # nothing is new in the first night
+    detailed = command.run(*report, "--details")
+    assert "NO: 9 lose data, 9 offline" in detailed.stdout
 
 
 def test_a_night_without_a_cluster_names_it_and_is_published(
@@ -164,8 +186,10 @@ def test_a_night_without_a_cluster_names_it_and_is_published(
     done = run("nightly", "one", "--snapshot", "2026-01-02", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert done.stderr.startswith("topology-audit: absent from snapshot 2026-01-02 (view absent_cluster): payments-us (no folder: ")
-    assert done.stdout.index("Absent from 2026-01-02: 1 cluster") < done.stdout.index("Verdicts of 2026-01-02")
-    assert "README.md: is beside the folders of the clusters: move it into one" in done.stdout
+    assert "Absent: payments-us (no folder)" in done.stdout
+    assert "Not read (1): README.md: is beside the folders of the clusters: move it into one" in done.stdout
+    page = (tmp_path / "lake/reports/2026-01-02/index.html").read_text()
+    assert page.index("Absent from 2026-01-02: 1 cluster") < page.index("Clusters, the worst first")
     assert "newest is 2026-01-02" in command.run(*newest).stdout
 
     refused = run("query", "--engine", "spark", "SELECT lieder FROM partition", cwd=tmp_path)
@@ -180,6 +204,8 @@ def test_a_night_without_a_cluster_names_it_and_is_published(
     refused = command.run("what-if", "--cluster", "orders-eu", "--broker", "9")
     assert refused.returncode == 1
     assert refused.stderr.strip() == "topology-audit: cluster orders-eu has no live broker 9: it has 1, 2, 3"
+    refused = command.run("what-if", "--cluster", "order-eu", "--broker", "1")
+    assert refused.stderr.strip().endswith("it has orders-eu, payments-us; did you mean orders-eu?")
 
 
 @pytest.fixture
