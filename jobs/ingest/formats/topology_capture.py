@@ -285,7 +285,8 @@ def _keys_of(answer: dict[str, Any], line: int) -> Entries:
 
 def _missing(answer: dict[str, Any], line: int) -> Entries:
     if _flag(answer, "unsupported"):
-        yield Parsed(line, answer, None)
+        no_quorum = answer["missing"] == "the controller quorum"  # brokers of KRaft clusters answer this request since Kafka 3.3
+        yield Parsed(line, answer, ControllerKind("zookeeper") if no_quorum else None)
     else:
         yield Rejected(line, answer, f"not answered by the cluster: {_text(answer, 'why')}")
 
