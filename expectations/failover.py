@@ -35,13 +35,16 @@ _PATTERN_OF_PARTITION = """
                 replicas || isr || coalesce(elr, []) || coalesce(last_known_elr, []) AS named, coalesce(live_brokers, []) AS live_brokers,
                 controller = 'kraft' AS kraft, coalesce(cluster_elr, false) AND elr IS NOT NULL AS elr_enabled,
                 coalesce(configs['unclean.leader.election.enable'] = 'true', false) AS unclean_elections,
-                least(coalesce(topic.min_insync_replicas, 1), len(replicas)) AS min_insync_replicas,
+                if(min_isr_capped, least(coalesce(topic.min_insync_replicas, 1), len(replicas)), coalesce(topic.min_insync_replicas, 1))
+                    AS min_insync_replicas,
                 if(topic.replication_factor > 0, topic.replication_factor, len(replicas)) AS factor,
                 len(isr) = len(replicas) AND coalesce(len(elr), 0) + coalesce(len(last_known_elr), 0) = 0
                     AND list_has_all(replicas, isr)
                     AND len(list_filter(replicas, lambda id: list_contains(live_brokers, id))) = len(replicas) AS healthy
             FROM partition
-            JOIN (SELECT cluster_id, controller, elr AS cluster_elr FROM cluster) USING (cluster_id)
+            JOIN (SELECT cluster_id, controller, elr AS cluster_elr,
+                      CAST(string_split(kafka_version, '.')[1:2] AS INT[]) >= [3, 7] AS min_isr_capped
+                  FROM cluster) USING (cluster_id)
             LEFT JOIN (SELECT cluster_id, list(broker_id) AS live_brokers FROM broker WHERE live GROUP BY cluster_id) USING (cluster_id)
             LEFT JOIN topic USING (cluster_id, topic)
         )

@@ -18,8 +18,11 @@ def _grow_or_lower(spare: int) -> str:
     return f"'add ' || {missing} || if({missing} = 1, ' replica', ' replicas') || {lower}"
 
 
-# A partition under its effective min.insync.replicas, which is at most the number of its replicas, has no leader, or a replica that lags.
-_ACCEPT = f"if(leaderless, {_BRING_BACK}, {_CATCH_UP})"
+# Before Kafka 3.7 a partition with fewer replicas than min.insync.replicas refuses acks=all even with all of them in sync.
+_ACCEPT = f"""
+    CASE WHEN leaderless THEN {_BRING_BACK} WHEN {_ASSIGNED} >= {_EFFECTIVE} THEN {_CATCH_UP}
+         WHEN len(lagging_replicas) > 0 THEN {_CATCH_UP} || '; ' || {_grow_or_lower(0)} ELSE {_grow_or_lower(0)} END
+"""
 _GET_ABOVE = f"if({_ASSIGNED} > {_MIN_ISR}, {_CATCH_UP}, {_grow_or_lower(1)})"
 _WITH_RACKS = "SELECT cluster_id FROM broker GROUP BY cluster_id HAVING bool_and(rack IS NOT NULL)"
 

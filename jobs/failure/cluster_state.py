@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_model.failover.broker_failure import KRAFT_RULES_SINCE
+from kafka_model.log.replication import MIN_ISR_CAPPED_SINCE
 from kafka_model.release import RELEASES, Release, parse_release
 
 
@@ -29,6 +30,7 @@ class ClusterState:
     elr_enabled: bool
     election_rules: int  # position in KRAFT_RULES_SINCE; 0 for ZooKeeper, whose rules are always the same
     oldest_election_rules: int  # those of the oldest release that the cluster may run
+    min_isr_capped: bool  # the brokers count at most all replicas as min.insync.replicas
     racks: Mapping[int, str | None]  # the rack of each live broker, in the order of their ids
     remaining_voters: frozenset[int] | None  # voters of the quorum that are not dead brokers; None: unknown, or ZooKeeper
     majority: int  # voters that the quorum needs
@@ -95,6 +97,7 @@ def cluster_state(cluster: Mapping[str, Any], racks: Mapping[int, str | None], d
         cluster["controller_id"],
         bool(cluster["elr"]),
         *_election_rules(cluster),
+        parse_release(cluster["kafka_version"]) >= MIN_ISR_CAPPED_SINCE,
         dict(sorted(racks.items())),
         None if voters is None else frozenset(voters).difference(dead),
         len(voters or ()) // 2 + 1,
@@ -120,6 +123,7 @@ _ELECTION_RULES = pa.schema(
         pa.field("elr_enabled", pa.bool_()),
         pa.field("election_rules", pa.int32()),
         pa.field("oldest_election_rules", pa.int32()),
+        pa.field("min_isr_capped", pa.bool_()),
         pa.field("live_brokers", pa.list_(pa.int32())),
         pa.field("quorum_breaking_brokers", pa.list_(pa.int32())),
     ]
@@ -136,6 +140,7 @@ def cluster_election_rules(states: Iterable[ClusterState]) -> pa.Table:
             "elr_enabled": state.elr_enabled,
             "election_rules": state.election_rules,
             "oldest_election_rules": state.oldest_election_rules,
+            "min_isr_capped": state.min_isr_capped,
             "live_brokers": list(state.racks),
             "quorum_breaking_brokers": state.quorum_breaking_brokers(),
         }

@@ -26,7 +26,7 @@ Positions = tuple[int, ...]
 # Columns of a batch of partitions (jobs.failure.election_inputs). A null replication factor stands for the number of replicas.
 INPUTS = (
     "kraft", "elr_enabled", "topic_unclean", "election_rules", "oldest_election_rules", "min_insync_replicas", "replication_factor", "leader",
-    "replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers",
+    "replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers", "min_isr_capped",
 )  # fmt: skip
 AS_TOPIC = -1  # unclean elections as the topic's configuration allows
 _UNUSED = 2 * NO_BROKER  # fills a matrix of members; neither a broker's id nor NO_BROKER

@@ -12,11 +12,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.failure.cluster_state import cluster_election_rules, cluster_states
 from jobs.failure.min_isr import EFFECTIVE_MIN_ISR
 from jobs.failure.sizes import leader_size
 from jobs.schema import (
     BROKER,
     BROKER_BALANCE,
+    CLUSTER,
     DISK_USAGE,
     GROUP_LOAD,
     GROUP_MEMBER,
@@ -31,7 +33,7 @@ from jobs.spark.session import dataframe_from_arrow
 from jobs.steps.group_load import group_load
 from jobs.steps.stage import Stages
 
-READS = (BROKER, TOPIC, PARTITION, PRODUCER_LOAD, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
+READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
 WRITES = (BROKER_BALANCE, PARTITION_HEALTH, TOPIC_BALANCE, GROUP_LOAD)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
@@ -40,6 +42,7 @@ _PARTITION = [*_CLUSTER, "topic", "partition"]
 
 
 def transform(
+    cluster: pa.Table,
     broker: pa.Table,
     topic: DataFrame,
     partition: DataFrame,
@@ -51,7 +54,10 @@ def transform(
     brokers = dataframe_from_arrow(partition.sparkSession, broker)
     groups = yield from group_load(brokers, partition, producer_load, group_member, observed_assignment)
     balance = _broker_balance(brokers, partition, producer_load, disk_usage)
-    return balance, _partition_health(brokers, topic, partition), _topic_balance(partition), groups
+    rules = dataframe_from_arrow(
+        partition.sparkSession, cluster_election_rules(cluster_states(cluster.to_pylist(), broker.to_pylist()).values())
+    )
+    return balance, _partition_health(rules, brokers, topic, partition), _topic_balance(partition), groups
 
 
 def _topic_balance(partition: DataFrame) -> DataFrame:
@@ -147,7 +153,7 @@ def _ratio(column: str) -> Column:
     return F.when(F.col("live") & (mean > 0), F.col(column) / mean)
 
 
-def _partition_health(broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFrame:
+def _partition_health(election_rules: DataFrame, broker: DataFrame, topic: DataFrame, partition: DataFrame) -> DataFrame:
     """The partitions with at least one problem, and the values that each problem is measured by."""
     replicas, in_sync, effective_min_isr = F.size("replicas"), F.size("isr"), F.expr(EFFECTIVE_MIN_ISR)
     settled = replicas - F.size(F.coalesce("adding_replicas", F.array()))  # without the replicas that a reassignment adds
@@ -156,6 +162,7 @@ def _partition_health(broker: DataFrame, topic: DataFrame, partition: DataFrame)
     return (
         partition.join(topic.select(*_CLUSTER, "topic", "replication_factor", "min_insync_replicas"), on=[*_CLUSTER, "topic"], how="left")
         .fillna(1, "min_insync_replicas")
+        .join(F.broadcast(election_rules.select(*_CLUSTER, "min_isr_capped")), on=_CLUSTER, how="left")
         .join(F.broadcast(_cluster_racks(broker)), on=_CLUSTER, how="left")
         .select(
             *_PARTITION,

@@ -535,6 +535,9 @@ def test_near_miss_breaks_only_its_own_rule(verdicts: dict, rule: str) -> None:
         ("above_min_isr", 2, 2, 3, 2, [], "add 2 replicas, or lower min.insync.replicas to 1"),
         ("accepts_acks_all", 3, 1, 2, 2, [7, 8], "bring back in sync: 7, 8"),
         ("accepts_acks_all", 2, 1, 3, 2, [7], "bring back in sync: 7"),
+        # before Kafka 3.7
+        ("accepts_acks_all", 1, 1, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
+        ("accepts_acks_all", 2, 1, 3, 3, [7], "bring back in sync: 7; add 1 replica, or lower min.insync.replicas to 2"),
     ],
 )
 def test_a_finding_on_min_isr_suggests_what_helps(
@@ -556,6 +559,18 @@ def test_a_finding_on_min_isr_suggests_what_helps(
 @pytest.mark.parametrize("case", OTHER_PATTERNS)
 def test_an_outcome_of_another_pattern_breaks_the_recount_of_the_partitions(verdicts: dict, case: str) -> None:
     assert "failover.every_affected_partition" in rules_with(verdicts, case, False)
+
+
+@pytest.mark.parametrize(("kafka_version", "effective"), [("3.6.2", 4), ("3.7.0", 3)])
+def test_min_insync_replicas_of_an_outcome_follow_from_the_kafka_version(kafka_version: str, effective: int) -> None:
+    """Every partition has three replicas, and min.insync.replicas of every topic is 4."""
+    (rule,) = [each for each in rules_of(BY_NAME["failover"], limits()) if each.name == "every_affected_partition"]
+    outcomes_match = {}
+    for stated in (3, 4):
+        edits = [edit("cluster", kafka_version=kafka_version), edit("topic", min_insync_replicas=4)]
+        tables = DuckdbTables(arrow({"c": night([*edits, edit("failover_pattern", min_insync_replicas=stated)])}))
+        outcomes_match[stated] = not tables.query(rule.query, rule.name)
+    assert outcomes_match == {stated: stated == effective for stated in (3, 4)}
 
 
 def test_brokers_that_fail_in_their_order_break_no_rule() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.schema import BROKER, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, TOPIC
+from jobs.schema import BROKER, CLUSTER, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.steps import broker_balance
 from tests.jobs.rows import run_step, sorted_rows, table
 
@@ -20,6 +20,7 @@ def run(
     *,
     dead: tuple[int, ...] = (),
     racks: dict[int, str | None] = RACKS,
+    kafka_version: str = "3.7.0",
     load: dict[int, int] | None = None,
     members: list[dict[str, Any]] | None = None,
     assigned: list[tuple[str, str, int]] | None = None,
@@ -27,6 +28,7 @@ def run(
 ) -> tuple[DataFrame, ...]:
     return run_step(
         broker_balance,
+        table(spark, CLUSTER, {"kafka_version": kafka_version}),
         table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in dead} for id, rack in racks.items())),
         table(spark, TOPIC, {"topic": "t", "replication_factor": 3, **topic}),
         table(spark, PARTITION, *({"topic": "t", "partition": number, **columns} for number, columns in enumerate(partitions))),
@@ -83,10 +85,18 @@ def test_each_problem_is_found_in_its_partition(spark: SparkSession) -> None:
     assert found == {number: problems for number, (_, problems) in enumerate(PROBLEMS) if problems}
 
 
-def test_acks_all_needs_at_most_all_replicas_in_sync(spark: SparkSession) -> None:
-    _, health, *_ = run(spark, [partition([1], 1), partition([1, 2], 1), partition([1, 2], 1, [1])], min_insync_replicas=3)
+@pytest.mark.parametrize(
+    ("kafka_version", "expected"),
+    [
+        ("3.6.2", [(0, True, False, True, 3, 3), (1, True, False, True, 3, 3), (2, True, False, True, 3, 3)]),
+        ("3.7.0", [(0, False, False, True, 3, 1), (1, False, True, True, 3, 2), (2, True, False, True, 3, 2)]),
+    ],
+)
+def test_since_3_7_acks_all_needs_at_most_all_replicas_in_sync(spark: SparkSession, kafka_version: str, expected: list[Any]) -> None:
+    partitions = [partition([1], 1), partition([1, 2], 1), partition([1, 2], 1, [1])]
+    _, health, *_ = run(spark, partitions, kafka_version=kafka_version, min_insync_replicas=3)
     columns = ("partition", "under_min_isr", "at_min_isr", "min_isr_above_replicas", "min_insync_replicas", "effective_min_isr")
-    assert sorted_rows(health, *columns) == [(0, False, False, True, 3, 1), (1, False, True, True, 3, 2), (2, True, False, True, 3, 2)]
+    assert sorted_rows(health, *columns) == expected
 
 
 def test_rack_safety_is_unknown_unless_all_racks_are_known(spark: SparkSession) -> None:
