@@ -32,7 +32,7 @@ def rules(limits: Limits) -> list[Rule]:
                 computed=f"""
                     SELECT cluster_id, topic, struct_pack(partitions := CAST(partitions AS BIGINT),
                         records := sum(if(sampled_partition < partitions, records, 0)),
-                        size_bytes := sum(if(sampled_partition < partitions, size_bytes, 0))) AS computed
+                        size_bytes := if(count(*) = count(size_bytes), sum(if(sampled_partition < partitions, size_bytes, 0)), NULL)) AS computed
                     FROM (SELECT cluster_id, topic, coalesce(partition, 0) AS sampled_partition, records, size_bytes FROM key_sample)
                     JOIN ({_COMPLETE_TOPICS}) USING (cluster_id, topic)
                     GROUP BY cluster_id, topic, partitions

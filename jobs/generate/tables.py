@@ -66,7 +66,7 @@ class _RandomColumns:
 
 
 def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table, DataFrame]:
-    """Return the tables of `ingest.WRITES`; `rejected_input` and `partition_load` are empty."""
+    """Return the tables of `ingest.WRITES`; those that are not generated are empty."""
     random = _RandomColumns(fleet.seed)
     cluster = _clusters(spark, fleet, snapshot_id, random)
     broker = _brokers(cluster, fleet)
@@ -78,7 +78,11 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
         topic.groupBy(_CLUSTER)
         .agg((F.sum("partitions") * _LINE_BYTES).alias("size_bytes"))
         .withColumns(
-            {"file": F.lit("generated"), "format": F.lit("generated"), "entries": F.lit(0), "accepted": F.lit(0), "rejected": F.lit(0)}
+            {
+                "file": F.lit("generated"),
+                "format": F.lit("generated"),
+                **dict.fromkeys(("entries", "accepted", "rejected", "skipped"), F.lit(0)),
+            }
         )
     )
     generated = {

@@ -3,7 +3,7 @@
     source.py            lists the clusters of a source and their files, and reads the files' bytes
     formats/             one module per format: recognises its dumps, and parses their entries into facts (facts.py)
     reading.py           reads a file: every entry is parsed or rejected
-    partition_lines.py, replica_logs.py, end_offsets.py   entries of large dumps, parsed into columns
+    partition_lines.py, replica_logs.py, offset_columns.py   entries of large dumps, parsed into columns
     partitions.py        all partitions of a cluster, as columns
     metadata_record.py   the records of KRaft's metadata log
     resolve/             resolves the files of one cluster into the rows of its tables

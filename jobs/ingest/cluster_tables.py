@@ -15,9 +15,12 @@ from jobs.ingest.reading import Reading, read_chunks, read_dump
 from jobs.ingest.resolve import ParsedFile, resolve_cluster
 from jobs.ingest.source import ClusterFolder, DumpFile, LazyBytes, UnreadableFile, read_bytes
 from jobs.schema import (
+    ACL,
     BROKER,
+    CLIENT_QUOTA,
     CLUSTER,
     COMMITTED_OFFSET,
+    CONFIG,
     CONSUMER_GROUP,
     GROUP_MEMBER,
     INPUT_FILE,
@@ -26,6 +29,7 @@ from jobs.schema import (
     OBSERVED_ASSIGNMENT,
     PARTITION,
     PARTITION_LOAD,
+    PROPOSED_REASSIGNMENT,
     REJECTED_INPUT,
     REPLICA,
     TOPIC,
@@ -47,6 +51,10 @@ WRITES: tuple[Table, ...] = (
     COMMITTED_OFFSET,
     KEY_SAMPLE,
     PARTITION_LOAD,
+    CONFIG,
+    CLIENT_QUOTA,
+    ACL,
+    PROPOSED_REASSIGNMENT,
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 from jobs.ingest.facts import Fact
 
+QUOTAS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate", "connection_creation_rate")
 _HEAD = 1 << 20  # characters in which a format is recognised: many lines of warnings may precede the dump
 _MOST_INT = 2**31 - 1
 _MOST_BIGINT = 2**63 - 1
@@ -27,7 +29,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 
 
 class Parsed(NamedTuple):
-    """A parsed entry; fact None: no table needs it. `entries` is 0 for another fact of the same entry."""
+    """A parsed entry; fact None: a heading, message or default, which no table has. `entries` is 0 for another fact of the same entry."""
 
     line: int
     entry: Any
@@ -151,6 +153,17 @@ def config_value(name: str, value: object) -> str:
     if name == "min.insync.replicas":
         identifier(value, name)
     return plain_text(value, name)
+
+
+def quota_value(value: object, name: str) -> float:
+    """Return the value of a quota if it is a number from 0, or text that is one."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise Unreadable(f"{name} is not a number")
+    return number
 
 
 def plain_text(value: object, name: str) -> str:

@@ -53,15 +53,16 @@ class PartitionLine(NamedTuple):
 
 
 class LogDirLine(NamedTuple):
-    """A log dir in kafka-log-dirs --describe; only a capture has the bytes of its volume."""
+    """A log dir in kafka-log-dirs --describe; only a capture has the bytes of its volume, and whether it is cordoned (KIP-1066)."""
 
     broker_id: int
     log_dir: str
     error: str | None
     total_bytes: int | None = None
     usable_bytes: int | None = None
+    cordoned: bool | None = None
     KEY_FIELDS = 2
-    MAY_BE_UNKNOWN = frozenset({"total_bytes", "usable_bytes"})
+    MAY_BE_UNKNOWN = frozenset({"total_bytes", "usable_bytes", "cordoned"})
 
 
 class ReplicaOnDisk(NamedTuple):
@@ -75,6 +76,16 @@ class ReplicaOnDisk(NamedTuple):
     size_bytes: int
     offset_lag: int | None
     KEY_FIELDS = 4
+
+
+class CordonedLogDirs(NamedTuple):
+    """The log dirs of a broker that take no new replicas (KIP-1066), as directory ids; `all_cordoned`: no log dir takes one."""
+
+    broker_id: int
+    directory_ids: tuple[str, ...]
+    all_cordoned: bool
+    KEY_FIELDS = 1
+    UNORDERED = frozenset({"directory_ids"})
 
 
 class LogDirsAnswer(NamedTuple):
@@ -98,8 +109,24 @@ class ListedBroker(NamedTuple):
 
     broker_id: int
     rack: str | None
+    fenced: bool | None = None
     KEY_FIELDS = 1
-    MAY_BE_UNKNOWN = frozenset({"rack"})
+    MAY_BE_UNKNOWN = frozenset({"rack", "fenced"})
+
+
+class BrokerHost(NamedTuple):
+    """A host of a broker: the one that Cruise Control reports, or that of a listener."""
+
+    broker_id: int
+    host: str
+    KEY_FIELDS = 2
+
+
+class RegisteredController(NamedTuple):
+    """A controller that is registered with the KRaft quorum, as a voter or an observer."""
+
+    node_id: int
+    KEY_FIELDS = 1
 
 
 class ControllerKind(NamedTuple):
@@ -281,21 +308,57 @@ class GroupNotice(NamedTuple):
 
 
 class ConfigValue(NamedTuple):
-    """A config of a topic, of a broker or, with an empty name, of all brokers; value None: it is no longer set."""
+    """A config of a topic, broker, group or client-metrics subscription or, with an empty name, of all brokers; value None: no longer set."""
 
-    kind: str  # topic or broker
+    kind: str  # topic, broker, group or client-metrics
     name: str
     config: str
     value: str | None
     KEY_FIELDS = 3
 
 
+class ClientQuota(NamedTuple):
+    """A quota of clients; user, client_id and ip are None if the quota does not depend on them, and `<default>` for the default quota."""
+
+    user: str | None
+    client_id: str | None
+    ip: str | None
+    quota: str
+    value: float
+    KEY_FIELDS = 4
+
+
+class AccessControl(NamedTuple):
+    """An access control entry, in the words of kafka-acls."""
+
+    resource_type: str
+    resource_name: str
+    pattern_type: str
+    principal: str
+    host: str
+    operation: str
+    permission: str
+    KEY_FIELDS = 7
+
+
 class AssignedReplicas(NamedTuple):
-    """The replicas of a partition, without its leader and ISR."""
+    """The replicas of a partition, without its leader and ISR; `log_dirs` has a path or None (unknown) for each replica."""
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
+    log_dirs: tuple[str | None, ...] | None = None
+    KEY_FIELDS = 2
+    MAY_BE_UNKNOWN = frozenset({"log_dirs"})
+
+
+class ProposedReplicas(NamedTuple):
+    """A partition in a plan for kafka-reassign-partitions; partition None: the whole topic; replicas None: to be chosen by the tool."""
+
+    topic: str
+    partition: int | None
+    replicas: tuple[int, ...] | None
+    log_dirs: tuple[str | None, ...] | None
     KEY_FIELDS = 2
 
 

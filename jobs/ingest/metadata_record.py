@@ -26,7 +26,7 @@ class Field(NamedTuple):
     """A field of a record; only a tagged field has a tag and a default."""
 
     name: str
-    type: str | list[str] | list[Field]  # a list of one type: an array of it; a list of fields: an array of structures
+    type: str | list[str] | list[Field] | tuple[Field, ...]  # a list: an array of a type or of structures; a tuple: a structure
     since: int = 0  # the first version of the record that has the field
     nullable: bool = False
     tag: int | None = None
@@ -203,6 +203,37 @@ SCHEMAS: dict[int, Schema] = {  # by apiKey
     29: Schema("UNREGISTER_CONTROLLER_RECORD", 0, (Field("controllerId", "int32"),)),
 }
 _BY_NAME = {schema.name: schema for schema in SCHEMAS.values()}
+
+
+def _voters(name: str) -> Field:
+    return Field(name, [Field("voterId", "int32"), Field("voterDirectoryId", "uuid", 1)])
+
+
+_SUPPORTED_VERSIONS = (Field("minSupportedVersion", "int16"), Field("maxSupportedVersion", "int16"))
+# The values of control records. The first field, the version, is that of the value; kafka-dump-log prints it too (ControlRecordUtils).
+CONTROL_SCHEMAS: dict[int, Schema] = {  # by type
+    2: Schema("LeaderChange", 1, (Field("version", "int16"), Field("leaderId", "int32"), _voters("voters"), _voters("grantingVoters"))),
+    3: Schema("SnapshotHeader", 0, (Field("version", "int16"), Field("lastContainedLogTimestamp", "int64"))),
+    4: Schema("SnapshotFooter", 0, (Field("version", "int16"),)),
+    5: Schema("KRaftVersion", 0, (Field("version", "int16"), Field("kRaftVersion", "int16"))),
+    6: Schema(
+        "KRaftVoters",
+        0,
+        (
+            Field("version", "int16"),
+            Field(
+                "voters",
+                [
+                    Field("voterId", "int32"),
+                    Field("voterDirectoryId", "uuid"),
+                    Field("endpoints", [Field("name", "string"), Field("host", "string"), Field("port", "uint16")]),
+                    Field("kRaftVersionFeature", _SUPPORTED_VERSIONS),
+                ],
+            ),
+        ),
+    ),
+}
+_CONTROL_BY_NAME = {schema.name: schema for schema in CONTROL_SCHEMAS.values()}
 _NUMBERS = {
     "int8": struct.Struct(">b"),
     "int16": struct.Struct(">h"),
@@ -280,6 +311,21 @@ def from_bytes(value: ByteReader) -> tuple[str, dict[str, Any]]:
     return schema.name, fields
 
 
+def control_from_bytes(number: int, value: ByteReader) -> tuple[str, dict[str, Any]]:
+    """Parse the value of a control record of this type. Return the name of the type and its fields."""
+    [version] = struct.unpack_from(">h", value.data[value.position : value.end].ljust(2, b"\0"))
+    schema = _known(CONTROL_SCHEMAS.get(number), f"control type {number}", version)
+    fields = _structure(value, schema.fields, version)
+    value.done()
+    return schema.name, fields
+
+
+def control_from_json(name: str, data: Any) -> dict[str, Any]:
+    """Parse the value of a control record as kafka-dump-log prints it. Return its fields."""
+    version = data.get("version") if isinstance(data, Mapping) else None
+    return _json_structure(data, _known(_CONTROL_BY_NAME.get(name), f"control type {name}", version).fields, version)
+
+
 def from_json(name: Any, version: Any, data: Any) -> tuple[str, dict[str, Any]]:
     """Parse a record as kafka-dump-log prints it. Return its type and its fields."""
     schema = _known(_BY_NAME.get(name) if isinstance(name, str) else None, f"type {name}", version)
@@ -322,6 +368,8 @@ def _structure(value: ByteReader, fields: tuple[Field, ...] | list[Field], versi
 
 def _value(value: ByteReader, field: Field, version: int) -> Any:
     kind = field.type
+    if isinstance(kind, tuple):
+        return _structure(value, kind, version)
     if isinstance(kind, str):
         if layout := _NUMBERS.get(kind):
             return value.number(layout)
@@ -383,6 +431,8 @@ def _json_value(data: Any, field: Field, version: int) -> Any:
     kind = field.type
     if data is None:
         return _null(field)
+    if isinstance(kind, tuple):
+        return _json_structure(data, kind, version)
     if isinstance(kind, list):
         if not isinstance(data, list):
             raise Unreadable(f"{field.name} is not a list")

@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, json_document
-from jobs.ingest.end_offsets import EndOffsets
 from jobs.ingest.formats import FORMATS, kafka_topics
+from jobs.ingest.offset_columns import OffsetColumns
 from jobs.ingest.partition_lines import ParsedChunk, PartitionLines, Text
 from jobs.ingest.precedence import Precedence
 from jobs.ingest.replica_logs import ReplicaLogs
@@ -35,7 +35,8 @@ class Reading:
     rejected: list[Rejected]
     lines: PartitionLines | None = None  # of kafka-topics
     logs: ReplicaLogs | None = None  # of kafka-log-dirs
-    ends: EndOffsets | None = None  # of kafka-get-offsets
+    ends: OffsetColumns | None = None  # of kafka-get-offsets
+    starts: OffsetColumns | None = None  # of kafka-get-offsets --time earliest
     precedence: Precedence = Precedence.KAFKA_TOOL
 
 

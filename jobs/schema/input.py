@@ -32,7 +32,9 @@ CLUSTER = Table(
     captured_at TIMESTAMP COMMENT 'when the newest file of the cluster was last written, or when its capture was taken; null: unknown',
     kafka_cluster_id STRING COMMENT 'cluster id that Kafka generated; null: unknown',
     controller_id INT COMMENT 'broker or node id of the active controller, with KRaft the leader of the quorum; null: unknown',
-    voters ARRAY<INT> COMMENT 'node ids of the voters of the KRaft quorum, sorted; an id that is also a broker id is a combined broker and controller; null: unknown'
+    voters ARRAY<INT> COMMENT 'node ids of the voters of the KRaft quorum, sorted; an id that is also a broker id is a combined broker and controller; null: unknown',
+    controllers ARRAY<INT> COMMENT 'node ids of the controllers that the dumps name, sorted: voters and observers of the KRaft quorum; null: unknown',
+    features MAP<STRING, STRING> COMMENT 'finalized features with their levels, as the dumps report them: numbers, or releases of metadata.version; null: unknown'
 """,
 )
 INPUT_FILE = Table(
@@ -43,10 +45,11 @@ INPUT_FILE = Table(
     {CLUSTER_COLUMNS},
     file STRING NOT NULL COMMENT 'path of the file within the folder of its cluster',
     format STRING COMMENT 'format of the file, recognised by its content; null: not recognised',
-    entries BIGINT NOT NULL COMMENT 'entries of the file: lines with data, or elements of JSON lists; the sum of accepted and rejected',
-    accepted BIGINT NOT NULL COMMENT 'entries that were read',
+    entries BIGINT NOT NULL COMMENT 'entries of the file: lines or elements of JSON lists that state something about the cluster; the sum of accepted and rejected',
+    accepted BIGINT NOT NULL COMMENT 'entries that were read into the tables',
     rejected BIGINT NOT NULL COMMENT 'entries that could not be read: the rows of rejected_input for this file',
-    size_bytes BIGINT NOT NULL COMMENT 'size of the file in bytes'
+    size_bytes BIGINT NOT NULL COMMENT 'size of the file in bytes',
+    skipped BIGINT NOT NULL COMMENT 'lines and records that are no entries, because no table has what they state: headings, messages of tools, Kafka''s default configs, supported APIs, positions of the quorum, credentials'
 """,
 )
 REJECTED_INPUT = Table(
@@ -77,7 +80,9 @@ BROKER = Table(
     cpu_capacity_percent DOUBLE COMMENT 'CPU capacity in percent of one core, from capacity.json: 400 is four cores; null: unknown',
     capacity_by_default BOOLEAN COMMENT 'the capacities of the broker come from the entry -1 of capacity.json, the default for brokers without an entry; null: no capacity is known',
     network_in_bytes_per_s DOUBLE COMMENT 'traffic that the broker receives from producers and leaders in bytes/s, as Cruise Control''s load reports; null: unknown',
-    network_out_bytes_per_s DOUBLE COMMENT 'traffic that the broker sends to consumers and followers in bytes/s, as Cruise Control''s load reports; null: unknown'
+    network_out_bytes_per_s DOUBLE COMMENT 'traffic that the broker sends to consumers and followers in bytes/s, as Cruise Control''s load reports; null: unknown',
+    host STRING COMMENT 'host of the broker, as Cruise Control''s load reports it, otherwise the host of the listeners; brokers with the same host share it; null: unknown',
+    cordoned BOOLEAN COMMENT 'all log dirs of the broker are cordoned (KIP-1066): Kafka places no new replica on it; null: unknown, which is false before Kafka 4.3'
 """,
 )
 LOG_DIR = Table(
@@ -91,7 +96,8 @@ LOG_DIR = Table(
     error STRING COMMENT 'exception that the broker reports for the log dir; null: none',
     capacity_bytes DOUBLE COMMENT 'capacity in bytes, from capacity.json if it has capacities by log dir, otherwise total_bytes; null: unknown',
     total_bytes BIGINT COMMENT 'size of the volume in bytes, as the broker reports it; null: unknown',
-    usable_bytes BIGINT COMMENT 'free space of the volume in bytes, as the broker reports it; null: unknown'
+    usable_bytes BIGINT COMMENT 'free space of the volume in bytes, as the broker reports it; null: unknown',
+    cordoned BOOLEAN COMMENT 'the log dir is cordoned (KIP-1066): it takes no new replica; null: unknown, which is false before Kafka 4.3'
 """,
 )
 TOPIC = Table(
@@ -144,12 +150,12 @@ REPLICA = Table(
 )
 CONSUMER_GROUP = Table(
     "consumer_group",
-    "a consumer or share group",
+    "a consumer, share or streams group",
     ("snapshot_id", "cluster_id", "group_id"),
     f"""
     {CLUSTER_COLUMNS},
     group_id STRING NOT NULL COMMENT 'id of the group',
-    protocol STRING COMMENT 'classic, consumer (KIP-848) or share (KIP-932); null: unknown',
+    protocol STRING COMMENT 'classic, consumer (KIP-848), share (KIP-932) or streams (KIP-1071); null: unknown',
     assignor STRING COMMENT 'assignor that the group reports, such as range or roundrobin; null: unknown',
     state STRING COMMENT 'state of the group, as Kafka names it; null: unknown',
     coordinator_id INT COMMENT 'broker id of the group coordinator; null: unknown',
@@ -158,7 +164,7 @@ CONSUMER_GROUP = Table(
 )
 GROUP_MEMBER = Table(
     "group_member",
-    "a member of a consumer or share group",
+    "a member of a consumer, share or streams group",
     ("snapshot_id", "cluster_id", "group_id", "member_id"),
     f"""
     {CLUSTER_COLUMNS},
@@ -204,7 +210,7 @@ KEY_SAMPLE = Table(
     key BINARY COMMENT 'key of the records; null: sent without a key, which differs from the empty key',
     partition INT COMMENT 'partition that the producer named; null: the partitioner chose',
     records BIGINT NOT NULL COMMENT 'sampled records with this key',
-    size_bytes BIGINT NOT NULL COMMENT 'size of the sampled records in bytes',
+    size_bytes BIGINT COMMENT 'size of the sampled records in bytes; null: unknown',
     observed_partitions ARRAY<INT> COMMENT 'partitions that contain the records, sorted; null: unknown',
     observed_records ARRAY<BIGINT> COMMENT 'records in each of observed_partitions, in the same order; null: unknown'
 """,
@@ -219,5 +225,57 @@ PARTITION_LOAD = Table(
     disk_bytes DOUBLE NOT NULL COMMENT 'size on disk in bytes',
     network_in_bytes_per_s DOUBLE NOT NULL COMMENT 'traffic from producers in bytes/s',
     network_out_bytes_per_s DOUBLE NOT NULL COMMENT 'traffic to consumers and followers in bytes/s'
+""",
+)
+CONFIG = Table(
+    "config",
+    "a config that is set on a broker, on all brokers, on a group or on a client-metrics subscription; those of topics are in topic.configs",
+    ("snapshot_id", "cluster_id", "entity_type", "entity_name", "config"),
+    f"""
+    {CLUSTER_COLUMNS},
+    entity_type STRING NOT NULL COMMENT 'broker, group or client-metrics',
+    entity_name STRING NOT NULL COMMENT 'id of the broker or group, or name of the subscription; empty: the default of all brokers',
+    config STRING NOT NULL COMMENT 'name of the config',
+    value STRING COMMENT 'value of the config as text; null: not stored, because it may be a secret'
+""",
+)
+CLIENT_QUOTA = Table(
+    "client_quota",
+    "a quota of clients (KIP-13, KIP-546)",
+    ("snapshot_id", "cluster_id", "user", "client_id", "ip", "quota"),
+    f"""
+    {CLUSTER_COLUMNS},
+    user STRING COMMENT 'user principal that the quota applies to; <default>: every user without a quota of its own; null: the quota does not depend on the user',
+    client_id STRING COMMENT 'client.id that the quota applies to; <default>: every client id without a quota of its own; null: the quota does not depend on the client id',
+    ip STRING COMMENT 'IP address that the quota applies to; <default>: every address without a quota of its own; null: the quota does not depend on the address',
+    quota STRING NOT NULL COMMENT 'name of the quota: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate or connection_creation_rate',
+    value DOUBLE NOT NULL COMMENT 'limit, in the unit of the quota: bytes/s, percent of a thread, mutations/s or connections/s'
+""",
+)
+ACL = Table(
+    "acl",
+    "an access control entry of the KRaft authorizer",
+    ("snapshot_id", "cluster_id", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
+    f"""
+    {CLUSTER_COLUMNS},
+    resource_type STRING NOT NULL COMMENT 'TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER',
+    resource_name STRING NOT NULL COMMENT 'name of the resource, or its prefix; *: all resources of the type',
+    pattern_type STRING NOT NULL COMMENT 'LITERAL: resource_name is the name; PREFIXED: it is a prefix of names',
+    principal STRING NOT NULL COMMENT 'principal, for example User:alice; User:*: every principal',
+    host STRING NOT NULL COMMENT 'IP address of the client; *: every address',
+    operation STRING NOT NULL COMMENT 'operation in the words of kafka-acls, for example READ; ALL: every operation',
+    permission STRING NOT NULL COMMENT 'ALLOW or DENY'
+""",
+)
+PROPOSED_REASSIGNMENT = Table(
+    "proposed_reassignment",
+    "a partition or topic in a plan for kafka-reassign-partitions or kafka-leader-election, which is not the state of the cluster",
+    ("snapshot_id", "cluster_id", "file", "topic", "partition"),
+    f"""
+    {TOPIC_COLUMNS},
+    file STRING NOT NULL COMMENT 'path of the plan within the folder of its cluster',
+    partition INT COMMENT 'number of the partition; null: the file names the whole topic',
+    replicas ARRAY<INT> COMMENT 'broker ids of the proposed replicas, the preferred leader first; null: the file does not propose replicas',
+    log_dirs ARRAY<STRING> COMMENT 'proposed log dir of each replica, in the order of replicas; a null element: the broker chooses; null: the file does not propose log dirs'
 """,
 )

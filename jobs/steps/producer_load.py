@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from jobs.failure.sizes import leader_size
 from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
 from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow, shuffle_partitions
+from jobs.steps.captures import seconds_between
 from jobs.steps.sampled_keys import HOT_KEYS, KEYED, MAX_SHARED_KEYS, SUMMARY_SCHEMA, summarize_keys
 from jobs.steps.stage import Stage, Stages
 from jobs.steps.variation import variation
@@ -31,7 +32,6 @@ WRITES = (PRODUCER_LOAD, TOPIC_LOAD, HOT_KEY, TOPIC_PARTITIONER)
 
 # How the bytes that were written since the previous snapshot are computed: observed_size_source of `producer_load`.
 OFFSETS_AND_LOG, OFFSETS_AND_SAMPLE, SIZE_GROWTH = "offsets_and_log", "offsets_and_sample", "size_growth"
-MIN_SECONDS = 600  # between two captures, to compute a rate: the capture time may be that of a later copy of the files
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _NUMBERED = ["chunk", "number", "partition"]  # a number replaces the name of a topic: tens of millions of rows are joined by it
 _PREDICTED = ["records", "size_bytes", "explicit_records", "keyed_records", "unkeyed_records", "keys"]
@@ -57,7 +57,7 @@ def transform(
     load = yield Stage(_load(topics, samples, summaries, current, _previous_partitions(previous_partition, topics)))
     totals = yield Stage(_totals(load))
     clusters, previous_clusters = (dataframe_from_arrow(topic.sparkSession, rows) for rows in (cluster, previous_cluster))
-    producer_load = _shares(load, totals, topics, _seconds_between(clusters, previous_clusters))
+    producer_load = _shares(load, totals, topics, seconds_between(clusters, previous_clusters))
     named_totals = totals.drop("chunk").join(topics.select("number", *_TOPIC, "partition_count"), on="number", how="inner")
     topic_load, hot_key = _topic_load(named_totals, samples), _hot_keys(summaries, named_totals)
     return (
@@ -130,6 +130,7 @@ def _topic_samples(summaries: DataFrame) -> DataFrame:
         .agg(
             F.sum("sampled_unkeyed_records").alias("sampled_unkeyed_records"),
             F.sum("sampled_unkeyed_bytes").alias("sampled_unkeyed_bytes"),
+            (F.sum("rows_without_size") == 0).alias("sizes_known"),
             F.sort_array(F.flatten(F.collect_list("records_of_keys")), asc=False).alias("records_of_keys"),
         )
     )
@@ -169,7 +170,7 @@ def _previous_partitions(previous_partition: DataFrame, topics: DataFrame) -> Da
 
 def _load(topics: DataFrame, samples: DataFrame, summaries: DataFrame, current: DataFrame, previous: DataFrame) -> DataFrame:
     """The predicted and the observed load of each partition."""
-    sampled = samples.select("number", F.lit(True).alias("has_sample"), "sampled_unkeyed_records", "sampled_unkeyed_bytes")
+    sampled = samples.select("number", F.lit(True).alias("has_sample"), "sampled_unkeyed_records", "sampled_unkeyed_bytes", "sizes_known")
     topic_columns = topics.select("number", "available_partitions", "taking_partitions").join(sampled, on="number", how="left")
     chunks = F.broadcast(topics.select("number", "chunk"))
     keyed = summaries.where("keys IS NOT NULL").join(chunks, on="number", how="inner").select(*_NUMBERED, *KEYED)
@@ -191,7 +192,7 @@ def _load(topics: DataFrame, samples: DataFrame, summaries: DataFrame, current: 
             "unkeyed_bytes", _bytes_before(F.col("records_before") + F.col("unkeyed_records")) - _bytes_before(F.col("records_before"))
         )
         .withColumn("records", F.col("explicit_records") + F.col("keyed_records") + F.col("unkeyed_records"))
-        .withColumn("size_bytes", F.col("keyed_bytes") + F.col("unkeyed_bytes"))
+        .withColumn("size_bytes", F.when(F.col("sizes_known"), F.col("keyed_bytes") + F.col("unkeyed_bytes")))
         .select(
             *_NUMBERED,
             *(F.when(F.col("has_sample"), F.col(name)).alias(name) for name in _PREDICTED),
@@ -234,15 +235,6 @@ def _is_shorter() -> Column:
     return F.coalesce(F.col("end_offset") < F.col("previous_end_offset"), F.lit(False))
 
 
-def _seconds_between(cluster: DataFrame, previous_cluster: DataFrame) -> DataFrame:
-    """The seconds between the two captures of each cluster; null if they are fewer than MIN_SECONDS."""
-    previous = previous_cluster.select("cluster_id", F.col("captured_at").alias("previous_captured_at"))
-    seconds = (F.unix_micros("captured_at") - F.unix_micros("previous_captured_at")) / 1e6
-    return cluster.join(previous, on="cluster_id", how="inner").select(
-        "snapshot_id", "cluster_id", F.when(seconds >= MIN_SECONDS, seconds).alias("seconds")
-    )
-
-
 def _totals(load: DataFrame) -> DataFrame:
     """The sums and extremes of each topic's partitions."""
     observed = F.sum("observed_records")
@@ -275,7 +267,7 @@ def _shares(load: DataFrame, totals: DataFrame, topics: DataFrame, seconds: Data
 
     def share(column: str) -> Column:
         total = F.col(f"topic_{column}")
-        return F.when(F.col("has_sample"), F.when(total > 0, F.col(column) / total).otherwise(0.0))
+        return F.when(F.col("has_sample") & total.isNotNull(), F.when(total > 0, F.col(column) / total).otherwise(0.0))
 
     return (
         load.where(_HAS_LOAD)

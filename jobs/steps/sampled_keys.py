@@ -21,13 +21,14 @@ MAX_SHARED_KEYS = 4  # the floor of the skew considers up to so many hot keys in
 KEYED = ("explicit_records", "keyed_records", "keyed_bytes", "keys", "librdkafka_moved_keys", "librdkafka_moved_records")
 # Rows of three kinds, each with null in the columns of the others. Topics are numbered.
 #   partition   what keys and named partitions bring to a partition of a topic
-#   topic       the sampled records and bytes without a key, and the records of the keys that the floor of the skew needs, in descending order
+#   topic       the sampled records and bytes without a key, the records of the keys that the floor of the skew needs, in descending order,
+#               and the number of rows whose size is unknown
 #   hot key     the partition, records and bytes of one of the hottest keys of a topic
 SUMMARY_SCHEMA = pa.schema(
     [
         ("number", pa.int32()),
         ("partition", pa.int32()),
-        *((name, pa.int64()) for name in (*KEYED, "sampled_unkeyed_records", "sampled_unkeyed_bytes")),
+        *((name, pa.int64()) for name in (*KEYED, "sampled_unkeyed_records", "sampled_unkeyed_bytes", "rows_without_size")),
         ("records_of_keys", pa.list_(pa.int64())),
         ("key", pa.binary()),
         *((name, pa.int64()) for name in ("records", "size_bytes")),
@@ -70,6 +71,7 @@ class _Run:
         partition_count, named_partition, self.librdkafka_partition = (
             to_ints(columns[name], _NONE) for name in ("partition_count", "partition", "librdkafka_partition")
         )
+        self.size_known = columns["size_bytes"].is_valid().to_numpy(zero_copy_only=False)
         self.partition_count = np.maximum(partition_count, 1)
         self.count_known, self.explicit = partition_count != _NONE, named_partition != _NONE
         self.keyed = self.key.is_valid().to_numpy(zero_copy_only=False) & ~self.explicit
@@ -114,6 +116,7 @@ class _Run:
             number=self.number[self.order[self.topic_starts]],
             sampled_unkeyed_records=records,
             sampled_unkeyed_bytes=size_bytes,
+            rows_without_size=_sums(~self.size_known[self.order], self.topic_starts),
             records_of_keys=pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(self.records[hottest])),
         )
 
@@ -134,7 +137,7 @@ class _Run:
             partition=self.partition[rows],
             key=self.key.take(pa.array(rows)),
             records=self.records[rows],
-            size_bytes=self.size_bytes[rows],
+            size_bytes=pa.array(self.size_bytes[rows], pa.int64(), mask=~self.size_known[rows]),
             librdkafka_partition=pa.array(self.librdkafka_partition[rows], pa.int32(), mask=self.librdkafka_partition[rows] == _NONE),
         )
 

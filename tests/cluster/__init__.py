@@ -44,6 +44,7 @@ TOOLS = {
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
 }
@@ -172,10 +173,12 @@ def cluster(
     log_dirs: int = 1,
     cluster_id: str = "YXVkaXQtdGVzdC1jbHVzdA",
     secured: Mapping[str, str] | None = None,
+    dynamic_quorum: bool = False,
 ) -> Iterator[Cluster]:
     """Start brokers with these ids and racks. They are also the controllers, unless `controller` names a separate node.
 
-    With `secured`, the properties of TLS and SASL, each broker has a SASL_SSL listener too.
+    With `secured`, the properties of TLS and SASL, each broker has a SASL_SSL listener too. With `dynamic_quorum` (KIP-853), the brokers are
+    the controllers, and the metadata log contains the voters.
     """
     voters = [controller] if controller is not None else list(racks)
     with temporary_folder() as folder:
@@ -191,7 +194,7 @@ def cluster(
             kraft = {
                 "process.roles": ",".join(role for role, port in roles.items() if port),
                 "node.id": str(node.id),
-                "controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in quorum.items()),
+                **_quorum_properties(quorum, dynamic=dynamic_quorum),
                 "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items() if port),
                 "controller.listener.names": "CONTROLLER",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
@@ -199,7 +202,10 @@ def cluster(
                 "broker.heartbeat.interval.ms": "500",
             }
             configure(node, racks.get(node.id), len(racks), log_dirs, kraft | dict(properties or {}) | dict(secured or {}))
-        _format(version, nodes, log_dirs, cluster_id)
+        if dynamic_quorum:
+            _format_voters(version, nodes, quorum, cluster_id)
+        else:
+            _format(version, nodes, log_dirs, cluster_id)
         with running(version, nodes) as kafka:
             yield kafka
 
@@ -288,6 +294,20 @@ def _format(version: str, nodes: list[Node], log_dirs: int, cluster_id: str) -> 
             meta = (target / "meta.properties").read_text()
             meta = re.sub(r"(?m)^node\.id=.*", f"node.id={node.id}", meta)
             (target / "meta.properties").write_text(re.sub(r"(?m)^directory\.id=.*", f"directory.id={directory}", meta))
+
+
+def _quorum_properties(quorum: Mapping[int, int], *, dynamic: bool) -> dict[str, str]:
+    if dynamic:
+        return {"controller.quorum.bootstrap.servers": ",".join(f"127.0.0.1:{port}" for port in quorum.values())}
+    return {"controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in quorum.items())}
+
+
+def _format_voters(version: str, nodes: list[Node], quorum: Mapping[int, int], cluster_id: str) -> None:
+    directory_ids = {voter: base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=") for voter in quorum}
+    controllers = ",".join(f"{voter}@127.0.0.1:{port}:{directory_ids[voter]}" for voter, port in quorum.items())
+    for node in nodes:
+        configuration = str(node.folder / "server.properties")
+        java(version, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", configuration, "--initial-controllers", controllers)
 
 
 def _ids(listed: str) -> list[int]:

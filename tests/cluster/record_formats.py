@@ -1,7 +1,8 @@
-"""Record tests/snapshots/formats/ again from real clusters: python -m tests.cluster.record_formats [4.3.1 | 3.9.2 | zookeeper]...
+"""Record tests/snapshots/formats/ again from real clusters: python -m tests.cluster.record_formats [NAME]...
 
-A small cluster of each version, with a separate controller: topics, configs on every level, a reassignment under way, a killed broker.
-The files are the output of Kafka's tools and, in the same state, the controller's metadata snapshot and log.
+The names are 4.3.1, 3.9.2, zookeeper and 4.3.1-settings. A small cluster of each version, with a separate controller: topics, configs on every
+level, a reassignment under way, a killed broker. The cluster of 4.3.1-settings has a dynamic quorum (KIP-853), quotas, access control entries,
+a credential and cordoned log dirs (KIP-1066). The files are the output of Kafka's tools and, in the same state, the metadata snapshot and log.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ PROPERTIES = {
     "metadata.log.max.snapshot.interval.ms": "12000",
     "share.coordinator.state.topic.num.partitions": "2",
 }
+SETTINGS = "4.3.1-settings"
+AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ANONYMOUS"}
 TOPICS = {
     "orders": ("6", "3", {"min.insync.replicas": "2", "cleanup.policy": "compact,delete"}),
     "ledger": ("4", "3", {"min.insync.replicas": "3"}),
@@ -44,9 +47,13 @@ MOVED = {
 
 def main(names: Sequence[str]) -> None:
     """Record the named versions, or all."""
-    for name in names or ("4.3.1", "3.9.2", "zookeeper"):
+    for name in names or ("4.3.1", "3.9.2", "zookeeper", SETTINGS):
         recreate(FORMATS / name)
-        if name == "zookeeper":
+        if name == SETTINGS:
+            racks = {1: "rack-a", 2: "rack-b", 3: "rack-c"}
+            with cluster(racks, properties=PROPERTIES | AUTHORIZER, log_dirs=2, dynamic_quorum=True) as kafka:
+                record_settings(kafka, FORMATS / name)
+        elif name == "zookeeper":
             with zookeeper_cluster({1: "rack-a", 2: "rack-b", 3: "rack-c"}) as kafka:
                 record_zookeeper(kafka, FORMATS / name)
         else:
@@ -148,6 +155,61 @@ def kafka_dump_log(kafka: Cluster, file: Path) -> str:
     main = TOOLS["kafka-dump-log"] if kafka.version >= "4" else "kafka.tools.DumpLogSegments"
     run = [*command(kafka.version, main), "--cluster-metadata-decoder", "--files", str(file)]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout
+
+
+def record_settings(kafka: Cluster, folder: Path) -> None:
+    """Set quotas, access control entries, a credential and cordoned log dirs, change some of them, and write the output of the tools."""
+    for name, (partitions, replication_factor, _) in TOPICS.items():
+        kafka.tool("kafka-topics", "--create", "--topic", name, "--partitions", partitions, "--replication-factor", replication_factor)
+    produce(kafka, "single", 500)
+    kafka.stop(2)
+    with (kafka.nodes[2].folder / "server.properties").open("a") as properties:
+        properties.write(f"cordoned.log.dirs={kafka.nodes[2].folder}/data1\n")
+    kafka.start(2)
+    kafka.await_in_sync()
+    user, client = ("--entity-type", "users", "--entity-name", "alice"), ("--entity-type", "clients", "--entity-name", "app")
+    settings = [
+        (*user, *client, "--add-config", "consumer_byte_rate=1024,producer_byte_rate=2048"),
+        (*user, "--add-config", "SCRAM-SHA-256=[iterations=4096,password=unguessable]"),
+        ("--entity-type", "users", "--entity-default", "--add-config", "request_percentage=50.5"),
+        ("--entity-type", "clients", "--entity-default", "--add-config", "producer_byte_rate=4096"),
+        (*client, "--add-config", "controller_mutation_rate=5"),
+        (*client, "--delete-config", "controller_mutation_rate"),
+        ("--entity-type", "ips", "--entity-name", "127.0.0.9", "--add-config", "connection_creation_rate=10"),
+        ("--entity-type", "groups", "--entity-name", "desk", "--add-config", "consumer.session.timeout.ms=50000"),
+        ("--entity-type", "client-metrics", "--entity-name", "all", "--add-config", "interval.ms=60000,metrics=*"),
+        ("--entity-type", "brokers", "--entity-name", "3", "--add-config", "cordoned.log.dirs=*"),
+    ]
+    for arguments in settings:
+        kafka.tool("kafka-configs", "--alter", *arguments)
+    entries = [
+        ("--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "orders", "--allow-host", "127.0.0.9"),
+        ("--add", "--deny-principal", "User:bob", "--operation", "All", "--group", "desk", "--resource-pattern-type", "prefixed"),
+        ("--add", "--allow-principal", "User:carol", "--operation", "Describe", "--cluster"),
+        ("--remove", "--force", "--allow-principal", "User:carol", "--operation", "Describe", "--cluster"),
+    ]
+    for arguments in entries:
+        kafka.tool("kafka-acls", *arguments)
+    time.sleep(14)
+    configs = ("kafka-configs", "--describe", "--entity-type")
+    dumps = {
+        **{f"kafka-configs-{kind}": (*configs, kind) for kind in ("brokers", "users", "clients", "ips", "groups", "client-metrics")},
+        "kafka-configs-users-clients": (*configs, "users", "--entity-type", "clients"),
+        "kafka-metadata-quorum-status": ("kafka-metadata-quorum", "describe", "--status"),
+        "kafka-metadata-quorum-replication": ("kafka-metadata-quorum", "describe", "--replication"),
+        "kafka-cluster": ("kafka-cluster", "list-endpoints", "--include-fenced-brokers"),
+        "kafka-log-dirs": ("kafka-log-dirs", "--describe"),
+        "kafka-get-offsets": ("kafka-get-offsets",),
+        "kafka-get-offsets-earliest": ("kafka-get-offsets", "--time", "earliest"),
+        "kafka-topics": ("kafka-topics", "--describe"),
+    }
+    for file, (tool, *arguments) in dumps.items():
+        (folder / f"{file}.txt").write_text(mask_folders(kafka, kafka.tool(tool, *arguments)))
+    log = kafka.nodes[1].folder / "data1" / "__cluster_metadata-0"
+    for file in [*sorted(log.glob("*.checkpoint"))[-1:], *log.glob("*.log")]:
+        (folder / file.name).write_bytes(file.read_bytes())
+        (folder / f"kafka-dump-log-{file.name}.txt").write_text(mask_folders(kafka, kafka_dump_log(kafka, file)))
+    log_progress("recorded", folder.relative_to(SNAPSHOTS))
 
 
 def record_zookeeper(kafka: Cluster, folder: Path) -> None:

@@ -124,7 +124,11 @@ def sound() -> Tables:
         add(table, *values)(tables)
 
     add_row("cluster", "zookeeper", False, False, "3.9.2", "assumed", ["kafka-topics"], None, "id")
-    add_row("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700)
+    add_row("input_file", "topics.txt", "kafka-topics", 7, 7, 0, 700, 0)
+    add_row("config", "broker", "0", "log.cleaner.threads", "2")
+    add_row("client_quota", "alice", None, None, "producer_byte_rate", 1024.0)
+    add_row("acl", "TOPIC", "t", "LITERAL", "User:alice", "*", "READ", "ALLOW")
+    add_row("proposed_reassignment", "t", "plan.json", 0, [0, 1], None)
     add_row("topic", "t", "id", 6, 3, 2, {})
     add_row("topic_placement", "t", "rack-aware", 0, 0, False, None, 6, 6, True, None, None)
     add_row("consumer_group", "g", "classic", "range", "Stable", 0, 3)

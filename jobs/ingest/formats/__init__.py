@@ -7,6 +7,7 @@ can be large also has `parse_columns(dump)`: the entries that are not columns, a
 from __future__ import annotations
 
 from jobs.ingest.formats import (
+    admin_client,
     broker_list,
     capacity,
     cruise_control,
@@ -49,6 +50,7 @@ FORMATS = (
     cruise_control,
     capacity,
     key_sample,
+    admin_client,
     broker_list,
     kafka_get_offsets,
 )

@@ -1,10 +1,11 @@
 """A list of brokers and racks that an operator maintains: CSV with a header, or JSON.
 
-    broker_id,rack        [{"broker_id": 1, "rack": "a"}]        {"brokers": [{"id": 1, "rack": null}]}
-    1,a
-    2,                    (also under "nodes", as in Kafka's DescribeCluster)
+    broker_id,rack,fenced        [{"broker_id": 1, "rack": "a", "host": "h1"}]        {"brokers": [{"id": 1, "rack": null, "fenced": true}]}
+    1,a,false
+    2,,                          (also under "nodes", as in Kafka's DescribeCluster)
 
-An empty rack means that the broker has no rack. The delimiter is a comma, semicolon or tab.
+An empty rack means that the broker has no rack; `fenced` and `host` may be missing. The delimiter is a comma, semicolon or tab. Fields with
+other names are one rejected entry. A JSON document with partitions too is read by admin_client.py.
 """
 
 from __future__ import annotations
@@ -12,75 +13,68 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import NamedTuple
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, json_document, plain_text
-from jobs.ingest.facts import ListedBroker
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, json_document
+from jobs.ingest.formats import admin_client
+from jobs.ingest.formats.admin_client import BROKER_FIELDS, BROKER_ID, FENCED, HOST, broker_facts
 from jobs.ingest.precedence import Precedence
 
 NAME = "broker-list"
 PRECEDENCE = Precedence.KAFKA_TOOL
 
-_ID_KEYS = ("broker_id", "brokerId", "broker.id", "broker", "id", "node_id", "nodeId", "node.id")
-_LIST_KEYS = ("brokers", "nodes")
-
 
 def recognises(dump: Dump) -> bool:
     """Return whether the CSV's header is the first line, or the JSON is a list of brokers."""
-    return _csv_columns(dump) is not None or ('"rack"' in dump.head and _json_brokers(dump) is not None)
+    return _csv_columns(dump) is not None or ('"rack"' in dump.head and _is_json_list(dump))
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     """Yield a fact for each broker."""
-    yield from _csv(dump, *columns) if (columns := _csv_columns(dump)) else _json(dump)
+    yield from _csv(dump, columns) if (columns := _csv_columns(dump)) else admin_client.parse(dump)
 
 
-def _json(dump: Dump) -> Iterator[Parsed | Rejected]:
-    document = _json_brokers(dump)
-    assert document is not None  # recognises() has checked this
-    brokers, line, surrounding = document
-    for number, text in surrounding:
-        yield Rejected(number, text, "outside the JSON document")
-    for broker in brokers:
-        try:
-            yield Parsed(line, broker, _listed(next((broker[key] for key in _ID_KEYS if key in broker), None), broker.get("rack")))
-        except (Unreadable, TypeError, AttributeError) as e:
-            yield Rejected(line, broker, str(e) if isinstance(e, Unreadable) else "not a JSON object")
-
-
-def _json_brokers(dump: Dump) -> tuple[list[Any], int, list[tuple[int, str]]] | None:
+def _is_json_list(dump: Dump) -> bool:
+    """Return whether the dump is a JSON list of brokers, or an object with one."""
     try:
-        document, line, surrounding = json_document(dump)
+        document, *_ = json_document(dump)
     except Unreadable:
-        return None
+        return False
     if isinstance(document, dict):
-        document = next((document[key] for key in _LIST_KEYS if key in document), None)
-    if isinstance(document, list) and any(isinstance(broker, dict) and set(_ID_KEYS) & set(broker) for broker in document):
-        return document, line, surrounding
-    return None
+        document = next((document[key] for key in admin_client.BROKERS if key in document), None)
+    return isinstance(document, list) and any(isinstance(broker, dict) and set(BROKER_ID) & set(broker) for broker in document)
 
 
-def _csv_columns(dump: Dump) -> tuple[str, int, int] | None:
-    """Return the delimiter of a CSV, and the indices of its id and rack columns; None: the first line is not such a header."""
+class _Columns(NamedTuple):
+    """The delimiter of a CSV, and the names of its columns in order."""
+
+    delimiter: str
+    names: list[str]
+
+
+def _csv_columns(dump: Dump) -> _Columns | None:
+    """Return the columns of a CSV; None: the first line is not a header with an id and a rack."""
     _, header = next(dump.lines(), (1, ""))
     for delimiter in (",", ";", "\t"):
         names = [name.strip(' "') for name in header.split(delimiter)]
-        ids = [names.index(key) for key in _ID_KEYS if key in names]
-        if ids and "rack" in names:
-            return delimiter, ids[0], names.index("rack")
+        if "rack" in names and set(BROKER_ID) & set(names):
+            return _Columns(delimiter, names)
     return None
 
 
-def _csv(dump: Dump, delimiter: str, broker_id: int, rack: int) -> Iterator[Parsed | Rejected]:
+def _csv(dump: Dump, columns: _Columns) -> Iterator[Parsed | Rejected]:
+    indices = {name: index for index, name in reversed([*enumerate(columns.names)])}
+    id_index = next(indices[name] for name in BROKER_ID if name in indices)
+    fenced, host = (next((indices[name] for name in names if name in indices), None) for names in (FENCED, HOST))
     for number, line in islice(dump.lines(), 1, None):
         try:
-            fields = next(csv.reader([line], delimiter=delimiter, strict=True))
-            yield Parsed(number, line, _listed(fields[broker_id].strip(), fields[rack].strip()))
+            fields = [field.strip() for field in next(csv.reader([line], delimiter=columns.delimiter, strict=True))]
+            optional = (None if index is None else fields[index] for index in (fenced, host))
+            for position, fact in enumerate(broker_facts(fields[id_index], fields[indices["rack"]], *optional)):
+                yield Parsed(number, line, fact, entries=int(position == 0))
         except IndexError:
             yield Rejected(number, line, "fewer columns than the header")
         except (Unreadable, csv.Error) as e:
             yield Rejected(number, line, str(e))
-
-
-def _listed(broker_id: object, rack: object) -> ListedBroker:
-    return ListedBroker(identifier(broker_id, "the broker's id"), None if rack in (None, "") else plain_text(rack, "rack"))
+    if unknown := sorted({*columns.names} - BROKER_FIELDS):
+        yield Rejected(1, unknown, f"unknown fields: {', '.join(unknown)}")

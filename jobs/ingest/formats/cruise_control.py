@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
-from jobs.ingest.facts import BrokerCapacity, BrokerRates, Fact, ListedBroker, LogDirLine, PartitionLine, PartitionRates
+from jobs.ingest.facts import BrokerCapacity, BrokerHost, BrokerRates, Fact, ListedBroker, LogDirLine, PartitionLine, PartitionRates
 from jobs.ingest.precedence import Precedence
 
 NAME = "cruise-control"
@@ -117,6 +117,8 @@ def _broker(entry: Any) -> Iterator[Fact]:
     rates = [_number(entry.get(name), name, 2**10) for name in ("LeaderNwInRate", "FollowerNwInRate", "NwOutRate")]
     if None not in rates:
         yield BrokerRates(broker_id, rates[0] + rates[1], rates[2])
+    if host is not None:
+        yield BrokerHost(broker_id, host)
     if entry.get("BrokerState") not in _DOWN:
         yield ListedBroker(broker_id, None if rack == host else rack)
 

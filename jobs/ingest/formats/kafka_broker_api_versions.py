@@ -18,13 +18,13 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text
-from jobs.ingest.facts import ControllerKind, RegisteredBroker
+from jobs.ingest.facts import BrokerHost, ControllerKind, RegisteredBroker
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-broker-api-versions"
 PRECEDENCE = Precedence.KAFKA_TOOL
 
-_BROKER = re.compile(r"\S+:[0-9]+ \(id: ([0-9]+) rack: (.*?)(?: isFenced: (true|false))?\) -> (?:\(.*|ERROR: .*)")
+_BROKER = re.compile(r"(\S+):[0-9]+ \(id: ([0-9]+) rack: (.*?)(?: isFenced: (true|false))?\) -> (?:\(.*|ERROR: .*)")
 _API = re.compile(r"\s{0,64}([A-Za-z0-9_]+)\([0-9]+\): (.*?),?\s{0,64}")
 _KNOWN_BY = re.compile(r"^\S+:[0-9]+ \(id: [0-9]+ rack: .*\) -> ", re.MULTILINE)
 _KIND_OF_API = {"LeaderAndIsr": "zookeeper", "DescribeQuorum": "kraft"}
@@ -41,8 +41,10 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
     for number, line in dump.lines():
         try:
             if match := _BROKER.fullmatch(line):
-                rack = None if match[2] == "null" else plain_text(match[2], "rack")
-                yield Parsed(number, line, RegisteredBroker(identifier(match[1], "id"), rack, match[3] == "true"))
+                host, broker_id, printed_rack, fenced = match.groups()
+                rack = None if printed_rack == "null" else plain_text(printed_rack, "rack")
+                yield Parsed(number, line, RegisteredBroker(identifier(broker_id, "id"), rack, fenced == "true"))
+                yield Parsed(number, line, BrokerHost(int(broker_id), plain_text(host, "the host")), entries=0)
             elif match := _API.fullmatch(line):
                 kind = kinds.pop(match[1], None) if "[usable: " in match[2] else None
                 yield Parsed(number, line, kind and ControllerKind(kind))

@@ -9,9 +9,11 @@ Printed by kafka.admin.ConfigCommand.
     Default configs for brokers in the cluster are:
       log.retention.ms=86400000 sensitive=false synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.ms=86400000}
     Configs for topic 'orders' are retention.ms=1000,cleanup.policy=compact,delete                                  up to 2.x
+    Quota configs for user-principal 'alice', client-id 'app' are consumer_byte_rate=1024.0, producer_byte_rate=2048.0        2.6 on
+    Quota configs for the default client-id are request_percentage=50.0
+    SCRAM credential configs for user-principal 'alice' are SCRAM-SHA-256=iterations=4096
 
-The first synonym is the one in effect. Kafka's own defaults, sensitive configs and configs of other entities (users, clients, groups) are
-parsed but not used.
+The first synonym is the one in effect. Kafka's own defaults, sensitive configs and credentials are skipped.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, config_value, identifier, plain_text, topic_name
-from jobs.ingest.facts import ConfigValue
+from jobs.ingest.dump import QUOTAS, Dump, Parsed, Rejected, Unreadable, config_value, identifier, plain_text, quota_value, topic_name
+from jobs.ingest.facts import ClientQuota, ConfigValue, Fact
 from jobs.ingest.formats.kafka_topics import configs_of
 from jobs.ingest.precedence import Precedence
 
@@ -30,7 +32,13 @@ PRECEDENCE = Precedence.KAFKA_TOOL
 _HEADER = re.compile(r"(?:Dynamic|All) configs for ([a-z-]{1,30}) (.{1,300}) are:|Default configs for ([a-z-]{1,30}) in the cluster are:")
 _CONFIG = re.compile(r"  ([A-Za-z0-9._-]{1,300})=(.*) sensitive=(true|false) synonyms=\{(.*)\}")
 _FLAT = re.compile(r"Configs for ([a-z-]{1,30}) '([^']{1,300})' are ?(.*)")
-_KNOWN_BY = re.compile(rf"^(?:{_HEADER.pattern}|{_FLAT.pattern})[ \t\r]*$", re.MULTILINE)
+_ENTITY = r"(?:the default (?:user-principal|client-id|ip)|(?:user-principal|client-id|ip) '[^']{0,300}')"
+_QUOTAS = re.compile(rf"Quota configs for ({_ENTITY}(?:, {_ENTITY})?) are (.+)")
+_QUOTA_ENTITY = re.compile(r"(the default )?(user-principal|client-id|ip)(?: '([^']*)')?")
+_CREDENTIALS = re.compile(rf"SCRAM credential configs for {_ENTITY} are .*")
+_DEFAULT = "<default>"
+_KINDS = {"topic": "topic", "broker": "broker", "group": "group", "client-metric": "client-metrics", "client-metrics": "client-metrics"}
+_KNOWN_BY = re.compile(rf"^(?:{_HEADER.pattern}|{_FLAT.pattern}|{_QUOTAS.pattern}|{_CREDENTIALS.pattern})[ \t\r]*$", re.MULTILINE)
 
 
 def recognises(dump: Dump) -> bool:
@@ -39,7 +47,7 @@ def recognises(dump: Dump) -> bool:
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
-    """Yield a fact for each config that is set."""
+    """Yield a fact for each config and quota that is set."""
     entity: tuple[str, str] | None = None
     for number, line in dump.lines():
         try:
@@ -48,11 +56,15 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
                 entity = _entity(match[1], match[2]) if match[1] else (match[3].removesuffix("s"), "")
                 yield Parsed(number, line, None)
             elif match := _FLAT.fullmatch(line.rstrip()):
-                kind, name = _entity(match[1].removesuffix("s"), match[2])
-                configs = configs_of(match[3]) if kind == "topic" else {}
-                yield Parsed(number, line, None)
-                for config, value in configs.items():
-                    yield Parsed(number, line, ConfigValue(kind, name, config, value), entries=0)
+                facts = _flat_facts(match[1].removesuffix("s"), *match.groups()[1:])
+                for index, fact in enumerate(facts or [None]):
+                    yield Parsed(number, line, fact, entries=int(index == 0))
+            elif match := _QUOTAS.fullmatch(line.rstrip()):
+                quotas = _quotas(*match.groups())
+                for index, quota in enumerate(quotas):
+                    yield Parsed(number, line, quota, entries=int(index == 0))
+            elif _CREDENTIALS.fullmatch(line.rstrip()):
+                yield Parsed(number, "a credential", None)
             elif entity is None:
                 raise Unreadable("no header above states whose config it is")
             elif match := _CONFIG.fullmatch(line.rstrip()):
@@ -71,8 +83,31 @@ def _entity(kind: str, name: str) -> tuple[str, str]:
     return kind, plain_text(name, "the name")
 
 
+def _flat_facts(kind: str, name: str, configs: str) -> list[Fact]:
+    """Return the configs of a line of Kafka up to 2.x; those of users and clients are quotas, or credentials, which are skipped."""
+    kind, name = _entity(kind, name)
+    if kind in _KINDS:
+        return [ConfigValue(_KINDS[kind], name, config, value) for config, value in configs_of(configs).items()]
+    user, client_id = (name if kind == label else None for label in ("user-principal", "client-id"))
+    if user is client_id is None:
+        raise Unreadable(f"configs of a {kind} are unknown")
+    pairs = [pair.partition("=") for pair in configs.split(",")]
+    return [ClientQuota(user, client_id, None, quota, quota_value(value, quota)) for quota, _, value in pairs if quota in QUOTAS]
+
+
+def _quotas(entities: str, values: str) -> list[ClientQuota]:
+    names = {
+        kind: _DEFAULT if default else plain_text(name, "the name of the entity") for default, kind, name in _QUOTA_ENTITY.findall(entities)
+    }
+    pairs = [pair.partition("=") for pair in values.split(", ")]
+    user, client_id, ip = (names.get(kind) for kind in ("user-principal", "client-id", "ip"))
+    return [ClientQuota(user, client_id, ip, plain_text(quota, "a quota"), quota_value(value, quota)) for quota, _, value in pairs]
+
+
 def _config(entity: tuple[str, str], config: str, value: str, sensitive: str, synonyms: str) -> ConfigValue | None:
     kind, name = entity
-    if kind not in ("topic", "broker") or sensitive == "true" or not synonyms or synonyms.startswith("DEFAULT_CONFIG:"):
+    if sensitive == "true" or not synonyms or synonyms.startswith("DEFAULT_CONFIG:"):
         return None
-    return ConfigValue(kind, name, config, config_value(config, value))
+    if kind not in _KINDS:
+        raise Unreadable(f"configs of a {kind} are unknown")
+    return ConfigValue(_KINDS[kind], name, config, config_value(config, value))

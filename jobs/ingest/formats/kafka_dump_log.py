@@ -22,7 +22,7 @@ from typing import Any
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, whole_number
 from jobs.ingest.facts import MetadataFile, MetadataRecord
-from jobs.ingest.metadata_record import from_json
+from jobs.ingest.metadata_record import control_from_json, from_json
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-dump-log"
@@ -87,24 +87,23 @@ class _File:
         control: str | None,
         control_value: str | None,
         old_control: str | None,
-    ) -> MetadataRecord:
+    ) -> MetadataRecord | None:
         offset = self.next_offset if printed_offset is None else whole_number(printed_offset, "offset")
         if offset is None:
             raise Unreadable("no batch line above it")
         self.next_offset = offset + 1
         time_ms = None if printed_time is None else int(printed_time)
-        if old_control:  # as printed up to 3.9
-            return MetadataRecord(offset, time_ms, "LeaderChange", {})
+        if old_control:  # up to 3.9 a LeaderChange is printed without its value
+            return None
         document = _json(payload if payload is not None else control_value)
         if control is None:
             if document.keys() != {"type", "version", "data"}:
                 raise Unreadable("type, version or data is missing")
             record_type, fields = from_json(document["type"], document["version"], document["data"])
         else:
-            record_type, fields = control, {}
+            record_type, fields = control, control_from_json(control, document)
             if control == "SnapshotHeader":
-                self.is_snapshot = True
-                self.last_contained_ms = whole_number(document.get("lastContainedLogTimestamp"), "lastContainedLogTimestamp", least=-1)
+                self.is_snapshot, self.last_contained_ms = True, fields["lastContainedLogTimestamp"]
             self.has_footer = self.has_footer or control == "SnapshotFooter"
         return MetadataRecord(offset, time_ms, record_type, fields)
 

@@ -1,11 +1,12 @@
-"""kafka-get-offsets: the end offset of each partition.
+"""kafka-get-offsets: the end or start offset of each partition.
 
 Printed by org.apache.kafka.tools.GetOffsetShell, in earlier versions kafka.tools.GetOffsetShell.
 
     orders:0:0
     orders:1:500
 
-A partition without an offset is printed as `orders:2:`.
+A partition without an offset is printed as `orders:2:`. With --time earliest the offsets are start offsets, which only the name of the file
+can show: resolve/offsets.py.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobs.ingest import end_offsets
+from jobs.ingest import offset_columns
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, topic_name, whole_number
-from jobs.ingest.end_offsets import EndOffsets
 from jobs.ingest.facts import EndOffset
+from jobs.ingest.offset_columns import OffsetColumns
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-get-offsets"
@@ -37,9 +38,9 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
         yield _line(number, line)
 
 
-def parse_columns(dump: Dump) -> tuple[list[Parsed | Rejected], dict[str, EndOffsets]] | None:
+def parse_columns(dump: Dump) -> tuple[list[Parsed | Rejected], dict[str, OffsetColumns]] | None:
     """Parse the offsets of a large text into columns; None if the text must be parsed line by line."""
-    columns = end_offsets.read(dump.data)
+    columns = offset_columns.read(dump.data)
     if columns is None:
         return None
     ends, other_lines = columns

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier
-from jobs.ingest.facts import ActiveController, ControllerKind, KafkaClusterId, QuorumVoters
+from jobs.ingest.facts import ActiveController, ControllerKind, KafkaClusterId, QuorumVoters, RegisteredController
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-metadata-quorum"
@@ -44,7 +44,9 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
             elif replication := _REPLICATION.fullmatch(line):
                 node_id, role = identifier(replication[1], "NodeId"), replication[2]
                 voters += [] if role == "Observer" else [node_id]
-                fact = ActiveController(node_id) if role == "Leader" else None
+                fact = {"Leader": ActiveController(node_id), "Follower": RegisteredController(node_id)}.get(
+                    role
+                )  # an observer may be a broker
             elif _HEADER.fullmatch(line):
                 continue
             else:

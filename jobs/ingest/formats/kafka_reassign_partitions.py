@@ -9,8 +9,9 @@ Printed by kafka.admin.ReassignPartitionsCommand (up to 3.5) and org.apache.kafk
     Current partition reassignments:                                --list
     t-0: replicas: 3,4,1. adding: 3,4. removing: 1.
 
-An entry is a partition, or a message of the tool. A plan is not the state of the cluster: its JSON, and what follows `Proposed`, is validated
-but not used. What follows `Current` has replicas without leader and ISR, which are compared with the other dumps.
+An entry is a partition, or a message of the tool. A plan is not the state of the cluster: its JSON, and what follows `Proposed`, are rows of
+`proposed_reassignment`. What follows `Current` has replicas without leader and ISR, which are compared with the other dumps, and log dirs if
+they are not `any`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, topic_name
-from jobs.ingest.facts import AssignedReplicas, OngoingReassignment
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, plain_text, topic_name
+from jobs.ingest.facts import AssignedReplicas, OngoingReassignment, ProposedReplicas
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-reassign-partitions"
@@ -58,11 +59,14 @@ _PLAN = re.compile(
     r'\{\s{0,99}(?:"version"\s{0,9}:\s{0,9}[0-9]{1,9}\s{0,9},\s{0,99})?"(?:partitions|topics)"\s{0,9}:\s{0,9}\['
     r'\s{0,99}(?:\{\s{0,99}"(?:topic|partition|replicas|log_dirs)"\s{0,9}:|\])'
 )
+_STATE = re.compile(r'"(?:leader|isr)[a-zA-Z_]{0,9}"\s{0,9}:')  # fields of a partition's state, which a plan does not have
+_ANY = "any"  # AlterReplicaLogDirs is not requested: the broker chooses the log dir
 
 
 def recognises(dump: Dump) -> bool:
     """Return whether the dump contains a heading of the tool, or is a plan."""
-    return _KNOWN_BY.search(dump.head) is not None or _PLAN.match(dump.head.lstrip()) is not None
+    is_plan = _PLAN.match(dump.head.lstrip()) is not None and _STATE.search(dump.head) is None
+    return is_plan or _KNOWN_BY.search(dump.head) is not None
 
 
 def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
@@ -116,19 +120,34 @@ def _plan(document: Any, line: int, *, current: bool) -> Iterator[Parsed | Rejec
     seen = set()
     for entry in entries:
         try:
-            if not isinstance(entry, dict):
-                raise Unreadable("not a JSON object")
-            topic = topic_name(entry.get("topic") if isinstance(entry.get("topic"), str) else None)
-            if "partitions" not in document or "replicas" not in entry:  # topics to move, or partitions to elect for
-                yield Parsed(line, entry, None)
-                continue
-            fact = AssignedReplicas(topic, identifier(entry.get("partition"), "partition"), broker_ids(entry["replicas"], "replicas"))
-            log_dirs = entry.get("log_dirs")
-            if not fact.replicas or (log_dirs is not None and (not isinstance(log_dirs, list) or len(log_dirs) != len(fact.replicas))):
-                raise Unreadable("replicas and log_dirs differ in length" if fact.replicas else "replicas is empty")
+            fact = _proposal(entry, has_partitions="partitions" in document)
             if fact[:2] in seen:
-                raise Unreadable("the partition occurs twice")
+                raise Unreadable("the partition occurs twice" if fact.partition is not None else "the topic occurs twice")
             seen.add(fact[:2])
-            yield Parsed(line, entry, fact if current else None)
+            if current and fact.partition is not None and fact.replicas is not None:
+                yield Parsed(line, entry, AssignedReplicas(fact.topic, fact.partition, fact.replicas, fact.log_dirs))
+            else:
+                yield Parsed(line, entry, fact)
         except Unreadable as e:
             yield Rejected(line, entry, str(e))
+
+
+def _proposal(entry: Any, *, has_partitions: bool) -> ProposedReplicas:
+    """Parse an element of a plan: a partition with replicas, a partition to elect a leader for, or a topic to move."""
+    if not isinstance(entry, dict):
+        raise Unreadable("not a JSON object")
+    topic = topic_name(entry.get("topic") if isinstance(entry.get("topic"), str) else None)
+    if not has_partitions:
+        return ProposedReplicas(topic, None, None, None)
+    partition = identifier(entry.get("partition"), "partition")
+    if "replicas" not in entry:
+        return ProposedReplicas(topic, partition, None, None)
+    replicas, log_dirs = broker_ids(entry["replicas"], "replicas"), entry.get("log_dirs")
+    if not replicas:
+        raise Unreadable("replicas is empty")
+    if log_dirs is None:
+        return ProposedReplicas(topic, partition, replicas, None)
+    if not isinstance(log_dirs, list) or len(log_dirs) != len(replicas):
+        raise Unreadable("replicas and log_dirs differ in length")
+    paths = tuple(None if log_dir == _ANY else plain_text(log_dir, "a log dir") for log_dir in log_dirs)
+    return ProposedReplicas(topic, partition, replicas, paths if any(path is not None for path in paths) else None)

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text, topic_name, whole_number
-from jobs.ingest.facts import Fact, GroupOffset, GroupState, MemberLine
+from jobs.ingest.facts import Fact, GroupOffset, GroupState, ListedGroup, MemberLine
 from jobs.ingest.formats.kafka_consumer_groups import assignment_of, cells_of
 from jobs.ingest.precedence import Precedence
 
@@ -57,8 +57,8 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
         try:
             if match := _OFFSETS.fullmatch(line) or _MEMBERS.fullmatch(line) or _STATE.fullmatch(line):
                 header = match
-            elif _NOTICE.fullmatch(line):
-                yield Parsed(number, line, None)
+            elif match := _NOTICE.fullmatch(line):
+                yield Parsed(number, line, ListedGroup(plain_text(match[1], "the group"), "share", "Empty"))
             elif header is None:
                 raise Unreadable("no header of kafka-share-groups above it")
             else:
@@ -67,7 +67,7 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
             yield Rejected(number, line, str(e))
 
 
-def _fact(line: str, header: re.Match[str]) -> Fact | None:
+def _fact(line: str, header: re.Match[str]) -> Fact:
     if header.re is _OFFSETS:
         return _offset(line.split(), header)
     if header.re is _STATE:
@@ -94,14 +94,14 @@ def _member(line: str, header: dict[str, int]) -> MemberLine:
     return MemberLine(group_id, member_id, None, cells["HOST"], cells["CLIENT-ID"], "share", partitions, assignment)
 
 
-def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset | None:
+def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset | ListedGroup:
     epoch_column, lag_column = header.groups()
     if len(cells) != 4 + bool(epoch_column) + bool(lag_column):
         raise Unreadable("the number of values differs from the header")
     group_id, topic, partition = cells[:3]
     start, lag = cells[3 + bool(epoch_column)], cells[-1] if lag_column else "-"
     if topic == partition == "-":
-        return None
+        return ListedGroup(plain_text(group_id, "GROUP"), "share", None)
     numbers = [None if cell == "-" else whole_number(cell, name, least=-1) for cell, name in ((start, "START-OFFSET"), (lag, "LAG"))]
     return GroupOffset(
         plain_text(group_id, "GROUP"), topic_name(topic), identifier(partition, "PARTITION"), numbers[0], None, numbers[1], None, None, None

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, json_document, topic_name
-from jobs.ingest.facts import ListedBroker, PartitionLine
+from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, identifier, json_document, plain_text, topic_name
+from jobs.ingest.facts import BrokerHost, ListedBroker, PartitionLine
 from jobs.ingest.precedence import Precedence
 
 NAME = "kcat"
 PRECEDENCE = Precedence.KCAT
 
+_HOST = re.compile(r"(.{1,255}):[0-9]{1,5}")
 _KNOWN_BY = re.compile(r'"originating_broker"\s{0,9}:\s{0,9}\{')
 
 
@@ -34,7 +35,10 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
         yield Rejected(number, text, "outside the JSON document")
     for broker in _list(document, "brokers"):
         try:
-            yield Parsed(line, broker, ListedBroker(identifier(_field(broker, "id"), "id"), None))
+            broker_id = identifier(_field(broker, "id"), "id")
+            yield Parsed(line, broker, ListedBroker(broker_id, None))
+            if host := _HOST.fullmatch(_text(broker.get("name")) or ""):
+                yield Parsed(line, broker, BrokerHost(broker_id, plain_text(host[1], "name")), entries=0)
         except Unreadable as e:
             yield Rejected(line, broker, str(e))
     for topic in _list(document, "topics"):

@@ -10,7 +10,7 @@
 
 `partition` is the partition that the producer chose itself; `observed_partition` is the partition that contains the records. A key is text, or bytes in key_hex
 or key_base64. In Parquet and JSON, null is no key, and an empty text or binary is the empty key. Rows with the same topic, key, partition and
-observed partition are summed. In a CSV a quoted key may contain commas, quotes and line ends. Line numbers of Parquet are row numbers.
+observed partition are summed. Without `size_bytes` the sizes are unknown; without `records` every row is rejected. In a CSV a quoted key may contain commas, quotes and line ends. Line numbers of Parquet are row numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ SCHEMA = pa.schema(
     ]
 )
 _PARQUET = b"PAR1"
-_REQUIRED = {"topic", "records", "size_bytes"}
 _MOST = 10**15  # records or bytes in a row, so that sums fit into a BIGINT
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 _KEYS = ("key", "key_hex", "key_base64")
@@ -62,7 +61,7 @@ class KeyRow(NamedTuple):
     key: bytes | None
     partition: int | None
     records: int
-    size_bytes: int
+    size_bytes: int | None
     observed_partition: int | None
 
 
@@ -95,7 +94,12 @@ def _columns(dump: Dump) -> dict[str, int] | None:
         _, header = next(dump.lines(), (1, ""))
         names = [name.strip(' "') for name in header.split(",")]
     columns = {"size_bytes" if name == "bytes" else name: index for index, name in enumerate(names)}
-    return columns if columns.keys() >= _REQUIRED and _key_columns(columns) else None
+    return columns if _is_sample(columns) else None
+
+
+def _is_sample(columns: Iterable[str]) -> bool:
+    """Return whether these are the columns of a key sample."""
+    return "topic" in {*columns} and bool(_key_columns(columns))
 
 
 def _key_columns(columns: Iterable[str]) -> list[str]:
@@ -111,8 +115,7 @@ def _is_json(dump: Dump) -> bool:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    names = {"size_bytes" if name == "bytes" else name for name in row}
-    return names >= _REQUIRED and bool(_key_columns(names))
+    return _is_sample({"size_bytes" if name == "bytes" else name for name in row})
 
 
 def _json(dump: Dump) -> Iterator[Parsed | Rejected]:
@@ -230,11 +233,10 @@ def _cast(table: pa.Table, columns: dict[str, int]) -> pa.Table:
             "topic": table["topic"].cast(pa.string()),
             "key": table[name].cast(pa.binary() if name == "key" else pa.string()),
             "partition": table["partition"].cast(pa.int64()) if "partition" in columns else pa.nulls(len(table), pa.int64()),
-            "records": table["records"].cast(pa.int64()),
-            "size_bytes": table["size_bytes"].cast(pa.int64()),
-            "observed_partition": table["observed_partition"].cast(pa.int64())
-            if "observed_partition" in columns
-            else pa.nulls(len(table), pa.int64()),
+            **{
+                measure: table[measure].cast(pa.int64()) if measure in columns else pa.nulls(len(table), pa.int64())
+                for measure in ("records", "size_bytes", "observed_partition")
+            },
         }
     )
 
@@ -246,10 +248,10 @@ def _is_valid(rows: pa.Table, name: str) -> pa.ChunkedArray:
         pc.invert(pc.is_in(rows["topic"], pa.array([".", ".."]))),
         *(
             pc.greater_equal(rows[name].fill_null(least), 0)
-            for name, least in (("records", -1), ("size_bytes", -1), ("partition", 0), ("observed_partition", 0))
+            for name, least in (("records", -1), ("size_bytes", 0), ("partition", 0), ("observed_partition", 0))
         ),
         pc.less_equal(rows["records"], _MOST),
-        pc.less_equal(rows["size_bytes"], _MOST),
+        pc.less_equal(rows["size_bytes"].fill_null(0), _MOST),
         *(pc.less_equal(rows[name].fill_null(0), 2**31 - 1) for name in ("partition", "observed_partition")),
     ]
     if name != "key":
@@ -265,10 +267,16 @@ def row_of(
         topic_name(topic),
         _decoded(key, key_column) if isinstance(key, str) else key,
         None if partition is None else identifier(partition, "partition"),
-        whole_number(records, "records", most=_MOST),
-        whole_number(size_bytes, "bytes", most=_MOST),
+        whole_number(_required(records, "records"), "records", most=_MOST),
+        None if size_bytes is None else whole_number(size_bytes, "bytes", most=_MOST),
         None if observed_partition is None else identifier(observed_partition, "observed_partition"),
     )
+
+
+def _required(value: object, column: str) -> object:
+    if value is None:
+        raise Unreadable(f"the column {column} is missing or empty")
+    return value
 
 
 def _decoded(text: str, name: str) -> bytes:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable
 from jobs.ingest.facts import MetadataFile, MetadataRecord
-from jobs.ingest.metadata_record import ByteReader, from_bytes
+from jobs.ingest.metadata_record import CONTROL_SCHEMAS, ByteReader, control_from_bytes, from_bytes
 from jobs.ingest.precedence import Precedence
 
 NAME = "metadata-log"
@@ -27,11 +27,9 @@ PRECEDENCE = Precedence.METADATA_LOG
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")  # the header of a batch, including the count of its records
 _CONTROL_KEY = struct.Struct(">hh")
-_SNAPSHOT_HEADER = struct.Struct(">hq")
 _LENGTH_FROM = 12  # a batch's length counts from the field after it
 _CRC_FROM = 21
 _CONTROL, _COMPRESSED = 0x20, 0x07
-_CONTROL_TYPES = {2: "LeaderChange", 3: "SnapshotHeader", 4: "SnapshotFooter", 5: "KRaftVersion", 6: "KRaftVoters"}
 
 
 class _Batch(NamedTuple):
@@ -53,7 +51,7 @@ def recognises(dump: Dump) -> bool:
         batch = _batch(dump.data, 0)
         record = ByteReader(dump.data, batch.start, batch.end)
         _, key, value = _record(record)
-        return _control_type(key) in _CONTROL_TYPES if batch.attributes & _CONTROL else key is None and value.unsigned() == 1
+        return _control_type(key) in CONTROL_SCHEMAS if batch.attributes & _CONTROL else key is None and value.unsigned() == 1
     except (Unreadable, struct.error):
         return False
 
@@ -119,7 +117,7 @@ def _entry(records: ByteReader, batch: _Batch, number: int) -> Parsed | Rejected
         offset, key, value = _record(records)
         label = f"offset {batch.offset + offset}"
         if batch.attributes & _CONTROL:
-            record_type, fields = _control(key, value)
+            record_type, fields = control_from_bytes(_control_type(key), value)
         else:
             record_type, fields = from_bytes(value)
         return Parsed(number, label, MetadataRecord(batch.offset + offset, batch.time_ms, record_type, fields))
@@ -146,18 +144,6 @@ def _record(records: ByteReader) -> tuple[int, bytes | None, ByteReader]:
         raise Unreadable("a record with headers, which Kafka's metadata never has")
     record.done()
     return offset, key, value
-
-
-def _control(key: bytes | None, value: ByteReader) -> tuple[str, dict[str, int]]:
-    name = _CONTROL_TYPES.get(number := _control_type(key))
-    if name is None:
-        raise Unreadable(f"a control record of type {number} is unknown")
-    if name != "SnapshotHeader":
-        return name, {}
-    version, time_ms = _SNAPSHOT_HEADER.unpack(value.take(_SNAPSHOT_HEADER.size))
-    if version != 0:
-        raise Unreadable(f"version {version} of the snapshot's header is unknown")
-    return name, {"lastContainedLogTimestamp": time_ms}
 
 
 def _control_type(key: bytes | None) -> int:

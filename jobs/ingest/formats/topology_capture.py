@@ -1,13 +1,15 @@
 """Captures of a live cluster, written by jobs/capture: JSON lines with a head line, and an end line that counts the others.
 
     {"capture":"kafka-topology-audit","version":1,"captured_at":"2026-11-21T02:00:00Z","kafka_cluster_id":"YXVkaXQtdGVzdC1jbHVzdA"}
-    {"broker":1,"rack":"rack-a","fenced":false}
+    {"broker":1,"rack":"rack-a","fenced":false,"host":"10.0.0.1"}
     {"controller":"kraft","leader_id":9,"voters":[{"id":9,"log_end_offset":77}],"observers":[]}
     {"feature":"metadata.version","level":30}
     {"configs_of":"broker","name":"","configs":{"min.insync.replicas":"1"}}              an empty name: of all brokers
+    {"quotas_of":{"user":"alice","client-id":null},"quotas":{"consumer_byte_rate":1024.0}}                               null: the default
+    {"acl_of":"TOPIC","name":"orders","pattern_type":"LITERAL","principal":"User:alice","host":"*","operation":"READ","permission":"ALLOW"}
     {"topic":"orders","topic_id":"LSo95-b9RSiAdRcs-lS0vg","configs":{},"partitions":[{"partition":0,"leader":1,"replicas":[1,2],"isr":[1,2],
      "elr":[],"last_known_elr":[],"start_offset":0,"end_offset":10}]}
-    {"log_dirs_of":1,"log_dirs":[{"log_dir":"/data","error":null,"total_bytes":9,"usable_bytes":5,"replicas":[{"topic":"orders",
+    {"log_dirs_of":1,"log_dirs":[{"log_dir":"/data","error":null,"total_bytes":9,"usable_bytes":5,"cordoned":false,"replicas":[{"topic":"orders",
      "partition":0,"size_bytes":4,"offset_lag":0,"future":false}]}]}
     {"group":"g","protocol":"consumer","assignor":"uniform","state":"Stable","coordinator_id":1,"members":[{"member_id":"m",
      "group_instance_id":null,"client_id":"c","host":"/10.0.0.1","rack":null,"assignment":{"orders":[0]},"topics":["orders"],"topic_regex":null}],
@@ -28,10 +30,25 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name, whole_number
+from jobs.ingest.dump import (
+    Dump,
+    Parsed,
+    Rejected,
+    Unreadable,
+    broker_ids,
+    config_value,
+    identifier,
+    plain_text,
+    quota_value,
+    topic_name,
+    whole_number,
+)
 from jobs.ingest.facts import (
+    AccessControl,
     ActiveController,
+    BrokerHost,
     CaptureTime,
+    ClientQuota,
     ConfigValue,
     ControllerKind,
     EndOffset,
@@ -58,6 +75,8 @@ PRECEDENCE = Precedence.KAFKA_TOOL
 
 _KNOWN_BY = re.compile(r'\s{0,99}\{"capture":"kafka-topology-audit"')
 _VERSION = 1
+_DEFAULT = "<default>"  # the name of a default quota, as Kafka's tools print it
+_ACL_FIELDS = ("acl_of", "name", "pattern_type", "principal", "host", "operation", "permission")
 _OFFSETS = {"start_offset": StartOffset, "end_offset": EndOffset}
 Entries = Iterator[Parsed | Rejected]
 
@@ -106,7 +125,10 @@ def _capture(answer: dict[str, Any], line: int) -> Entries:
 
 
 def _broker(answer: dict[str, Any], line: int) -> Entries:
-    yield Parsed(line, answer, RegisteredBroker(_id(answer, "broker"), _optional_text(answer, "rack"), _flag(answer, "fenced")))
+    broker_id, host = _id(answer, "broker"), _optional_text(answer, "host")
+    yield Parsed(line, answer, RegisteredBroker(broker_id, _optional_text(answer, "rack"), _flag(answer, "fenced")))
+    if host is not None:
+        yield Parsed(line, answer, BrokerHost(broker_id, host), entries=0)
 
 
 def _controller(answer: dict[str, Any], line: int) -> Entries:
@@ -136,6 +158,24 @@ def _configs_of(answer: dict[str, Any], line: int) -> Entries:
 
 def _config(kind: str, name: str, config: str, value: Any) -> ConfigValue:
     return ConfigValue(kind, name, config, config_value(config, value))
+
+
+def _quotas_of(answer: dict[str, Any], line: int) -> Entries:
+    entity, quotas = _object(answer["quotas_of"]), _object(answer.get("quotas"))
+    if not entity or entity.keys() - {"user", "client-id", "ip"}:
+        raise Unreadable("quotas of another entity than users, client ids and ips")
+    names = (None if kind not in entity else _optional_text(entity, kind) or _DEFAULT for kind in ("user", "client-id", "ip"))
+    user, client_id, ip = names
+    for quota, value in quotas.items():
+        yield _entry(line, {"quotas_of": entity, quota: value}, _quota, user, client_id, ip, quota, value)
+
+
+def _quota(user: str | None, client_id: str | None, ip: str | None, quota: str, value: Any) -> ClientQuota:
+    return ClientQuota(user, client_id, ip, plain_text(quota, "a quota"), quota_value(value, quota))
+
+
+def _acl_of(answer: dict[str, Any], line: int) -> Entries:
+    yield Parsed(line, answer, AccessControl(*(_text(answer, name) for name in _ACL_FIELDS)))
 
 
 def _topic(answer: dict[str, Any], line: int) -> Entries:
@@ -186,7 +226,8 @@ def _log_dirs_of(answer: dict[str, Any], line: int) -> Entries:
         try:
             name = _text(_object(log_dir), "log_dir")
             volume = (_optional_number(log_dir, field) for field in ("total_bytes", "usable_bytes"))
-            fact = LogDirLine(broker_id, name, _optional_text(log_dir, "error"), *volume)
+            cordoned = None if log_dir.get("cordoned") is None else _flag(log_dir, "cordoned")
+            fact = LogDirLine(broker_id, name, _optional_text(log_dir, "error"), *volume, cordoned)
             replicas = _list(log_dir, "replicas")
         except Unreadable as e:
             yield Rejected(line, log_dir, str(e))
@@ -301,6 +342,8 @@ _KINDS: dict[str, Callable[[dict[str, Any], int], Entries]] = {
     "controller": _controller,
     "feature": _feature,
     "configs_of": _configs_of,
+    "quotas_of": _quotas_of,
+    "acl_of": _acl_of,
     "topic": _topic,
     "log_dirs_of": _log_dirs_of,
     "group": _group,

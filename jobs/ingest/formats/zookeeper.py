@@ -6,7 +6,8 @@
     {"path": "/config/topics/t", "data": {"version": 1, "config": {"retention.ms": "1000"}}}           /config/brokers/<default>
 
 The data is JSON, or JSON as text. A broker is live as long as its znode exists. A partition needs its topic's znode and its own, in any order;
-a partition without a state has no leader yet, and is left out. Other znodes are parsed but not used. Leader -1 means no leader.
+a partition without a state has no leader yet, and is left out. Quotas are configs of users, clients and ips; credentials of users are not
+read. Other znodes are skipped. Leader -1 means no leader.
 """
 
 from __future__ import annotations
@@ -17,9 +18,23 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, broker_ids, config_value, identifier, plain_text, topic_name
+from jobs.ingest.dump import (
+    QUOTAS,
+    Dump,
+    Parsed,
+    Rejected,
+    Unreadable,
+    broker_ids,
+    config_value,
+    identifier,
+    plain_text,
+    quota_value,
+    topic_name,
+)
 from jobs.ingest.facts import (
     ActiveController,
+    BrokerHost,
+    ClientQuota,
     ConfigValue,
     ControllerKind,
     Fact,
@@ -40,6 +55,7 @@ _BROKER = re.compile(r"/brokers/ids/([0-9]+)")
 _TOPIC = re.compile(r"/brokers/topics/([^/]+)")
 _STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/([0-9]+)/state")
 _CONFIG = re.compile(r"/config/(topic|broker)s/([^/]+)")
+_QUOTA = re.compile(r"/config/(?:users/([^/]+)(?:/clients/([^/]+))?|clients/([^/]+)|ips/([^/]+))")
 _DEFAULT = "<default>"
 
 
@@ -70,14 +86,15 @@ def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
             yield znode
             continue
         number, line, path, data = znode
+        entry = _shown(line, path)
         try:
             facts = list(_facts(path, data, topics))
         except Unreadable as e:
-            yield Rejected(number, _shown(line, path), str(e))
+            yield Rejected(number, entry, str(e))
             continue
-        yield Parsed(number, _shown(line, path), facts[0] if facts else None)
+        yield Parsed(number, entry, facts[0] if facts else None)
         for fact in facts[1:]:
-            yield Parsed(number, _shown(line, path), fact, entries=0)
+            yield Parsed(number, entry, fact, entries=0)
         if not has_controller_kind:
             yield Parsed(number, line, ControllerKind("zookeeper"), entries=0)
             has_controller_kind = True
@@ -102,8 +119,11 @@ def _shown(line: str, path: str) -> str:
 
 def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
     if match := _BROKER.fullmatch(path):
-        rack = _object(data).get("rack")
-        yield RegisteredBroker(identifier(match[1], "the broker's id"), None if rack is None else plain_text(rack, "rack"), False)
+        rack, host = (None if _object(data).get(name) is None else plain_text(data[name], name) for name in ("rack", "host"))
+        broker_id = identifier(match[1], "the broker's id")
+        yield RegisteredBroker(broker_id, rack, False)
+        if host is not None:
+            yield BrokerHost(broker_id, host)
     elif match := _STATE.fullmatch(path):
         yield _partition(match[1], match[2], _object(data), topics)
     elif match := _TOPIC.fullmatch(path):
@@ -123,12 +143,14 @@ def _facts(path: str, data: Any, topics: dict[str, Any]) -> Iterator[Fact]:
         yield KafkaClusterId(plain_text(_field(_object(data), "id"), "id"))
     elif path == "/controller":
         yield ActiveController(identifier(_field(_object(data), "brokerid"), "the controller's id"))
+    elif match := _QUOTA.fullmatch(path):
+        user, client_of_user, client, ip = (None if name is None else unquote(name) for name in match.groups())
+        config = _config(data)
+        for quota in (name for name in QUOTAS if name in config):
+            yield ClientQuota(user, client_of_user or client, ip, quota, quota_value(config[quota], quota))
     elif match := _CONFIG.fullmatch(path):
         name = unquote(match[2])
-        config = _field(_object(data), "config")
-        if not isinstance(config, dict):
-            raise Unreadable("config is not a JSON object")
-        for key, value in config.items():
+        for key, value in _config(data).items():
             yield ConfigValue(match[1], "" if name == _DEFAULT else name, plain_text(key, "a config's name"), config_value(key, value))
 
 
@@ -152,6 +174,13 @@ def _partition(topic: str, partition: str, state: dict[str, Any], topics: dict[s
         adding,
         removing,
     )
+
+
+def _config(data: Any) -> dict[str, Any]:
+    config = _field(_object(data), "config")
+    if not isinstance(config, dict):
+        raise Unreadable("config is not a JSON object")
+    return config
 
 
 def _moving(replicas: Any, partition: str, name: str) -> tuple[int, ...]:

@@ -26,12 +26,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from jobs.ingest.facts import CaptureTime, KeySample, MetadataFile, MetadataRecord
-from jobs.ingest.resolve import brokers, cluster, groups, key_samples, partitions, replicas, topics
+from jobs.ingest.facts import CaptureTime, KeySample, MetadataFile, MetadataRecord, ProposedReplicas
+from jobs.ingest.resolve import brokers, cluster, groups, key_samples, partitions, replicas, settings, topics
 from jobs.ingest.resolve.columns import split_columnar
 from jobs.ingest.resolve.evidence import Evidence
 from jobs.ingest.resolve.files import input_file_table, rejected_input_table
-from jobs.ingest.resolve.metadata_image import MetadataSource, replay
+from jobs.ingest.resolve.metadata_image import WITHOUT_FACT, MetadataSource, replay
+from jobs.ingest.resolve.offsets import with_kind_of_offsets
 from jobs.ingest.resolve.origin import Origin, ParsedFile
 from kafka_model.release import Release
 
@@ -43,7 +44,7 @@ def resolve_cluster(files: Iterable[ParsedFile], kafka_version: Release | None =
 
     `kafka_version` is the configured release of the cluster.
     """
-    split_files, columns = split_columnar(sorted(map(_dated_by_capture, files), key=_age))
+    split_files, columns = split_columnar(sorted((with_kind_of_offsets(_dated_by_capture(file)) for file in files), key=_age))
     evidence = Evidence(split_files, columns)
     _add_facts(evidence)
     partitions.compare_assignments(evidence)
@@ -51,13 +52,14 @@ def resolve_cluster(files: Iterable[ParsedFile], kafka_version: Release | None =
     replica = replicas.replica_table(evidence, all_partitions)
     topic = topics.topic_table(evidence, all_partitions)
     tables = {
-        "broker": brokers.broker_table(evidence, all_partitions),
-        "log_dir": brokers.log_dir_table(evidence),
+        **brokers.broker_tables(evidence, all_partitions),
         "topic": topic,
         "partition": partitions.partition_table(evidence, all_partitions, replica),
         "replica": replica,
         **groups.group_tables(evidence, topic["topic"]),
+        **settings.setting_tables(evidence),
         "partition_load": partitions.load_table(evidence),
+        "proposed_reassignment": partitions.proposal_table(evidence),
         "key_sample": key_samples.key_sample_table(evidence.key_samples),
         "rejected_input": rejected_input_table(evidence),
         "input_file": input_file_table(evidence),
@@ -85,6 +87,8 @@ def _add_facts(evidence: Evidence) -> None:
             fact = parsed.fact
             if isinstance(fact, KeySample):
                 evidence.key_samples.append(fact.rows)
+            elif isinstance(fact, ProposedReplicas):
+                evidence.add_proposal(Origin(file, parsed))
             elif isinstance(fact, MetadataRecord):
                 records.append(Origin(file, parsed))
             elif isinstance(fact, MetadataFile):
@@ -95,6 +99,7 @@ def _add_facts(evidence: Evidence) -> None:
     if logs:
         image, rejected = replay(logs)
         for origin, reason in rejected:
-            evidence.reject(origin, reason)
+            report = evidence.report_missing if origin.fact.type in WITHOUT_FACT else evidence.reject  # such a record is no entry
+            report(origin, reason)
         for origin, fact in image.facts():
             evidence.add(origin.with_fact(fact))

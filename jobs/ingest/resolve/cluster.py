@@ -8,7 +8,15 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from jobs.ingest.facts import ActiveController, ControllerKind, FeatureLevel, KafkaClusterId, QuorumVoters, TopicLine
+from jobs.ingest.facts import (
+    ActiveController,
+    ControllerKind,
+    FeatureLevel,
+    KafkaClusterId,
+    QuorumVoters,
+    RegisteredController,
+    TopicLine,
+)
 from jobs.ingest.partitions import Partitions
 from jobs.ingest.resolve.evidence import Evidence
 from jobs.ingest.resolve.rows import table_of
@@ -31,6 +39,8 @@ class ClusterRow(NamedTuple):
     kafka_cluster_id: str | None
     controller_id: int | None
     voters: list[int] | None
+    controllers: list[int] | None
+    features: list[tuple[str, str]] | None
 
 
 def cluster_table(evidence: Evidence, partitions: Partitions, input_file: pa.Table, configured_version: Release | None) -> pa.Table:
@@ -55,8 +65,15 @@ def cluster_table(evidence: Evidence, partitions: Partitions, input_file: pa.Tab
         kafka_cluster_id=next((fact.kafka_cluster_id for fact in evidence.facts(KafkaClusterId)), None),
         controller_id=active[0].node_id if active else None,
         voters=list(voters[0].node_ids) if voters else None,
+        controllers=_controllers(evidence),
+        features=sorted((fact.feature, fact.level) for fact in evidence.facts(FeatureLevel)) or None,
     )
     return table_of(CLUSTER, [row])
+
+
+def _controllers(evidence: Evidence) -> list[int] | None:
+    node_ids = {fact.node_id for fact in evidence.facts(RegisteredController)}
+    return sorted(node_ids.union(*(fact.node_ids for fact in evidence.facts(QuorumVoters)))) or None
 
 
 def _controller(evidence: Evidence, partitions: Partitions) -> tuple[str | None, bool]:

@@ -2,7 +2,7 @@
 
     kafka-topics        a partition line, if no other entry is about its partition
     kafka-log-dirs      all entries of the file, if no other file has log dirs
-    kafka-get-offsets   all entries of the file, if no other file has end offsets
+    kafka-get-offsets   all entries of the file, if no other file has end offsets; or start offsets, if that is what the file has
 
 All other entries are read one by one, and resolved as facts.
 """
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.ingest import partition_lines
-from jobs.ingest.end_offsets import EndOffsets
 from jobs.ingest.facts import (
     AssignedReplicas,
     EndOffset,
@@ -27,21 +26,24 @@ from jobs.ingest.facts import (
     OngoingReassignment,
     PartitionLine,
     ReplicaOnDisk,
+    StartOffset,
 )
+from jobs.ingest.offset_columns import OffsetColumns
 from jobs.ingest.partition_lines import PartitionLines
-from jobs.ingest.reading import read_entries
 from jobs.ingest.replica_logs import ReplicaLogs
+from jobs.ingest.resolve.offsets import line_by_line
 from jobs.ingest.resolve.origin import Origin, ParsedFile
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnarDumps:
-    """The entries in columns: partition lines by topic and partition, replicas on disk, and end offsets."""
+    """The entries in columns: partition lines by topic and partition, replicas on disk, end offsets, and start offsets."""
 
     lines: PartitionLines
     file_index: NDArray[np.int32]  # per line, an index of the files
     logs: ReplicaLogs | None
-    ends: EndOffsets | None
+    ends: OffsetColumns | None
+    starts: OffsetColumns | None
 
     def source_of(self, topic: str, partition: int, files: Sequence[ParsedFile]) -> Origin:
         """Return the origin of a partition line."""
@@ -55,11 +57,14 @@ def split_columnar(files: Sequence[ParsedFile]) -> tuple[list[ParsedFile], Colum
     """Split the entries that stay in columns from those to resolve, which are the facts of the returned files."""
     files, logs = _columns_of_only_file(files, "logs", LogDirLine, LogDirsAnswer, ReplicaOnDisk)
     files, ends = _columns_of_only_file(files, "ends", EndOffset)
+    files, starts = _columns_of_only_file(files, "starts", StartOffset)
     files, lines, file_index = _unique_lines(files)
-    return files, ColumnarDumps(lines, file_index, logs, ends)
+    return files, ColumnarDumps(lines, file_index, logs, ends, starts)
 
 
-def _columns_of_only_file(files: Sequence[ParsedFile], name: str, *kinds: type) -> tuple[list[ParsedFile], ReplicaLogs | EndOffsets | None]:
+def _columns_of_only_file(
+    files: Sequence[ParsedFile], name: str, *kinds: type
+) -> tuple[list[ParsedFile], ReplicaLogs | OffsetColumns | None]:
     """Return these columns if one file has all facts of these kinds; otherwise return the files with the columns read entry by entry."""
     sources = [
         file
@@ -68,9 +73,7 @@ def _columns_of_only_file(files: Sequence[ParsedFile], name: str, *kinds: type) 
     ]
     if len(sources) == 1 and (columns := getattr(sources[0].reading, name)) is not None:
         return list(files), columns
-    return [
-        file if (columns := getattr(file.reading, name)) is None else replace(file, reading=read_entries(columns.data)) for file in files
-    ], None
+    return [file if (columns := getattr(file.reading, name)) is None else line_by_line(file, columns) for file in files], None
 
 
 def _unique_lines(files: Sequence[ParsedFile]) -> tuple[list[ParsedFile], PartitionLines, NDArray[np.int32]]:

@@ -30,8 +30,11 @@ class Evidence:
     columns: ColumnarDumps
     origins: dict[type, dict[Any, Origin]] = field(default_factory=lambda: defaultdict(dict))  # of the winning facts, by kind and key
     key_samples: list[pa.Table] = field(default_factory=list)
+    # By file, topic and partition: plans do not contradict each other.
+    proposals: dict[tuple[Any, ...], Origin] = field(default_factory=dict)
     rejected: dict[str, list[Rejected]] = field(default_factory=lambda: defaultdict(list))  # by file
     missing: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # the number of missing entries by file
+    _rejected_rows: dict[tuple[str, int, int], int] = field(default_factory=dict)  # in `rejected`, by file, line and identity of the entry
 
     def facts(self, kind: type) -> list[Any]:
         """Return the winning facts of a kind."""
@@ -44,18 +47,30 @@ class Evidence:
         earlier = origins.get(key)
         origins[key] = origin if earlier is None else self._resolve_conflict(earlier, origin)
 
+    def add_proposal(self, origin: Origin) -> None:
+        """Add a row of a plan; a later one of the same file wins."""
+        key = (origin.file.name, *origin.fact[: origin.fact.KEY_FIELDS])
+        if key in self.proposals:
+            self.reject(self.proposals[key], f"repeated in line {origin.parsed.line}")
+        self.proposals[key] = origin
+
     def source_of(self, topic: str, partition: int) -> Origin:
         """Return the origin of the facts about a partition."""
         return self.origins[PartitionLine].get((topic, partition)) or self.columns.source_of(topic, partition, self.files)
 
     def reject(self, origin: Origin, reason: str) -> None:
-        """Reject an entry that its format accepted."""
-        self.rejected[origin.file.name].append(Rejected(origin.parsed.line, origin.parsed.entry, reason))
+        """Reject an entry that its format accepted. An entry with several facts is rejected once, with all reasons."""
+        rejected, (line, entry, *_) = self.rejected[origin.file.name], origin.parsed
+        row = self._rejected_rows.setdefault((origin.file.name, line, id(entry)), len(rejected))
+        if row == len(rejected):
+            rejected.append(Rejected(line, entry, reason))
+        elif reason not in rejected[row].reason.split("; "):
+            rejected[row] = rejected[row]._replace(reason=f"{rejected[row].reason}; {reason}")
 
     def report_missing(self, origin: Origin, reason: str) -> None:
         """Count an entry that is missing beside this one, and add a rejected entry for it."""
         self.missing[origin.file.name] += 1
-        self.reject(origin, reason)
+        self.rejected[origin.file.name].append(Rejected(origin.parsed.line, origin.parsed.entry, reason))
 
     def _resolve_conflict(self, earlier: Origin, later: Origin) -> Origin:
         """Return the better of two facts about the same thing; `later` comes later in the same file, or from a newer file."""

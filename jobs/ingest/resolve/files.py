@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from jobs.ingest.facts import Fact, MetadataRecord
 from jobs.ingest.reading import text_of
 from jobs.ingest.resolve.evidence import Evidence
+from jobs.ingest.resolve.metadata_image import WITHOUT_FACT
 from jobs.ingest.resolve.rows import table_of
 from jobs.schema import INPUT_FILE, REJECTED_INPUT
 
@@ -33,6 +35,7 @@ class InputFileRow(NamedTuple):
     accepted: int
     rejected: int
     size_bytes: int
+    skipped: int
 
 
 def rejected_input_table(evidence: Evidence) -> pa.Table:
@@ -48,13 +51,20 @@ def rejected_input_table(evidence: Evidence) -> pa.Table:
 
 
 def input_file_table(evidence: Evidence) -> pa.Table:
-    """Return every file; its entries are the parsed, the rejected and the missing ones."""
+    """Return every file; its entries are the parsed ones with a fact, the rejected and the missing ones."""
     rows = []
     line_counts = np.bincount(evidence.columns.file_index, minlength=len(evidence.files)).tolist()
     for file, lines in sorted(zip(evidence.files, line_counts, strict=True), key=lambda pair: pair[0].name):
         reading = file.reading
-        columnar = lines + sum(len(columns) for columns in (reading.logs, reading.ends) if columns is not None)
-        entries = sum(parsed.entries for parsed in reading.parsed) + len(reading.rejected) + columnar + evidence.missing[file.name]
+        columnar = lines + sum(len(columns) for columns in (reading.logs, reading.ends, reading.starts) if columns is not None)
+        parsed = sum(parsed.entries for parsed in reading.parsed)
+        skipped = sum(parsed.entries for parsed in reading.parsed if _states_nothing(parsed.fact))
+        entries = parsed - skipped + len(reading.rejected) + columnar + evidence.missing[file.name]
         rejected = len(evidence.rejected[file.name])
-        rows.append(InputFileRow(file.name, reading.format, entries, entries - rejected, rejected, file.size_bytes))
+        rows.append(InputFileRow(file.name, reading.format, entries, entries - rejected, rejected, file.size_bytes, skipped))
     return table_of(INPUT_FILE, rows)
+
+
+def _states_nothing(fact: Fact | None) -> bool:
+    """Return whether no table has what the entry states."""
+    return fact is None or (isinstance(fact, MetadataRecord) and fact.type in WITHOUT_FACT)

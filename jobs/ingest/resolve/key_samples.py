@@ -43,7 +43,8 @@ def _with_observed_partitions(sample: pa.Table) -> pa.Table:
 
 
 def _summed(sample: pa.Table, keys: list[str]) -> pa.Table:
-    """Sum records and bytes of the rows that have the same keys, in the order of topic, partition and key."""
-    sums = sample.group_by(keys).aggregate([("records", "sum"), ("size_bytes", "sum")])
+    """Sum records and bytes of the rows that have the same keys, in the order of topic, partition and key; an unknown size has no sum."""
+    unknown_if_any = pc.ScalarAggregateOptions(skip_nulls=False)
+    sums = sample.group_by(keys).aggregate([("records", "sum"), ("size_bytes", "sum", unknown_if_any)])
     sums = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
     return sums.select([*_KEY, "records", "size_bytes", *keys[len(_KEY) :]]).sort_by(_ORDER)

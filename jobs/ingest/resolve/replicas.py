@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.ingest import replica_logs
-from jobs.ingest.facts import ReplicaOnDisk
+from jobs.ingest.facts import AssignedReplicas, ReplicaOnDisk
 from jobs.ingest.partitions import Partitions
 from jobs.ingest.replica_logs import UNKNOWN_LAG, ReplicaLogs
 from jobs.ingest.resolve.evidence import Evidence
@@ -41,6 +41,7 @@ def replica_table(evidence: Evidence, partitions: Partitions) -> pa.Table:
     if logs is None:
         logs = replica_logs.from_facts(evidence.facts(ReplicaOnDisk))
     assigned, unassigned_logs = _assigned(partitions, logs)
+    assigned = _with_log_dirs_of_reassignments(assigned, evidence)
     if not len(unassigned_logs):
         return assigned
     keys = [(name, "ascending") for name in ("topic", "partition", "broker_id")]
@@ -74,6 +75,28 @@ def _assigned(partitions: Partitions, logs: ReplicaLogs) -> tuple[pa.Table, Repl
         "directory_id": pc.if_else(pc.is_in(directory, _RESERVED), None, directory),
     }
     return pa.table(columns, schema=schema_of(REPLICA)), logs.take(np.flatnonzero(~is_assigned))
+
+
+def _with_log_dirs_of_reassignments(assigned: pa.Table, evidence: Evidence) -> pa.Table:
+    """Fill unknown log dirs with those of kafka-reassign-partitions, and reject its entries that kafka-log-dirs contradicts."""
+    origins = {
+        (fact.topic, fact.partition, broker_id): (origin, log_dir)
+        for origin in evidence.origins[AssignedReplicas].values()
+        for fact in [origin.fact]
+        for broker_id, log_dir in zip(fact.replicas, fact.log_dirs or (), strict=False)
+        if log_dir is not None
+    }
+    if not origins:
+        return assigned
+    log_dirs = assigned["log_dir"].to_pylist()
+    keys = zip(*(assigned[name].to_pylist() for name in ("topic", "partition", "broker_id")), strict=True)
+    for row, key in enumerate(keys):
+        origin, log_dir = origins.get(key, (None, None))
+        if origin is not None and log_dirs[row] not in (None, log_dir):
+            evidence.reject(origin, f"log dir {log_dirs[row]} on broker {key[2]}, not {log_dir}")
+        log_dirs[row] = log_dirs[row] or log_dir
+    index = assigned.schema.get_field_index("log_dir")
+    return assigned.set_column(index, assigned.schema.field(index), pa.array(log_dirs, pa.string()))
 
 
 def _unassigned(logs: ReplicaLogs) -> pa.Table:

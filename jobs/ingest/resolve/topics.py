@@ -27,6 +27,8 @@ _SYNONYMS = {
     "segment.ms": [("log.roll.ms", 1), ("log.roll.hours", 3_600_000)],
     "retention.bytes": [("log.retention.bytes", 1)],
     "retention.ms": [("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)],
+    "local.retention.bytes": [("log.local.retention.bytes", 1)],
+    "local.retention.ms": [("log.local.retention.ms", 1)],
     "index.interval.bytes": [("log.index.interval.bytes", 1)],
     "max.message.bytes": [("message.max.bytes", 1)],
 }
@@ -52,8 +54,12 @@ def topic_table(evidence: Evidence, partitions: Partitions) -> pa.Table:
             own_configs[origin.fact.name][origin.fact.config] = origin
     lines: dict[str, TopicLine] = {fact.topic: fact for fact in evidence.facts(TopicLine)}
     rows_by_topic = partitions.rows_by_topic()
+    known = {*lines, *rows_by_topic}
+    for topic in own_configs.keys() - known:
+        for origin in own_configs[topic].values():
+            evidence.reject(origin, f"no dump has topic {topic}")
     rows = []
-    for topic in sorted({*lines, *rows_by_topic}):
+    for topic in sorted(known):
         line, topic_rows = lines.get(topic), rows_by_topic.get(topic, TopicRows(0, 0, -1))
         count = min(max(line.partitions if line else 0, topic_rows.highest_partition + 1), _MOST_PARTITIONS)
         if topic_rows.end - topic_rows.first < count or (line and line.partitions < count):

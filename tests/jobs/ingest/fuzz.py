@@ -24,6 +24,7 @@ from typing import Any
 from jobs import ingest
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest import test_topology_capture as capture
+from tests.jobs.ingest.test_admin_client import KAFKA_PYTHON
 from tests.jobs.ingest.test_kcat_and_cruise_control import LOAD, OTHER, kcat, kcat_partition, state
 from tests.jobs.ingest.test_metadata_log import resealed
 from tests.jobs.ingest.test_partition_lines import ODDITIES, assert_same_tables
@@ -221,9 +222,9 @@ def seed_inputs() -> list[bytes]:
     keys = {"keys_of": "orders", "partition": 3, "from_offset": 0, "to_offset": 4, "keys": [key]}
     share = {**capture.GROUP, "group": "s", "protocol": "share"}
     texts = [
-        capture.text({"broker": 1, "rack": None, "fenced": True}, capture.TOPIC, capture.GROUP, share, keys),
+        capture.text({"broker": 1, "rack": None, "fenced": True}, capture.QUOTAS, capture.ACL, capture.TOPIC, capture.GROUP, share, keys),
         kcat(kcat_partition(0, 1, [2, 1], [1]), kcat_partition(1, -1, [2], [], error="Broker: Leader not available")),
-        state(other=[OTHER]), json.dumps({"brokers": [LOAD]}), "broker_id,rack\n1,a\n2,b\n",
+        json.dumps({"brokers": [{"id": 1, "fenced": True}], "topics": [KAFKA_PYTHON]}), state(other=[OTHER]), json.dumps({"brokers": [LOAD]}), "broker_id,rack\n1,a\n2,b\n",
     ]  # fmt: skip
     inputs = {text.encode() for text in texts}
     for path in DUMPS:

@@ -7,6 +7,7 @@ import pytest
 from jobs.ingest.facts import (
     ActiveController,
     BrokerCapacity,
+    BrokerHost,
     ControllerKind,
     EndOffset,
     FeatureLevel,
@@ -14,8 +15,10 @@ from jobs.ingest.facts import (
     ListedBroker,
     QuorumVoters,
     RegisteredBroker,
+    RegisteredController,
 )
 from jobs.ingest.reading import read_dump
+from tests.jobs.ingest.dumps import rejects, resolved, rows
 
 
 def read(text: str, format_name: str) -> tuple[list, list[tuple[int, str]]]:
@@ -30,7 +33,13 @@ def test_api_versions_have_brokers_racks_and_the_kind_of_controller() -> None:
         "\tDescribeQuorum(55): 0 to 2 [usable: 2]\n)\nhost2:9092 (id: 2 rack: null isFenced: true) -> ERROR: gone\n"
     )
     assert read(text, "kafka-broker-api-versions") == (
-        [RegisteredBroker(1, "eu west (a)", False), ControllerKind("kraft"), RegisteredBroker(2, None, True)],
+        [
+            RegisteredBroker(1, "eu west (a)", False),
+            BrokerHost(1, "host1"),
+            ControllerKind("kraft"),
+            RegisteredBroker(2, None, True),
+            BrokerHost(2, "host2"),
+        ],
         [],
     )
 
@@ -38,7 +47,7 @@ def test_api_versions_have_brokers_racks_and_the_kind_of_controller() -> None:
 def test_api_versions_of_a_zookeeper_cluster_imply_zookeeper() -> None:
     text = "h:9092 (id: 1 rack: a) -> (\n\tLeaderAndIsr(4): 0 to 7 [usable: 7],\n\tDescribeQuorum(55): UNSUPPORTED\n)\n?\n"
     assert read(text, "kafka-broker-api-versions") == (
-        [RegisteredBroker(1, "a", False), ControllerKind("zookeeper")],
+        [RegisteredBroker(1, "a", False), BrokerHost(1, "h"), ControllerKind("zookeeper")],
         [(5, "neither a broker line nor an API line")],
     )
 
@@ -49,17 +58,23 @@ def test_list_endpoints_has_fenced_brokers() -> None:
         "11         127.0.0.1 38861      rack-a fenced     broker         \n"
         "12         127.0.0.1 53375      null   unfenced   broker         \n13 nonsense\n"
     )
-    seen = [RegisteredBroker(11, "rack-a", True), RegisteredBroker(12, None, False)]
+    seen = [
+        RegisteredBroker(11, "rack-a", True),
+        BrokerHost(11, "127.0.0.1"),
+        RegisteredBroker(12, None, False),
+        BrokerHost(12, "127.0.0.1"),
+    ]
     assert read(text, "kafka-cluster") == (seen, [(4, "not an endpoint line")])
 
 
-def test_list_endpoints_without_state_has_unfenced_brokers_and_skips_controllers() -> None:
+def test_list_endpoints_without_state_has_unfenced_brokers_and_controllers() -> None:
     header = "ID         HOST      PORT       RACK   ENDPOINT_TYPE  \n"
     assert read(header + "1          h         9092       a      broker         \n", "kafka-cluster") == (
-        [RegisteredBroker(1, "a", False)],
+        [RegisteredBroker(1, "a", False), BrokerHost(1, "h")],
         [],
     )
-    assert read(header + "9          h         9093       null   controller     \n", "kafka-cluster") == ([], [])
+    controller = header + "9          h         9093       null   controller     \n"
+    assert read(controller, "kafka-cluster") == ([RegisteredController(9)], [])
 
 
 @pytest.mark.parametrize(
@@ -68,14 +83,33 @@ def test_list_endpoints_without_state_has_unfenced_brokers_and_skips_controllers
         "broker_id,rack\n1,a\n2,\n",
         'broker_id,rack\r\n"1","a"\r\n2,""\r\n',
         "rack;broker_id\na;1\n;2\n",
-        "id\track\thost\n1\ta\th\n2\t\th\n",
+        "id\track\tport\n1\ta\t9092\n2\t\t9092\n",
         json.dumps([{"broker_id": 1, "rack": "a"}, {"broker_id": 2, "rack": None}]),
         json.dumps({"brokers": [{"id": 1, "rack": "a"}, {"id": "2"}]}, indent=1),
-        json.dumps({"cluster_id": "x", "controller": 3, "nodes": [{"id": 1, "rack": "a"}, {"id": 2, "rack": ""}]}),
+        json.dumps({"controller": 3, "nodes": [{"id": 1, "rack": "a"}, {"id": 2, "rack": ""}]}),
     ],
 )
 def test_broker_list_is_read_from_csv_and_json(text: str) -> None:
     assert read(text, "broker-list") == ([ListedBroker(1, "a"), ListedBroker(2, None)], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "broker_id,rack,fenced,host\n1,a,true,h1\n2,,,\n",
+        json.dumps([{"broker_id": 1, "rack": "a", "fenced": True, "host": "h1"}, {"broker_id": 2, "rack": None}]),
+        json.dumps({"brokers": [{"id": 1, "rack": "a", "isFenced": True, "host": "h1", "port": 9092}, {"id": 2, "is_fenced": None}]}),
+    ],
+)
+def test_broker_list_may_have_fenced_brokers_and_hosts(text: str) -> None:
+    assert read(text, "broker-list") == ([ListedBroker(1, "a", True), BrokerHost(1, "h1"), ListedBroker(2, None)], [])
+    assert rows(resolved(brokers=text), "broker", "broker_id", "live", "host") == [(1, False, "h1"), (2, True, None)]
+
+
+def test_fenced_broker_of_a_list_that_the_cluster_contradicts_is_rejected() -> None:
+    tables = resolved(brokers="broker_id,rack,fenced\n1,a,true\n", versions="h:9092 (id: 1 rack: a isFenced: false) -> ERROR: gone\n")
+    assert rows(tables, "broker", "broker_id", "live") == [(1, True)]
+    assert rejects(tables) == [("brokers", 2, "the cluster itself reports that the broker is not fenced")]
 
 
 def test_bad_brokers_of_a_list_are_rejected() -> None:
@@ -118,7 +152,7 @@ def test_quorum_has_the_leader_and_the_voters_and_implies_kraft() -> None:
     )
     replication += "3\tAAAA\t152\t0\tFollower  \t\n7\tAAAA\t152\t0\tObserver  \t\n"
     assert read(replication, "kafka-metadata-quorum") == (
-        [ActiveController(2), kraft, QuorumVoters((2, 3))],
+        [ActiveController(2), kraft, RegisteredController(3), QuorumVoters((2, 3))],
         [(3, "not a line of the quorum's status or replication")],
     )
 
@@ -167,3 +201,9 @@ def test_bad_capacities_are_rejected() -> None:
             (1, "NW_IN is not a number"),
         ],
     )
+
+
+def test_repeated_broker_with_several_facts_is_one_rejected_entry() -> None:
+    tables = resolved(brokers="broker_id,rack,host\n1,a,h\n1,a,h\n")
+    assert rejects(tables) == [("brokers", 2, "repeated in line 3")]
+    assert rows(tables, "input_file", "entries", "accepted", "rejected") == [(2, 1, 1)]

@@ -45,7 +45,9 @@ def test_only_configs_that_are_set_are_facts() -> None:
     text += LINE.format("d", "1", DEFAULT) + "  f= sensitive=false synonyms={}\n"
     text += "  e=null sensitive=true synonyms={STATIC_BROKER_CONFIG:e=null}\n"
     assert facts(text) == [ConfigValue("topic", "t", "a.b", "1"), ConfigValue("topic", "t", "c", "x y,z")]
-    assert facts("Dynamic configs for client-metric m are:\n" + LINE.format("a", "1", "DYNAMIC")) == []
+    metrics = "Dynamic configs for client-metric m are:\n" + LINE.format("a", "1", "DYNAMIC")
+    assert facts(metrics) == [ConfigValue("client-metrics", "m", "a", "1")]
+    assert facts("Configs for broker '1' are a=2\n") == [ConfigValue("broker", "1", "a", "2")]
     assert facts("Configs for topic 't' are retention.ms=1,cleanup.policy=compact,delete\n") == [
         ConfigValue("topic", "t", "retention.ms", "1"),
         ConfigValue("topic", "t", "cleanup.policy", "compact,delete"),

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.ingest.facts import AssignedReplicas, OngoingReassignment
+from jobs.ingest.facts import AssignedReplicas, OngoingReassignment, ProposedReplicas
 from jobs.ingest.reading import read_dump
-from tests.jobs.ingest.dumps import PARTITION, rejects, resolved, rows
+from tests.jobs.ingest.dumps import LOG_DIRS, PARTITION, rejects, resolved, rows
 
 RECORDED = Path(__file__).parents[2] / "snapshots" / "formats"
 ENTRY = '{{"topic":"t","partition":{},"replicas":[{}]}}'
+LOG = '{{"partition":"{}","size":{},"offsetLag":{},"isFuture":{}}}'
 PLAN = '{{"version":1,"partitions":[{}]}}'
 CURRENT = "Current partition replica assignment\n\n{}\n\nProposed partition reassignment configuration\n{}\n"
 
@@ -27,7 +28,7 @@ def test_every_recorded_line_is_parsed(version: str, action: str) -> None:
     assert (
         len(facts((RECORDED / version / f"kafka-reassign-partitions-{action}.txt").read_text()))
         == {
-            "generate": 8,
+            "generate": 16,
             "execute": 2,
             "list": 1,
             "verify": 0,
@@ -35,12 +36,53 @@ def test_every_recorded_line_is_parsed(version: str, action: str) -> None:
     )
 
 
-def test_current_assignment_is_a_fact_and_a_plan_is_not() -> None:
+def test_current_assignment_and_plans_are_different_facts() -> None:
     text = CURRENT.format(PLAN.format(ENTRY.format(0, "1,2")), PLAN.format(ENTRY.format(0, "3,4")))
-    assert facts(text) == [AssignedReplicas("t", 0, (1, 2))]
-    assert facts(PLAN.format(ENTRY.format(0, "1,2"))) == []
-    assert facts('{"version":1,"topics":[{"topic":"t"}]}') == []
-    assert facts('{"partitions":[{"topic":"t","partition":0}]}') == []
+    assert facts(text) == [AssignedReplicas("t", 0, (1, 2)), ProposedReplicas("t", 0, (3, 4), None)]
+    assert facts(PLAN.format(ENTRY.format(0, "1,2"))) == [ProposedReplicas("t", 0, (1, 2), None)]
+    assert facts('{"version":1,"topics":[{"topic":"t"}]}') == [ProposedReplicas("t", None, None, None)]
+    assert facts('{"partitions":[{"topic":"t","partition":0}]}') == [ProposedReplicas("t", 0, None, None)]
+
+
+def test_plans_are_rows_by_file_and_do_not_contradict_each_other() -> None:
+    plan = '{"partitions":[{"topic":"t","partition":0,"replicas":[3,1],"log_dirs":["/d1","any"]}]}'
+    tables = resolved(a=plan, b=PLAN.format(ENTRY.format(0, "2,1")), c='{"topics":[{"topic":"u"}]}')
+    assert rejects(tables) == []
+    assert rows(tables, "proposed_reassignment") == [
+        ("t", "a", 0, [3, 1], ["/d1", None]),
+        ("t", "b", 0, [2, 1], None),
+        ("u", "c", None, None, None),
+    ]
+
+
+def test_log_dirs_of_the_current_assignment_are_those_of_replicas() -> None:
+    [path] = RECORDED.glob("4.3.1/kafka-reassign-partitions-generate.txt")
+    topics = (RECORDED / "4.3.1" / "kafka-topics.txt").read_text()
+    tables = resolved(topics=topics, generate=path.read_text())
+    log_dirs = dict(zip(rows(tables, "replica", "topic", "partition", "broker_id"), rows(tables, "replica", "log_dir"), strict=True))
+    # Of prices-1 and single-0, which have moved since, the entries are rejected.
+    paths = [
+        log_dirs["prices", 0, 2],
+        log_dirs["prices", 0, 3],
+        log_dirs["prices", 2, 4],
+        log_dirs["prices", 2, 1],
+        log_dirs["single", 1, 3],
+    ]
+    assert paths == [f"/var/lib/kafka/data{number}" for number in (1, 1, 1, 2, 2)]
+    assert {log_dirs["prices", 1, 4], log_dirs["single", 0, 3]} == {None}
+    assert len(rejects(tables)) == 2
+
+
+def test_log_dirs_of_the_current_assignment_yield_to_kafka_log_dirs() -> None:
+    current = CURRENT.format('{"partitions":[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["/d1","/d2"]}]}', PLAN.format(""))
+    logs = LOG_DIRS.format(1, "/d9", LOG.format("t-0", 10, 0, "false"))
+    tables = resolved(topics=PARTITION.format("t", 0, 1, "1,2", "1"), a=current, logs=logs)
+    assert rows(tables, "replica", "broker_id", "log_dir") == [(1, "/d9"), (2, "/d2")]
+    assert rejects(tables) == [("a", 3, "log dir /d9 on broker 1, not /d1")]
+    more_logs = LOG_DIRS.format(2, "/d8", LOG.format("t-0", 10, 0, "false"))
+    tables = resolved(topics=PARTITION.format("t", 0, 1, "1,2", "1"), a=current, logs=logs, more_logs=more_logs)
+    assert rejects(tables) == [("a", 3, "log dir /d9 on broker 1, not /d1; log dir /d8 on broker 2, not /d2")]
+    assert rows(tables, "input_file", "file", "entries", "accepted", "rejected")[0] == ("a", 1, 0, 1)
 
 
 def test_listed_reassignment_is_a_fact() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.ingest.facts import BrokerCapacity, BrokerRates, ListedBroker, LogDirLine, PartitionLine
+from jobs.ingest.facts import BrokerCapacity, BrokerHost, BrokerRates, ListedBroker, LogDirLine, PartitionLine
 from jobs.ingest.reading import read_dump
 from tests.jobs.ingest.dumps import PARTITION, rejects, resolved, rows
 
@@ -52,6 +52,7 @@ def test_kcat_metadata_is_parsed() -> None:
     assert (reading.format, reading.rejected, sum(parsed.entries for parsed in reading.parsed)) == ("kcat", [], 4)
     assert [parsed.fact for parsed in reading.parsed if parsed.fact] == [
         ListedBroker(1, None),
+        BrokerHost(1, "h"),
         PartitionLine("t", 0, 1, (2, 1), (1,), None, None, None, None),
         PartitionLine("t", 1, None, (2,), (), None, None, None, None),
     ]
@@ -96,9 +97,12 @@ def test_state_and_load_of_cruise_control_are_parsed() -> None:
     assert [parsed.fact for parsed in reading.parsed] == [
         BrokerCapacity(1, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
         BrokerRates(1, 3.0 * 2**10, 5.0 * 2**10),
+        BrokerHost(1, "h"),
         ListedBroker(1, "a"),
         BrokerCapacity(2, None, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
+        BrokerHost(2, "h"),
         BrokerCapacity(3, 2.0 * 2**20, None, 3.0 * 2**10, 4.0 * 2**10, 800.0),
+        BrokerHost(3, "h"),
         ListedBroker(3, None),
     ]
 
@@ -114,6 +118,13 @@ RATES = {
     "networkOutbound": 4.0,
     "msg_in": 7.0,
 }
+
+
+def test_host_of_cruise_control_wins_over_that_of_a_listener() -> None:
+    versions = "internal:9092 (id: 1 rack: a) -> ERROR: gone\nother:9092 (id: 2 rack: b) -> ERROR: gone\n"
+    tables = resolved(versions=versions, load=json.dumps({"brokers": [LOAD]}))
+    assert rows(tables, "broker", "broker_id", "host") == [(1, "h"), (2, "other")]
+    assert rejects(tables) == []
 
 
 def test_load_of_partitions_is_parsed() -> None:

@@ -5,6 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.ingest.reading import Reading, read_dump
+from tests.jobs.ingest.dumps import resolved
+from tests.jobs.ingest.dumps import rows as table_rows
 
 
 def rows(reading: Reading) -> list[tuple[object, ...]]:
@@ -32,6 +34,40 @@ def test_observed_partition_differs_from_the_chosen_partition(data: bytes) -> No
     sample_rows = [row for parsed in reading.parsed for row in parsed.fact.rows.to_pylist()]
     assert [(row["partition"], row["observed_partition"]) for row in sample_rows] == [(None, 3), (None, None)]
     assert [rejected.reason for rejected in reading.rejected] == ["observed_partition is not between 0 and 2147483647"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"topic,key,records\norders,k,3\norders,,4\n",
+        b'{"topic":"orders","key":"k","records":3}\n{"topic":"orders","key":null,"records":4}\n',
+        parquet(topic=["orders"] * 2, key=["k", None], records=[3, 4]),
+    ],
+)
+def test_sizes_are_unknown_without_their_column(data: bytes) -> None:
+    reading = read_dump(data)
+    assert (reading.format, reading.rejected) == ("key-sample", [])
+    assert rows(reading) == [("orders", b"k", None, 3, None), ("orders", None, None, 4, None)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"topic,key,size_bytes\norders,k,3\n",
+        b'{"topic":"orders","key":"k","size_bytes":3}\n',
+        parquet(topic=["orders"], key=["k"], size_bytes=[3]),
+        b"topic,key\norders,k\n",
+    ],
+)
+def test_rows_without_records_are_rejected_with_the_name_of_the_column(data: bytes) -> None:
+    reading = read_dump(data)
+    assert (reading.format, reading.parsed) == ("key-sample", [])
+    assert [rejected.reason for rejected in reading.rejected] == ["the column records is missing or empty"]
+
+
+def test_sum_with_an_unknown_size_is_unknown() -> None:
+    tables = resolved(a="topic,key,records\nt,a,3\n", b="topic,key,records,size_bytes\nt,a,1,10\nt,b,2,20\n")
+    assert table_rows(tables, "key_sample", "key", "records", "size_bytes") == [(b"a", 4, None), (b"b", 2, 20)]
 
 
 def test_no_key_is_not_the_empty_key() -> None:
@@ -65,7 +101,7 @@ def test_key_that_is_not_utf_8_keeps_every_byte() -> None:
         ("orders,k,1,2,3", "the number of columns differs from the header"),
         ("orders,k,one,2", "records is not a whole number"),
         ("orders,k,-1,2", "records is not between 0 and 1000000000000000"),
-        ("orders,k,1,", "bytes is not a whole number"),
+        ("orders,k,,2", "the column records is missing or empty"),
         ("or ders,k,1,2", "not a topic name that Kafka allows"),
         (",k,1,2", "not a topic name that Kafka allows"),
         ('orders,"k,1,2', "the number of columns differs from the header"),
@@ -119,7 +155,7 @@ def test_bad_rows_of_parquet_are_rejected_by_number() -> None:
         (2, "not a topic name that Kafka allows"),
         (3, "not a topic name that Kafka allows"),
         (4, "key_hex is not pairs of hex digits"),
-        (5, "records is not a whole number"),
+        (5, "the column records is missing or empty"),
         (6, "not a topic name that Kafka allows"),
     ]
     assert rows(reading) == []

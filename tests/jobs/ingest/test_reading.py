@@ -26,13 +26,13 @@ def check_accounts(data: bytes) -> None:
     """Fail unless entries = accepted + rejected, and the rows can be stored and have unique keys."""
     reading = read_dump(data)
     tables = resolve_cluster([ParsedFile("f", len(data), NOW, reading)])
-    [(_, format_name, entries, accepted, rejected, size)] = rows(tables, "input_file")
+    [(_, format_name, entries, accepted, rejected, size, skipped)] = rows(tables, "input_file")
     assert (format_name, size) == (reading.format, len(data))
     assert entries == accepted + rejected
-    assert min(entries, accepted, rejected) >= 0
+    assert min(entries, accepted, rejected, skipped) >= 0
     assert rejected == len(tables["rejected_input"])
     for _, line, _, text, reason in rows(tables, "rejected_input"):
-        assert 1 <= line <= (entries if format_name == "metadata-log" else data.count(b"\n")) + 1
+        assert 1 <= line <= (entries + skipped if format_name == "metadata-log" else data.count(b"\n")) + 1
         assert len(text) <= 1000
         assert reason
     for name, table in tables.items():

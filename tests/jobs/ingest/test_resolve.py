@@ -137,9 +137,9 @@ def test_capacity_is_the_brokers_own_or_the_default() -> None:
     mib = 2.0**20
     assert rows(tables, "broker", "broker_id", "disk_capacity_bytes") == [(1, mib), (2, 5 * mib)]
     assert rows(tables, "log_dir") == [
-        (1, "/d", None, None, None, None),
-        (2, "/d", "gone", 2 * mib, None, None),
-        (2, "/e", None, 3 * mib, None, None),
+        (1, "/d", None, None, None, None, None),
+        (2, "/d", "gone", 2 * mib, None, None, None),
+        (2, "/e", None, 3 * mib, None, None, None),
     ]
 
 
@@ -250,20 +250,9 @@ def test_key_has_the_partitions_where_it_was_found() -> None:
 
 
 def test_sources_are_the_formats_with_an_accepted_entry() -> None:
-    tables = resolved(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="t:0:7\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
+    tables = resolved(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="broker_id,rack\n1,a\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
     assert rows(tables, "cluster") == [
-        (
-            "zookeeper",
-            True,
-            False,
-            "3.9.2",
-            "assumed",
-            ["kafka-get-offsets", "kafka-log-dirs"],
-            NOW + timedelta(seconds=3),
-            None,
-            None,
-            None,
-        )
+        ("zookeeper", True, False, "3.9.2", "assumed", ["broker-list", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None, None, None)
     ]
 
 

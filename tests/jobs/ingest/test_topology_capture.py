@@ -16,8 +16,11 @@ from jobs import ingest
 from jobs.gates.duckdb_tables import DuckdbTables
 from jobs.gates.gate import evaluate
 from jobs.ingest.facts import (
+    AccessControl,
     ActiveController,
+    BrokerHost,
     CaptureTime,
+    ClientQuota,
     ConfigValue,
     ControllerKind,
     EndOffset,
@@ -48,6 +51,10 @@ OFFSET = {"topic": "orders", "partition": 0, "offset": 7, "log_end_offset": 9, "
 GROUP = {"group": "g", "protocol": "consumer", "assignor": "uniform", "state": "Stable", "coordinator_id": 1}
 GROUP |= {"members": [MEMBER], "offsets": [OFFSET]}
 
+QUOTAS = {"quotas_of": {"user": "alice", "client-id": None}, "quotas": {"consumer_byte_rate": 1.5, "producer_byte_rate": 2}}
+ACL = {"acl_of": "TOPIC", "name": "t", "pattern_type": "LITERAL", "principal": "User:a", "host": "*", "operation": "READ"}
+ACL |= {"permission": "ALLOW"}
+
 
 def text(*lines: Any, head: Any = HEAD) -> str:
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *lines, {"end": 1 + len(lines)}))
@@ -72,6 +79,7 @@ def test_capture_has_its_time_and_cluster_id() -> None:
 
 def test_answers_are_the_same_facts_as_dumps_of_kafkas_tools() -> None:
     assert facts({"broker": 1, "rack": None, "fenced": True}) == [RegisteredBroker(1, None, True)]
+    assert facts({"broker": 1, "rack": None, "fenced": True, "host": "h"}) == [RegisteredBroker(1, None, True), BrokerHost(1, "h")]
     assert facts({"controller": "kraft", "leader_id": -1, "voters": [], "observers": []}) == [ControllerKind("kraft")]
     quorum = {"controller": "kraft", "leader_id": 1, "voters": [{"id": 3}, {"id": 1}], "observers": [{"id": 7}]}
     assert facts(quorum) == [ControllerKind("kraft"), ActiveController(1), QuorumVoters((1, 3))]
@@ -84,16 +92,30 @@ def test_answers_are_the_same_facts_as_dumps_of_kafkas_tools() -> None:
         EndOffset("orders", 0, 9),
     ]
     replica = {"topic": "orders", "partition": 0, "size_bytes": 8, "offset_lag": -1, "future": False}
-    log_dir = {"log_dir": "/d", "error": None, "total_bytes": 90, "usable_bytes": 50, "replicas": [replica]}
+    log_dir = {"log_dir": "/d", "error": None, "total_bytes": 90, "usable_bytes": 50, "cordoned": True, "replicas": [replica]}
     assert facts({"log_dirs_of": 1, "log_dirs": [log_dir]}) == [
         LogDirsAnswer(1),
-        LogDirLine(1, "/d", None, 90, 50),
+        LogDirLine(1, "/d", None, 90, 50, True),
         ReplicaOnDisk(1, "orders", 0, False, "/d", 8, None),
     ]
     assert facts(GROUP) == [
         GroupState("g", "consumer", "uniform", "Stable", 1, 1),
         MemberLine("g", "m", None, "/h", "c", "consumer", 1, (("orders", 0),), "a"),
         GroupOffset("g", "orders", 0, 7, 9, 2, "m", "/h", "c"),
+    ]
+
+
+def test_quotas_and_access_control_entries_are_facts() -> None:
+    assert facts(QUOTAS) == [
+        ClientQuota("alice", "<default>", None, "consumer_byte_rate", 1.5),
+        ClientQuota("alice", "<default>", None, "producer_byte_rate", 2.0),
+    ]
+    assert facts(ACL) == [AccessControl("TOPIC", "t", "LITERAL", "User:a", "*", "READ", "ALLOW")]
+    bad = read({"quotas_of": {"topic": "t"}, "quotas": {}}, {"quotas_of": {"ip": "x"}, "quotas": {"a": -1}}, ACL | {"host": None})
+    assert [rejected.reason for rejected in bad.rejected] == [
+        "quotas of another entity than users, client ids and ips",
+        "a is not a number",
+        "host is not text",
     ]
 
 

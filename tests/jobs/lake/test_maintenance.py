@@ -20,7 +20,7 @@ from jobs.report.folder import name_snapshot
 from jobs.schema import ABSENT_CLUSTER, BROKER, INPUT_FILE, PARAMETER, SNAPSHOT, TABLES, Table
 
 NIGHTS = [f"2026-01-0{day}" for day in range(1, 6)]
-FILE = {"file": "topics.txt", "entries": 1, "accepted": 1, "rejected": 0, "size_bytes": 9}
+FILE = {"file": "topics.txt", "entries": 1, "accepted": 1, "rejected": 0, "size_bytes": 9, "skipped": 0}
 
 
 def published(*pairs: tuple[str, str]) -> list[dict[str, str]]:

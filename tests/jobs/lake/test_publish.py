@@ -83,7 +83,7 @@ def night(
     write(
         written_night,
         INPUT_FILE,
-        [{**file, "accepted": int(file["format"] is not None), "rejected": int(file["format"] is None)} for file in files],
+        [{**file, "accepted": int(file["format"] is not None), "rejected": int(file["format"] is None), "skipped": 0} for file in files],
     )
     rejected = {id: "unknown format" for id in (*broken, *unreadable)} | {".": "is beside the folders of the clusters"}
     write(
@@ -369,9 +369,9 @@ def test_a_rerun_without_a_readable_dump_leaves_the_published_attempt(lake: Lake
 
 
 def test_a_cluster_without_a_readable_file_stops_at_ingest_and_the_others_go_on(lake: Lake, tmp_path: Path) -> None:
-    for name, text in {"east": "t:0:7\n", "blank": "garbage\n"}.items():
+    for name, text in {"east": "broker_id,rack\n1,a\n", "blank": "garbage\n"}.items():
         (tmp_path / "source" / name).mkdir(parents=True)
-        (tmp_path / "source" / name / "offsets.txt").write_text(text)
+        (tmp_path / "source" / name / "brokers.txt").write_text(text)
     written_night = NightlyRun(lake, FIRST)
     written_night.ingest(str(tmp_path / "source"), {})
     assert [row["cluster_id"] for row in written_night.rows(CLUSTER)] == ["east"]

@@ -53,7 +53,7 @@ def test_a_view_is_described_with_its_example_sources_and_columns() -> None:
 def test_a_view_of_every_night_is_described() -> None:
     text = words(describe("all_input_file", 80))
     assert text.startswith("View all_input_file: The rows of the table input_file in the newest attempt of every night, published or not.")
-    assert text.endswith("Columns: snapshot_id, attempt_id, cluster_id, file, format, entries, accepted, rejected, size_bytes")
+    assert text.endswith("Columns: snapshot_id, attempt_id, cluster_id, file, format, entries, accepted, rejected, size_bytes, skipped")
 
 
 @pytest.mark.parametrize("name", ["scenario.reads_survive_a_broker", "reads_survive_a_broker"])

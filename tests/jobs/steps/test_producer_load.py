@@ -136,6 +136,13 @@ def test_keys_that_must_share_a_partition_set_the_floor_of_the_skew(spark: Spark
     assert sorted_rows(topic, "skew_floor") == [(pytest.approx(200 / ((sum(weights) + 200) / 3)),)]
 
 
+def test_bytes_of_a_topic_are_unknown_if_the_size_of_a_sampled_key_is(spark: SparkSession) -> None:
+    load, topic, hot, _ = run(spark, [{"key": b"abc", "records": 3}, {"key": b"21", "records": 2, "size_bytes": None}], leaders=[1, 2])
+    assert sorted_rows(load, "size_bytes", "byte_share") == [(None, None)] * 2
+    assert sorted_rows(topic, "records", "size_bytes") == [(5, None)]
+    assert sorted_rows(hot, "key_text", "size_bytes") == [("21", None), ("abc", 30)]
+
+
 def test_growth_is_observed_only_if_both_snapshots_have_the_same_topic(spark: SparkSession) -> None:
     before = [{"log_end_offset": 100, "replica_size_bytes": [1, 1000]}, {"log_end_offset": 50, "replica_size_bytes": [2, 900]}]
     now = [{"log_end_offset": 130, "replica_size_bytes": [3, 1600]}, {"log_end_offset": 60, "replica_size_bytes": [9000, 800]}]

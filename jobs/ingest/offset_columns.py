@@ -1,4 +1,4 @@
-"""End offsets of a large kafka-get-offsets text, parsed into columns.
+"""Offsets of a large kafka-get-offsets text, parsed into columns.
 
 orders:0:500     topic orders   partition 0   offset 500
 orders:1:        no offset: formats/kafka_get_offsets.py parses the line
@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from jobs.ingest.facts import EndOffset
+from jobs.ingest.facts import EndOffset, StartOffset
 
 _LINE = r"^(?P<topic>[a-zA-Z0-9._-]{1,249}):(?P<partition>[0-9]{1,9}):(?P<offset>[0-9]{1,18})\s{0,16}$"
 
 
 @dataclass(frozen=True, slots=True)
-class EndOffsets:
+class OffsetColumns:
     """A row of each array is a partition."""
 
     data: bytes  # of the file, to read it again line by line
@@ -32,7 +32,7 @@ class EndOffsets:
         return len(self.partition)
 
 
-def read(data: bytes) -> tuple[EndOffsets, list[tuple[int, str]]] | None:
+def read(data: bytes) -> tuple[OffsetColumns, list[tuple[int, str]]] | None:
     """Return the offsets, and the other lines with their numbers; None if a partition occurs twice or the text is not ASCII."""
     if not data.isascii():
         return None
@@ -46,11 +46,11 @@ def read(data: bytes) -> tuple[EndOffsets, list[tuple[int, str]]] | None:
     keys = encoded.indices.to_numpy().astype(np.int64) << 32 | numbers[0]
     if len(np.unique(keys)) < len(keys) or {".", ".."} & set(encoded.dictionary.to_pylist()):
         return None
-    return EndOffsets(data, topic, *numbers), other_lines
+    return OffsetColumns(data, topic, *numbers), other_lines
 
 
-def from_facts(facts: Sequence[EndOffset]) -> EndOffsets:
+def from_facts(facts: Sequence[EndOffset | StartOffset]) -> OffsetColumns:
     """Convert facts to columns."""
     topic = pa.array([fact.topic for fact in facts], pa.string())
     partition, offset = (np.array([getattr(fact, name) for fact in facts], np.int64) for name in ("partition", "offset"))
-    return EndOffsets(b"", topic, partition, offset)
+    return OffsetColumns(b"", topic, partition, offset)
