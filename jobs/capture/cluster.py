@@ -90,12 +90,14 @@ class _Reader:
         yield from self._quorum()
         yield from self._features()
         yield from self._broker_configs(live)
+        yield from self._quotas()
+        yield from self._acls()
         topics = self._topics()
         end_offsets = self._offsets(topics, "endOffsets", "end_offset")
         self._offsets(topics, "beginningOffsets", "start_offset")
         yield from topics
         yield from self._log_dirs(live)
-        yield from self._groups(end_offsets)
+        yield from self._groups(end_offsets, {topic["topic"]: len(topic["partitions"]) for topic in topics})
         if key_records:
             yield from self._keys(topics, key_records)
         yield from self.missing
@@ -112,7 +114,7 @@ class _Reader:
             result = self.admin.describeCluster()
             nodes = self.get(result.nodes())
         self.nodes = {node.id(): node for node in nodes.toArray()}
-        brokers = [{"broker": id, "rack": node.rack(), "fenced": node.isFenced()} for id, node in self.nodes.items()]
+        brokers = [{"broker": id, "rack": node.rack(), "fenced": node.isFenced(), "host": node.host()} for id, node in self.nodes.items()]
         return self.get(result.clusterId()), sorted(brokers, key=lambda broker: broker["broker"])
 
     def _quorum(self) -> Iterator[Line]:
@@ -162,6 +164,34 @@ class _Reader:
                 if entry["source"] != _DEFAULT and not entry["isSensitive"] and entry["value"] is not None
             }
         return configs
+
+    def _quotas(self) -> Iterator[Line]:
+        """Yield a line for each entity with quotas: its user, client-id and ip; a null name is that of the default."""
+        everything = self.client.kafka.common.quota.ClientQuotaFilter.all()
+        entities = self._result_or_default("client quotas", lambda: self.get(self.admin.describeClientQuotas(everything).entities()))
+        if entities is not None:
+            pairs = zip(self.client.json(entities.keySet()), self.client.json(entities.values()), strict=True)
+            yield from sorted(({"quotas_of": key["entries"], "quotas": quotas} for key, quotas in pairs), key=str)
+
+    def _acls(self) -> Iterator[Line]:
+        everything = self.client.kafka.common.acl.AclBindingFilter.ANY
+        try:
+            bindings = self.client.json(self.get(self.admin.describeAcls(everything).values()))
+        except RequestFailed as e:
+            if e.kind != "SecurityDisabledException":  # a cluster without an authorizer has no access control entries
+                self._report_missing("access control entries", e)
+            return
+        for binding in bindings:
+            pattern, entry = binding["pattern"], binding["entry"]["data"]
+            yield {
+                "acl_of": pattern["resourceType"],
+                "name": pattern["name"],
+                "pattern_type": pattern["patternType"],
+                "principal": entry["principal"],
+                "host": entry["host"],
+                "operation": entry["operation"],
+                "permission": entry["permissionType"],
+            }
 
     def _topics(self) -> list[Line]:
         options = self.admin_classes.ListTopicsOptions().listInternal(True)
@@ -251,10 +281,11 @@ class _Reader:
             "error": described["error"] and described["error"].partition(":")[0],
             "total_bytes": total and int(total),
             "usable_bytes": usable and int(usable),
+            "cordoned": described["isCordoned"],
             "replicas": replicas,
         }
 
-    def _groups(self, end_offsets: Offsets) -> Iterator[Line]:
+    def _groups(self, end_offsets: Offsets, partition_counts: Mapping[str, int]) -> Iterator[Line]:
         result = self.admin.listGroups()
         listed = self._result_or_default("the groups", lambda: self.client.json(self.get(result.valid())), default=[])
         for error in self._result_or_default("the groups", lambda: self.client.json(self.get(result.errors())), default=[]):
@@ -264,8 +295,8 @@ class _Reader:
             kind = (_optional(group["type"]) or "Classic").lower()
             if kind == "consumer" or (kind == "classic" and group["protocol"] in _CONSUMERS):
                 group_ids["consumer"].append(group["groupId"])
-            elif kind == "share":
-                group_ids["share"].append(group["groupId"])
+            elif kind in ("share", "streams"):
+                group_ids[kind].append(group["groupId"])
         for batch in _batches(group_ids["consumer"], _GROUPS):
             result, spec = self.admin.describeConsumerGroups(batch), self.admin_classes.ListConsumerGroupOffsetsSpec()
             described = dict(self._each(result.all(), result.describedGroups(), "group"))
@@ -286,6 +317,15 @@ class _Reader:
             for name, description in sorted(described.items()):
                 group = self._group(description, "share", subscriptions.get(name, {}))
                 yield group | {"offsets": _started(group, offsets.get(name, {}))}
+        for batch in _batches(group_ids["streams"], _GROUPS):
+            result, spec = self.admin.describeStreamsGroups(batch), self.admin_classes.ListStreamsGroupOffsetsSpec()
+            described = dict(self._each(result.all(), result.describedGroups(), "group"))
+            result = self.admin.listStreamsGroupOffsets(dict.fromkeys(described, spec))
+            futures = {group: result.partitionsToOffsetAndMetadata(group) for group in described}
+            offsets = dict(self._each(result.all(), futures, "the offsets of group"))
+            for name, description in sorted(described.items()):
+                group = _streams_group(description, partition_counts)
+                yield group | {"offsets": _committed(group, offsets.get(name, {}), end_offsets)}
 
     def _keys(self, topics: Sequence[Line], last: int) -> Iterator[Line]:
         """Yield the keys of the last records of each partition, except of Kafka's own topics."""
@@ -419,6 +459,40 @@ class _Reader:
 
     def _report_missing(self, missing: str, error: RequestFailed) -> None:
         self.missing.append({"missing": missing, "why": str(error), "unsupported": error.unsupported})
+
+
+def _streams_group(described: Line, partition_counts: Mapping[str, int]) -> Line:
+    """Return a streams group (KIP-1071). An active task reads its partition of each source topic of its subtopology that has it."""
+    sources = {
+        subtopology["subtopologyId"]: sorted({*subtopology["sourceTopics"], *subtopology["repartitionSourceTopics"]})
+        for subtopology in described["subtopologies"]
+    }
+    members = []
+    for member in sorted(described["members"], key=lambda member: member["memberId"]):
+        assignment: dict[str, list[int]] = defaultdict(list)
+        for task in member["assignment"]["activeTasks"]:
+            for topic in sources.get(task["subtopologyId"], ()):
+                assignment[topic] += [partition for partition in sorted(task["partitions"]) if partition < partition_counts.get(topic, 0)]
+        members.append(
+            {
+                "member_id": member["memberId"],
+                "group_instance_id": _optional(member["instanceId"]),
+                "client_id": member["clientId"],
+                "host": member["clientHost"],
+                "rack": _optional(member["rackId"]),
+                "assignment": {topic: partitions for topic, partitions in sorted(assignment.items()) if partitions},
+                "topics": sorted({topic for topics in sources.values() for topic in topics}),
+                "topic_regex": None,
+            }
+        )
+    return {
+        "group": described["groupId"],
+        "protocol": "streams",
+        "assignor": _optional(described["assignorName"]),
+        "state": described["groupState"],
+        "coordinator_id": described["coordinator"] and described["coordinator"]["id"],
+        "members": members,
+    }
 
 
 def _subscription(member: Line) -> Subscription:

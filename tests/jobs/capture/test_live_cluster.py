@@ -8,6 +8,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from pyspark.sql import SparkSession
 from jobs import ingest
 from jobs.capture import FILE, capture_clusters
 from jobs.capture.connection import from_airflow
+from jobs.capture.java_client import Connection, java_client
 from kafka_model.partitioner.key_attribution import KeyLocation, attribute
 from tests.cluster import Cluster, cluster, command
 from tests.cluster.groups import differences
@@ -37,8 +39,9 @@ SHARE_DUMPS = {
 }
 # Columns that only a capture fills; all others must be equal.
 ONLY_CAPTURED = {
-    "cluster": ("sources", "captured_at"),
-    "log_dir": ("capacity_bytes", "total_bytes", "usable_bytes"),
+    "cluster": ("sources", "captured_at", "features"),  # kafka-features prints the release of metadata.version
+    "broker": ("cordoned",),
+    "log_dir": ("capacity_bytes", "total_bytes", "usable_bytes", "cordoned"),
     "partition": ("log_start_offset",),
     "group_member": ("rack", "topics", "topic_regex", "rack_known"),
 }
@@ -67,6 +70,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         "log.retention.bytes": "99999",
         "share.coordinator.state.topic.num.partitions": "2",
         "share.coordinator.state.topic.min.isr": "1",  # otherwise the offsets of a share group are unknown while a broker is down
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "allow.everyone.if.no.acl.found": "true",
     }
     with cluster({1: "rack-a", 2: "rack-b", 3: "rack-c"}, properties=properties, log_dirs=2, secured=secured.properties) as kafka:
         strict = ("--config", "min.insync.replicas=3", "--config", "retention.ms=7200000")
@@ -74,6 +80,10 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         kafka.tool("kafka-topics", "--create", "--topic", "single", "--replica-assignment", "1,2,1,2")
         kafka.tool("kafka-topics", "--create", "--topic", "lost", "--replica-assignment", "3,1")
         secured.create_user(kafka)
+        kafka.tool("kafka-configs", "--alter", "--entity-type", "users", "--entity-default", "--add-config", "consumer_byte_rate=99000000")
+        kafka.tool("kafka-acls", "--add", "--deny-principal", "User:mallory", "--operation", "Read", "--topic", "secret")
+        cordoned = f"cordoned.log.dirs={kafka.nodes[2].folder}/data2"
+        kafka.tool("kafka-configs", "--alter", "--entity-type", "brokers", "--entity-name", "2", "--add-config", cordoned)
         share = [*command(kafka.version, "org.apache.kafka.tools.consumer.ConsoleShareConsumer"), "--bootstrap-server", kafka.bootstrap]
         with workload(kafka) as applications:
             applications.send([Sent("orders", f"k{n}", None, 3, 300) for n in range(KEYS)])
@@ -120,7 +130,7 @@ def comparable_rows(tables: Mapping[str, pa.Table], ignored: Mapping[str, tuple[
     rows = {
         name: table.drop_columns([*ignored.get(name, ())]).to_pylist()
         for name, table in tables.items()
-        if name not in ("input_file", "rejected_input")
+        if name not in ("input_file", "rejected_input", "config", "acl")  # the last two are only captured
     }
     for name, columns in GROWING.items():
         for row in rows[name]:
@@ -176,7 +186,8 @@ def test_a_capture_gives_the_same_tables_as_dumps_of_kafkas_tools(settled: Live)
     before = capture(folder / "capture", {"bootstrap.servers": kafka.bootstrap})
     # kafka-get-offsets would wait a minute for the leader of lost-0.
     with_leader = {"kafka-get-offsets": ("kafka-get-offsets", "--topic-partitions", "orders,single,__.*,lost:1")}
-    dump(kafka, folder / "dumps" / "live", DUMPS | KRAFT_DUMPS | SHARE_DUMPS | with_leader)
+    quotas = {"kafka-configs": ("kafka-configs", "--describe", "--entity-type", "users")}
+    dump(kafka, folder / "dumps" / "live", DUMPS | KRAFT_DUMPS | SHARE_DUMPS | with_leader | quotas)
     after = capture(folder / "again", {"bootstrap.servers": kafka.bootstrap})
     assert steady_lines(before) == steady_lines(after), "the cluster changed between the captures"
     by_capture, by_tools = ingest_tables(folder / "capture"), ingest_tables(folder / "dumps")
@@ -207,6 +218,15 @@ def test_a_capture_gives_the_same_tables_as_dumps_of_kafkas_tools(settled: Live)
     assert unknown.items() >= {"desk": "None differences, missing subscriptions", "keep": "None differences, missing subscriptions"}.items()
     assert set(unknown.values()) <= {"None differences, missing subscriptions", "None differences, missing client racks"}
     assert all(row["total_bytes"] > row["usable_bytes"] > 0 for row in by_capture["log_dir"].to_pylist())
+    assert [(row["user"], row["quota"], row["value"]) for row in by_capture["client_quota"].to_pylist()] == [
+        ("<default>", "consumer_byte_rate", 99e6)
+    ]
+    assert [tuple(row.values())[2:] for row in by_capture["acl"].to_pylist()] == [
+        ("TOPIC", "secret", "LITERAL", "User:mallory", "*", "READ", "DENY")
+    ]
+    cordoned = {(row["broker_id"], row["log_dir"][-5:]): row["cordoned"] for row in by_capture["log_dir"].to_pylist()}
+    assert cordoned == {(1, "data1"): False, (1, "data2"): False, (2, "data1"): False, (2, "data2"): True}
+    assert {row["broker_id"]: row["cordoned"] for row in by_capture["broker"].to_pylist()} == {1: False, 2: False, 3: None}
 
 
 def steady_lines(capture: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -260,6 +280,50 @@ def test_keys_of_the_last_records_identify_the_partitioner(settled: Live) -> Non
     for short, long in zip(last_two, sampled, strict=True):
         assert short["to_offset"] == long["to_offset"]
         assert sum(key["records"] for key in short["keys"]) == short["to_offset"] - short["from_offset"] == min(2, long["to_offset"])
+
+
+def test_a_streams_group_has_its_active_tasks(settled: Live) -> None:
+    """The member joins by the request that Kafka Streams sends (KIP-1071)."""
+    properties = {"bootstrap.servers": settled.kafka.bootstrap}
+    with java_client() as client:
+        connection = Connection(client, properties)
+        for _ in range(60):
+            node = join_streams_group(connection)
+            if node is not None:
+                break
+            time.sleep(0.5)
+        connection.close()
+    capture(settled.folder / "streams", properties)
+    tables = ingest_tables(settled.folder / "streams")
+    [group] = [row for row in tables["consumer_group"].to_pylist() if row["group_id"] == "pipeline"]
+    assert (group["protocol"], group["members"], group["coordinator_id"]) == ("streams", 1, node)
+    [member] = [row for row in tables["group_member"].to_pylist() if row["group_id"] == "pipeline"]
+    assert (member["topics"], member["rack"]) == (["orders", "single"], "rack-a")
+    assigned = [(row["topic"], row["partition"]) for row in tables["observed_assignment"].to_pylist() if row["group_id"] == "pipeline"]
+    assert assigned == [*(("orders", number) for number in range(6)), *(("single", number) for number in range(4))]
+
+
+def join_streams_group(connection: Connection) -> int | None:
+    """Join the streams group `pipeline` as its only member. Return the coordinator; None: the group has none, or no tasks, yet."""
+    client = connection.client
+    data, requests = client.kafka.common.message, client.kafka.common.requests
+    found = connection.send(
+        connection.get(connection.admin.describeCluster().nodes()).iterator().next(),
+        requests.FindCoordinatorRequest.Builder(data.FindCoordinatorRequestData().setKeyType(0).setCoordinatorKeys(["pipeline"])),
+    )["coordinators"][0]
+    if found["nodeId"] < 0:
+        return None
+    coordinator = client.kafka.common.Node(found["nodeId"], found["host"], found["port"])
+    subtopology = (
+        getattr(data, "StreamsGroupHeartbeatRequestData$Subtopology")().setSubtopologyId("0").setSourceTopics(["orders", "single"])
+    )
+    topology = getattr(data, "StreamsGroupHeartbeatRequestData$Topology")().setEpoch(0).setSubtopologies([subtopology])
+    heartbeat = data.StreamsGroupHeartbeatRequestData().setGroupId("pipeline").setMemberId("m1").setMemberEpoch(0).setProcessId("p1")
+    heartbeat = heartbeat.setRackId("rack-a").setRebalanceTimeoutMs(60_000).setTopology(topology)
+    heartbeat = heartbeat.setActiveTasks([]).setStandbyTasks([]).setWarmupTasks([])
+    response = connection.send(coordinator, requests.StreamsGroupHeartbeatRequest.Builder(heartbeat))
+    assert response["errorCode"] in (0, 14, 15, 16), response  # loading, not available or not the coordinator
+    return found["nodeId"] if response["errorCode"] == 0 and response["activeTasks"] else None
 
 
 def test_a_failed_login_is_reported_without_the_password(settled: Live) -> None:
