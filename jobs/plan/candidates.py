@@ -71,7 +71,13 @@ def choose_candidate(current: CurrentCluster, question: PlanQuestion) -> Choice:
 def _candidate(current: CurrentCluster, question: PlanQuestion, balancing_steps: int, *, elect: bool = True) -> Candidate:
     """Return the plan with the first so many balancing steps; without `elect`, partitions that keep their replicas keep their leader."""
     cluster, thresholds = current.cluster, current.thresholds
-    request = PlanRequest(frozenset(question.drain), question.replication_factor, frozenset(question.topics), question.balance)
+    request = PlanRequest(
+        drained_brokers=frozenset(question.drain),
+        cordoned_brokers=frozenset(row["broker_id"] for row in current.brokers if row.get("cordoned")),
+        replication_factors=question.replication_factor,
+        topics=frozenset(question.topics),
+        balance=question.balance,
+    )
     plan = plan_reassignment(cluster, request, thresholds, current.disk_space, balancing_steps=balancing_steps)
     plan, waves = schedule(plan, WaveLimits(question.wave_bytes, question.moves_per_broker), current.disk_space)
     first = plan.replicas[:, 0]

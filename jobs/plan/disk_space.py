@@ -1,11 +1,13 @@
 """Disk space that a plan may use on each broker, and the sizes of replicas and new copies.
 
 The capacity of a broker's disk is disk_capacity_bytes of the broker, otherwise the sum of its volumes, as kafka-log-dirs.sh reports them.
+Kafka adds no replica to a cordoned log dir (KIP-1066), so that the free space of a volume with only such log dirs does not count.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -21,10 +23,12 @@ from kafka_model.cruise_control.plan_state import DiskSpace
 
 
 class _Volumes(NamedTuple):
-    """Capacity and used bytes of a broker's volumes."""
+    """Capacity and used bytes of a broker's volumes, and those of the volumes whose log dirs are all cordoned."""
 
     capacity: float
     used: float
+    cordoned_capacity: float
+    cordoned_used: float
 
 
 def disk_space(rows: Mapping[Table, pa.Table], brokers: Sequence[Row], arrays: ClusterArrays, share: float) -> DiskSpace:
@@ -33,13 +37,17 @@ def disk_space(rows: Mapping[Table, pa.Table], brokers: Sequence[Row], arrays: C
     A replica of unknown size counts with the size of a new copy, which is 0 if no size of the partition is known.
     """
     cluster = arrays.cluster
-    volumes = _volumes_by_broker(rows[LOG_DIR])
-    capacity, volume_used = np.full(len(brokers), math.nan), np.zeros(len(brokers))
+    volumes = _volumes_by_broker(rows[LOG_DIR], rows[REPLICA])
+    capacity, volume_used, cordoned_used = np.full(len(brokers), math.nan), np.zeros(len(brokers)), np.zeros(len(brokers))
     for index, row in enumerate(sorted(brokers, key=lambda row: row["broker_id"])):
+        known = volumes.get(row["broker_id"])
         if row["disk_capacity_bytes"] is not None:
             capacity[index] = row["disk_capacity_bytes"]
-        elif row["broker_id"] in volumes:
-            capacity[index], volume_used[index] = volumes[row["broker_id"]]
+        elif known:
+            capacity[index], volume_used[index] = known.capacity, known.used
+        if known:
+            capacity[index] -= known.cordoned_capacity
+            cordoned_used[index] = known.cordoned_used
     copy_sizes = np.nan_to_num(arrays.copy_size_bytes)
     sizes = np.where(np.isnan(arrays.replica_size_bytes), copy_sizes[:, None], arrays.replica_size_bytes)
     # A replica out of sync counts with its size after it has caught up.
@@ -51,32 +59,39 @@ def disk_space(rows: Mapping[Table, pa.Table], brokers: Sequence[Row], arrays: C
     partition, slot = np.nonzero(cluster.replicas >= 0)
     assigned = np.bincount(cluster.replicas[partition, slot], replica_sizes[partition, slot], len(brokers))
     used = np.maximum(np.maximum(stored, assigned), volume_used)
-    return DiskSpace(np.where(np.isnan(capacity), math.inf, capacity * share), used, replica_sizes, copy_sizes)
+    limit = np.where(np.isnan(capacity), math.inf, capacity * share + cordoned_used)
+    return DiskSpace(limit, used, replica_sizes, copy_sizes)
 
 
-def _volumes_by_broker(log_dirs: pa.Table) -> dict[int, _Volumes]:
+def _volumes_by_broker(log_dirs: pa.Table, replicas: pa.Table) -> dict[int, _Volumes]:
     """Return the volumes of each broker whose log dirs all have a known capacity. Failed log dirs are left out.
 
     Log dirs with the same total and the same usable bytes are on one volume.
     """
-    volumes: dict[int, dict[tuple[object, ...], _Volumes]] = {}
-    unknown = set()
+    stored: dict[tuple[int, str | None], int] = defaultdict(int)
+    for broker_id, log_dir, size in zip(*(replicas[name].to_pylist() for name in ("broker_id", "log_dir", "size_bytes")), strict=True):
+        stored[broker_id, log_dir] += size or 0
+    by_volume: dict[int, dict[tuple[object, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in log_dirs.to_pylist():
-        total, usable = row["total_bytes"], row["usable_bytes"]
-        if row["error"] is not None:
-            continue
-        if row["capacity_bytes"] is None:
-            unknown.add(row["broker_id"])
-            continue
-        is_known = None not in (total, usable)
-        volume = (total, usable) if is_known else (row["log_dir"],)
-        used = float(total - usable) if is_known else 0.0
-        volumes.setdefault(row["broker_id"], {})[volume] = _Volumes(float(row["capacity_bytes"]), used)
-    return {
-        broker_id: _Volumes(sum(volume.capacity for volume in by_name.values()), sum(volume.used for volume in by_name.values()))
-        for broker_id, by_name in volumes.items()
-        if broker_id not in unknown
-    }
+        if row["error"] is None:
+            total, usable = row["total_bytes"], row["usable_bytes"]
+            by_volume[row["broker_id"]][(row["log_dir"],) if None in (total, usable) else (total, usable)].append(row)
+    volumes = {}
+    for broker_id, volume_rows in by_volume.items():
+        if all(row["capacity_bytes"] is not None for rows in volume_rows.values() for row in rows):
+            parts = [_volume(rows, sum(stored[broker_id, row["log_dir"]] for row in rows)) for rows in volume_rows.values()]
+            volumes[broker_id] = _Volumes(*(sum(values) for values in zip(*parts, strict=True)))
+    return volumes
+
+
+def _volume(log_dirs: Sequence[Row], stored: int) -> _Volumes:
+    """Return the values of the volume with these log dirs, in which replicas of so many bytes are stored."""
+    row = log_dirs[-1]
+    capacity, total, usable = float(row["capacity_bytes"]), row["total_bytes"], row["usable_bytes"]
+    used = 0.0 if None in (total, usable) else float(total - usable)
+    if all(row["cordoned"] for row in log_dirs):
+        return _Volumes(capacity, used, capacity, max(used, stored))
+    return _Volumes(capacity, used, 0.0, 0.0)
 
 
 def _in_sync(partitions: pa.Table, cluster: Cluster) -> Bools:

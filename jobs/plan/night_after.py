@@ -175,15 +175,19 @@ class _LogDirs:
     """The number of replicas in each log dir, while a plan places and removes replicas."""
 
     def __init__(self, tables: Mapping[Table, pa.Table]) -> None:
-        working = tables[LOG_DIR].filter(pc.is_null(tables[LOG_DIR]["error"]))
+        log_dirs = tables[LOG_DIR]
+        accepting = log_dirs.filter(pc.and_not(pc.is_null(log_dirs["error"]), log_dirs["cordoned"].fill_null(False)))
         self._paths: dict[int, list[str]] = {}
-        for broker, path in sorted(zip(working["broker_id"].to_pylist(), working["log_dir"].to_pylist(), strict=True)):
+        for broker, path in sorted(zip(accepting["broker_id"].to_pylist(), accepting["log_dir"].to_pylist(), strict=True)):
             self._paths.setdefault(broker, []).append(path)
         used = zip(tables[REPLICA]["broker_id"].to_pylist(), tables[REPLICA]["log_dir"].to_pylist(), strict=True)
         self._replicas = Counter(LogDirKey(broker, path) for broker, path in used)
 
     def place(self, broker: int) -> str | None:
-        """Add a replica to the working log dir of the broker with the fewest replicas (LogManager.nextLogDirs); None: none is known."""
+        """Add a replica to the log dir of the broker with the fewest replicas (LogManager.nextLogDirs); None: none is known.
+
+        A log dir that has failed or is cordoned takes no replica.
+        """
         path = min(self._paths.get(broker, ()), key=lambda path: self._replicas[LogDirKey(broker, path)], default=None)
         self._replicas[LogDirKey(broker, path)] += 1
         return path

@@ -2,8 +2,8 @@
 
 It concerns each partition that the death of some broker leaves without a leader or under min ISR. Changes are tried from the smallest to the
 largest: bring its lagging replicas back in sync, bring its dead brokers back, add a replica, add two replicas. A new replica goes to the live
-broker with the fewest replicas, on a rack without one if there is such a rack. min.insync.replicas is never lowered: that would trade data
-for writes.
+broker with the fewest replicas that is not cordoned (KIP-1066), on a rack without one if there is such a rack. min.insync.replicas is never
+lowered: that would trade data for writes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ def transform(
 
 
 def _brokers_by_load(broker: DataFrame, partition: DataFrame) -> DataFrame:
-    """Return the brokers of each cluster, live ones first and then by the number of their replicas, with a number for each one's rack."""
+    """Return the brokers of each cluster by the number of their replicas, with a number for each one's rack.
+
+    The first `target_count` of them, which are live and not cordoned, may take a new replica.
+    """
     replica_counts = (
         partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id"))
         .groupBy(*_CLUSTER, "broker_id")
@@ -75,7 +78,10 @@ def _brokers_by_load(broker: DataFrame, partition: DataFrame) -> DataFrame:
     )
     rack = F.dense_rank().over(Window.partitionBy(_CLUSTER).orderBy("rack"))
     ordered = F.struct(
-        (~F.col("live")).alias("dead"), F.coalesce("replicas", F.lit(0)).alias("replicas"), "broker_id", F.col("rack_number").alias("rack")
+        (~F.col("live") | F.coalesce("cordoned", F.lit(False))).alias("takes_none"),
+        F.coalesce("replicas", F.lit(0)).alias("replicas"),
+        "broker_id",
+        F.col("rack_number").alias("rack"),
     )
     brokers = (
         broker.join(replica_counts, on=[*_CLUSTER, "broker_id"], how="left")
@@ -87,7 +93,7 @@ def _brokers_by_load(broker: DataFrame, partition: DataFrame) -> DataFrame:
         *_CLUSTER,
         F.col("brokers.broker_id").alias("brokers"),
         F.col("brokers.rack").alias("racks"),
-        F.size(F.array_remove("brokers.dead", True)).alias("live_count"),
+        F.size(F.array_remove("brokers.takes_none", True)).alias("target_count"),
     )
 
 
@@ -136,11 +142,11 @@ def _has_other_element(lists: Matrix, others: Matrix) -> npt.NDArray[np.bool_]:
 
 
 def _least_loaded(batch: pa.RecordBatch, replicas: Matrix) -> Matrix:
-    """Choose live brokers without a replica of the partition, in the order of `brokers`, which starts with the least loaded.
+    """Choose from the first `target_count` brokers, which start with the least loaded, those without a replica of the partition.
 
     A broker on a rack without a replica comes first. Each choice counts as a replica for the next one.
     """
-    ids, rack_of, live = to_matrix(batch["brokers"]), to_matrix(batch["racks"]), batch["live_count"].to_numpy()
+    ids, rack_of, targets = to_matrix(batch["brokers"]), to_matrix(batch["racks"]), batch["target_count"].to_numpy()
     is_replica, on_used_rack = (np.zeros(ids.shape, bool) for _ in range(2))
 
     def add_replica(broker: Ints) -> None:
@@ -153,7 +159,7 @@ def _least_loaded(batch: pa.RecordBatch, replicas: Matrix) -> Matrix:
     columns = np.arange(len(batch))
     chosen = np.full((len(_ADDITIONS), len(batch)), NO_BROKER)
     for nth in range(len(_ADDITIONS)):
-        free = ~is_replica & (np.arange(len(ids))[:, np.newaxis] < live)
+        free = ~is_replica & (np.arange(len(ids))[:, np.newaxis] < targets)
         on_new_rack = free & ~on_used_rack
         best = np.where(on_new_rack.any(axis=0), on_new_rack.argmax(axis=0), free.argmax(axis=0))
         chosen[nth] = np.where(free.any(axis=0), ids[best, columns], NO_BROKER)

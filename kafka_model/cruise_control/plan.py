@@ -64,6 +64,7 @@ class PlanRequest:
     """What a plan is to do apart from replacing replicas on dead brokers and shared racks."""
 
     drained_brokers: frozenset[int] = frozenset()  # broker ids
+    cordoned_brokers: frozenset[int] = frozenset()  # ids of brokers that keep their replicas and take no other (KIP-1066)
     replication_factors: Mapping[str, int] = field(default_factory=dict)  # by topic
     topics: frozenset[str] = frozenset()  # the only topics that may change; empty: all may
     balance: bool = True

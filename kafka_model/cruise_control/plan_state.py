@@ -63,7 +63,7 @@ class PlanState:
     """Replicas, loads and limits, which the steps of a plan change.
 
     Brokers, topics and partitions are indexes into the cluster's arrays; a slot is a column of `replicas`. `eligible_brokers` are alive
-    and not drained. The request may change `movable_partitions`, which have a live leader to copy from, and `leaderless_partitions`, which
+    and not drained; of these, `target_brokers` may take new replicas, because they are not cordoned. The request may change `movable_partitions`, which have a live leader to copy from, and `leaderless_partitions`, which
     have none.
     """
 
@@ -73,8 +73,9 @@ class PlanState:
         has_live_leader = (cluster.leader >= 0) & cluster.live[cluster.leader]
         self.movable_partitions, self.leaderless_partitions = requested & has_live_leader, requested & ~has_live_leader
         self.eligible_brokers = cluster.live & ~np.isin(cluster.broker_ids, sorted(request.drained_brokers))
-        self.eligible_racks = np.unique(cluster.racks[self.eligible_brokers])
-        self._accepting = self.eligible_brokers & (disk_space.used <= disk_space.limit)
+        self.target_brokers = self.eligible_brokers & ~np.isin(cluster.broker_ids, sorted(request.cordoned_brokers))
+        self.target_racks = np.unique(cluster.racks[self.target_brokers])
+        self._accepting = self.target_brokers & (disk_space.used <= disk_space.limit)
         width = max([cluster.replicas.shape[1], *(request.replication_factors.get(topic, 0) for topic in cluster.topics)])
         self.replicas = pad_slots(cluster.replicas, width).copy()
         self.reasons = np.full(len(cluster.size), "", dtype=object)
@@ -187,24 +188,26 @@ class PlanState:
         partition do not count.
         """
         row = self.replicas[partition]
-        candidates = self.eligible_brokers.copy()
+        candidates = self.target_brokers.copy()
         candidates[row[row >= 0]] = False
         others = [broker for index, broker in enumerate(row.tolist()) if broker >= 0 and index != slot]
         on_rack = np.bincount(self.cluster.racks[others], minlength=int(self.cluster.racks.max(initial=0)) + 1)
-        racks = np.unique(self.cluster.racks[candidates]) if any_rack else self.eligible_racks
+        racks = np.unique(self.cluster.racks[candidates]) if any_rack else self.target_racks
         fewest = on_rack[racks].min() if len(racks) else 0
         return np.asarray(candidates & (on_rack[self.cluster.racks] == fewest))
 
     def can_accept(self, broker: int, partitions: Ints, slots: Ints) -> Bools:
         """Return which of these replicas a broker may have, by the rule of `destinations` and its disk limit."""
         rows = self.replicas[partitions]
-        is_free = ~(rows == broker).any(axis=1) & bool(self._accepting[broker])
+        if not self._accepting[broker]:
+            return np.zeros(len(rows), dtype=np.bool_)
+        is_free = ~(rows == broker).any(axis=1)
         is_other = (rows >= 0) & (np.arange(rows.shape[1]) != slots[:, None])
         racks = np.where(is_other, self.cluster.racks[rows], -1)
         on_rack = (racks == self.cluster.racks[broker]).sum(axis=1)
-        if len(self.eligible_racks) > rows.shape[1] - 1:  # then some rack has no other replica
+        if len(self.target_racks) > rows.shape[1] - 1:  # then some rack has no other replica
             return np.asarray(is_free & (on_rack == 0))
-        fewest = np.min([(racks == rack).sum(axis=1) for rack in self.eligible_racks], axis=0)
+        fewest = np.min([(racks == rack).sum(axis=1) for rack in self.target_racks], axis=0)
         return np.asarray(is_free & (on_rack == fewest))
 
     def replica_load(self, partition: int, slot: int | None) -> Floats:

@@ -73,7 +73,7 @@ def leave_shared_racks(state: PlanState) -> None:
                 break
             state.set_replica(partition, slot, destination, REASON_SHARED_RACK)
     if state.request.topics:  # then the request is to make these topics rack-aware
-        racks = len(state.eligible_racks)
+        racks = len(state.target_racks)
         counts = (state.replicas >= 0).sum(axis=1)
         for partition in np.flatnonzero(share_rack(_racks(state)) & state.movable_partitions & (counts > racks)).tolist():
             state.blocked.append(Blocked(partition, REASON_SHARED_RACK, int(counts[partition]) - racks, NO_RACK))
@@ -117,7 +117,7 @@ def _slot_on_fullest_rack(state: PlanState, partition: int) -> int | None:
     racks = state.cluster.racks[brokers]
     on_rack = np.bincount(racks, minlength=int(state.cluster.racks.max()) + 1)
     highest_count = int(on_rack.max())
-    if highest_count < 2 or highest_count - int(on_rack[state.eligible_racks].min(initial=highest_count)) < 2:
+    if highest_count < 2 or highest_count - int(on_rack[state.target_racks].min(initial=highest_count)) < 2:
         return None
     slots = np.flatnonzero(on_rack[racks] == highest_count).tolist()
     return max(slots, key=lambda slot: (slot != 0, int(state.replica_counts[brokers[slot]]), slot))

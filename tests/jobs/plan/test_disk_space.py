@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.plan.files import commands
-from jobs.schema import LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA
+from jobs.schema import BROKER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA
 from tests.jobs.plan.clusters import GIB, TWO_RACKS, Tables, cluster_with_disks, plan_rows
 from tests.jobs.rows import rows
 
@@ -93,6 +93,28 @@ def test_volumes_of_log_dirs_replace_an_unknown_capacity() -> None:
     more_usable = [row | {"usable_bytes": 10 * GIB} for row in dirs]
     plan = plan_rows(tables | {LOG_DIR: rows(LOG_DIR, *more_usable)}, disk_limit=1.0)
     assert (plan.summary["moved_replicas"], plan.blocked) == (8, [])
+
+
+def test_free_space_of_cordoned_log_dirs_does_not_count() -> None:
+    partitions = {number: ([1, 2] if number % 2 else [3, 4], 10 * GIB) for number in range(8)}
+    small = {"log_dir": "/a", "total_bytes": 50 * GIB, "usable_bytes": 8 * GIB, "capacity_bytes": 50.0 * GIB}
+    large = {"log_dir": "/b", "total_bytes": 80 * GIB, "usable_bytes": 79 * GIB, "capacity_bytes": 80.0 * GIB}
+    for total_capacity in (None, 130.0 * GIB):
+        tables = cluster_with_disks(partitions, capacity=total_capacity, racks=TWO_RACKS)
+        moved = []
+        for cordoned in (False, True):
+            dirs = [{"broker_id": broker_id, **volume} for broker_id in TWO_RACKS for volume in (small, large | {"cordoned": cordoned})]
+            plan = plan_rows(tables | {LOG_DIR: rows(LOG_DIR, *dirs)})
+            moved.append((plan.summary["moved_replicas"], len(plan.blocked)))
+        assert moved == [(8, 0), (0, 8)], total_capacity
+
+
+def test_cordoned_broker_is_no_target() -> None:
+    tables = cluster_with_disks({0: ([1, 2], GIB)}, capacity=None, racks=TWO_RACKS)
+    for cordoned, target in ((3, 4), (4, 3)):
+        brokers = [row | {"cordoned": row["broker_id"] == cordoned} for row in tables[BROKER].to_pylist()]
+        plan = plan_rows(tables | {BROKER: rows(BROKER, *brokers)}, balance=False)
+        assert [move["added_replicas"] for move in plan.moves] == [[target]]
 
 
 def test_new_copy_counts_with_the_size_of_its_leader() -> None:

@@ -24,14 +24,17 @@ STATES = {
 
 
 def tables_before() -> Tables:
-    """Return four partitions on brokers 1, 2 and 3. Of the log dirs of broker 3, the first has a replica and the third has failed."""
+    """Return four partitions on brokers 1, 2 and 3. Of the log dirs of broker 3, the first has a replica, the third has failed and the last is cordoned."""
     assignments = {("t", 0): [1, 2], ("t", 1): [2, 1], ("u", 0): [2], ("other", 0): [3]}
     replicas = replica_rows(assignments)
     unassigned = {"topic": "t", "partition": 0, "broker_id": 4, "replica_index": None, "in_sync": False, "log_dir": "/a", "size_bytes": 1}
-    log_dirs = (("/a", None), ("/b", None), ("/c", "KAFKA_STORAGE_ERROR"))
+    log_dirs = (("/a", None, None), ("/b", None, False), ("/c", "KAFKA_STORAGE_ERROR", None), ("/d", None, True))
     return {table: rows(table) for table in ingest.WRITES} | {
         BROKER: rows(BROKER, *({"broker_id": broker_id, "live": broker_id != 7, "rack": "a"} for broker_id in (1, 2, 3, 4, 7))),
-        LOG_DIR: rows(LOG_DIR, *({"broker_id": 3, "log_dir": path, "error": error} for path, error in log_dirs)),
+        LOG_DIR: rows(
+            LOG_DIR,
+            *({"broker_id": 3, "log_dir": path, "error": error, "cordoned": cordoned} for path, error, cordoned in log_dirs),
+        ),
         TOPIC: rows(TOPIC, *({"topic": topic, "partitions": 2, "replication_factor": 2} for topic in ("t", "u", "other"))),
         PARTITION: rows(
             PARTITION,
@@ -100,12 +103,12 @@ def test_replicas_are_added_to_the_emptiest_log_dir_get_in_sync_and_are_removed(
     assert {key: (row["replica_index"], row["in_sync"], row["size_bytes"], row["log_dir"]) for key, row in replicas.items()} == {
         ("other", 0, 3): (0, True, 100, "/a"),
         ("t", 0, 1): (2, True, 100, "/a"),
-        ("t", 0, 3): (0, True, 100, "/b"),  # the empty one of the working log dirs
+        ("t", 0, 3): (0, True, 100, "/b"),  # the empty one of the log dirs that take replicas
         ("t", 0, 7): (1, False, 100, None),  # no log dir of broker 7 is known
         ("t", 0, 4): (None, False, 1, "/a"),  # on disk and not assigned
         ("t", 1, 1): (0, True, 110, "/a"),
         ("t", 1, 2): (1, True, 110, "/a"),  # as large as the leader's replica
-        ("u", 0, 3): (0, True, 100, "/a"),  # both log dirs have one replica: the first by name
+        ("u", 0, 3): (0, True, 100, "/a"),  # both of these log dirs have one replica: the first by name
     }
     assert replicas["t", 1, 2]["offset_lag"] == 0
 

@@ -28,6 +28,7 @@ class Case(NamedTuple):
     min_insync_replicas: int
     remedies: list[tuple[str | None, list[int] | None]]  # the change, and the brokers of the replicas that it adds
     live: tuple[int, ...] = (1, 2, 3, 4, 5)
+    cordoned: tuple[int, ...] = ()
 
 
 CASES = [
@@ -38,6 +39,9 @@ CASES = [
     Case([1], [1], 1, [(ADD_ONE, [2])]),
     Case([1], [1], 2, [(ADD_TWO, [2, 3])]),
     Case([1], [1], 1, [(None, None)], live=(1,)),  # there is no other live broker
+    Case([1, 2], [1, 2], 2, [(ADD_ONE, [4])], cordoned=(3,)),  # the only live broker of rack c takes no new replica
+    Case([1], [1], 2, [(ADD_TWO, [3, 5])], cordoned=(2,)),
+    Case([1], [1], 1, [(None, None)], cordoned=(2, 3, 4, 5)),
 ]
 
 
@@ -50,7 +54,10 @@ def remedies(spark: SparkSession) -> dict[str, list[tuple[Any, ...]]]:
         cluster, elr = {"cluster_id": id}, {"elr": [], "last_known_elr": []} if controller == "kraft" else {}
         topic = {**cluster, "topic": "t"}
         rows[CLUSTER].append({**cluster, "controller": controller, "elr": controller == "kraft"})
-        rows[BROKER] += [{**cluster, "broker_id": broker, "rack": rack, "live": broker in case.live} for broker, rack in RACKS.items()]
+        rows[BROKER] += [
+            {**cluster, "broker_id": broker, "rack": rack, "live": broker in case.live, "cordoned": broker in case.cordoned or None}
+            for broker, rack in RACKS.items()
+        ]
         rows[TOPIC].append(
             {**topic, "partitions": 1, "replication_factor": len(case.replicas), "min_insync_replicas": case.min_insync_replicas}
         )

@@ -14,7 +14,14 @@ from kafka_model.cruise_control.columnar import Cluster
 from kafka_model.cruise_control.limits import Thresholds, count_limits
 from kafka_model.cruise_control.plan import PlanRequest
 from kafka_model.cruise_control.reassignment import net_imbalance, plan_reassignment
-from tests.kafka_model.cruise_control.clusters import THREE_RACKS, cluster_without_loads, partitions, random_case, replicas_by_id
+from tests.kafka_model.cruise_control.clusters import (
+    THREE_RACKS,
+    broker_ids,
+    cluster_without_loads,
+    partitions,
+    random_case,
+    replicas_by_id,
+)
 
 WITHOUT_BALANCING = PlanRequest(balance=False)
 
@@ -29,6 +36,25 @@ def test_replicas_of_a_dead_broker_go_to_the_broker_with_the_fewest() -> None:
     plan = plan_reassignment(cluster, WITHOUT_BALANCING)
     assert replicas_by_id(plan) == [[1, 2, 4], [2, 1, 4], [1, 2, 4]]
     assert set(plan.reasons[[0, 1]]) == {"dead or drained broker"}
+
+
+def test_cordoned_broker_keeps_its_replicas_and_gets_no_other() -> None:
+    taken = Counter[bool]()
+    for number in range(30):
+        case = random_case(f"cordoned {number}")
+        cluster = cluster_without_loads(case)
+        cordoned = frozenset(broker_id for broker_id, _, _, alive, *_ in case["brokers"][::2] if alive)
+        before = [set(ids) for ids in broker_ids(cluster, cluster.replicas)]
+        for request in (PlanRequest(cordoned_brokers=cordoned), PlanRequest()):
+            after = replicas_by_id(plan_reassignment(cluster, request))
+            taken[bool(request.cordoned_brokers)] += sum(len((set(ids) - old) & cordoned) for ids, old in zip(after, before, strict=True))
+    assert taken[True] == 0 < taken[False]
+
+
+def test_replica_of_a_dead_broker_avoids_a_rack_that_is_cordoned() -> None:
+    cluster = Cluster.from_rows(THREE_RACKS | {4: "c", 5: "a"}, partitions((1, 2, 3)), dead=[3])
+    plan = plan_reassignment(cluster, replace(WITHOUT_BALANCING, cordoned_brokers=frozenset({4})))
+    assert replicas_by_id(plan) == [[1, 2, 5]]
 
 
 def test_partition_without_a_live_leader_is_unchanged() -> None:
