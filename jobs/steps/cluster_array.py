@@ -47,7 +47,7 @@ def cluster_arrays(brokers: Sequence[Mapping[str, Any]], partitions: pa.Table) -
 
     `brokers` have broker_id, rack, live and capacities. `partitions` have the columns topic, partition, leader, replicas,
     replica_size_bytes and those of `partition_load`, which are null where Cruise Control reports no load. A broker without a rack gets a
-    rack of its own. Replicas on brokers that are not in `brokers` are left out.
+    rack of its own, and one without `host` a host of its own. Replicas on brokers that are not in `brokers` are left out.
     """
     known = sorted(brokers, key=lambda row: row["broker_id"])
     ids = np.array([row["broker_id"] for row in known], dtype=np.int64)
@@ -77,6 +77,7 @@ def cluster_arrays(brokers: Sequence[Mapping[str, Any]], partitions: pa.Table) -
         loads=loads,
         capacities=capacities,
         rack_names=tuple(rack_index),
+        hosts=tuple(row.get("host") or f"of broker {row['broker_id']}" for row in known),
     )
     return ClusterArrays(cluster, sizes, np.where(np.isnan(log_size), disk_load, log_size))
 

@@ -1,7 +1,8 @@
 """goal: the verdicts of Cruise Control's goals on each cluster, the brokers and topics that breach them, the score and the provisioning.
 
 The partitions and brokers of a cluster become arrays, and kafka_model.cruise_control.columnar computes all verdicts in one Python call.
-jobs.steps.cluster_array defines each partition's load. Each broker counts as a host of its own.
+jobs.steps.cluster_array defines each partition's load. Brokers with the same `host` share it, and the goals on network and CPU add up their
+loads and capacities.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def transform(
     clusters, all_brokers = (dataframe_from_arrow(partition.sparkSession, rows) for rows in (cluster, broker))
     brokers = (
         clusters.select(*_CLUSTER)
-        .join(all_brokers.select(*_CLUSTER, "broker_id", "rack", "live", *_CAPACITIES), on=_CLUSTER, how="left")
+        .join(all_brokers.select(*_CLUSTER, "broker_id", "rack", "live", "host", *_CAPACITIES), on=_CLUSTER, how="left")
         .join(failed_log_dirs, on=_CLUSTER, how="left")
     )
     grouped = brokers.groupBy(*_CLUSTER).cogroup(partitions.groupBy(*_CLUSTER))

@@ -62,6 +62,7 @@ class Cluster:
     )  # the load of the leader by resource, by partition, in the units of limits.UNITS
     capacities: Mapping[str, Floats] = field(default_factory=dict)  # by resource, by broker, in the units of limits.UNITS
     rack_names: tuple[str, ...] = ()  # by rack
+    hosts: tuple[str, ...] = ()  # the name of each broker's host, by broker; empty: each broker has a host of its own
 
     @classmethod
     def from_rows(
@@ -197,7 +198,8 @@ def _broker_loads(cluster: Cluster, replicas: Ints, leader: Ints, led: Ints) -> 
     for broker in np.flatnonzero(cluster.live | (replica_counts > 0)).tolist():
         broker_id, rack, is_live = int(cluster.broker_ids[broker]), str(cluster.racks[broker]), bool(cluster.live[broker])
         capacity = {resource: _none_if_nan(capacities[resource][broker]) for resource in RESOURCES}
-        known_brokers.append(Broker(broker_id, rack, str(broker), is_live, capacity))
+        host = cluster.hosts[broker] if cluster.hosts else str(broker)
+        known_brokers.append(Broker(broker_id, rack, host, is_live, capacity))
         loads_by_id[broker_id] = ReplicaLoad(
             int(replica_counts[broker]),
             int(leader_counts[broker]),

@@ -77,10 +77,10 @@ def test_verdicts_equal_those_of_the_model(spark: SparkSession, thresholds: Thre
     for id, case in cases.items():
         used = {broker for _, _, replicas, *_ in case["partitions"] for broker in replicas}
         case["brokers"] = [broker for broker in case["brokers"] if broker[3] or broker[0] in used]
-        for broker, rack, _, alive, disk, cpu, network_in, network_out in case["brokers"]:
+        for broker, rack, host, alive, disk, cpu, network_in, network_out in case["brokers"]:
             capacity = {"disk_capacity_bytes": disk * 2.0**20, "cpu_capacity_percent": float(cpu)}
             network = {"network_in_capacity_bytes_per_s": network_in * 2.0**10, "network_out_capacity_bytes_per_s": network_out * 2.0**10}
-            brokers.append({"cluster_id": id, "broker_id": broker, "rack": rack, "live": alive, **capacity, **network})
+            brokers.append({"cluster_id": id, "broker_id": broker, "rack": rack, "host": host, "live": alive, **capacity, **network})
         for topic, number, replicas, leader, disk, cpu, network_in, network_out in case["partitions"]:
             key = {"cluster_id": id, "topic": topic, "partition": number}
             partitions.append({**key, "replicas": replicas, "leader": leader, "isr": sorted(replicas)})
@@ -99,8 +99,8 @@ def test_verdicts_equal_those_of_the_model(spark: SparkSession, thresholds: Thre
         expected = net_imbalances(case)
         assert {level: imbalances[id, level] for level in expected} == expected
         resources = (DISK, CPU, NETWORK_IN, NETWORK_OUT)
-        model_brokers = [Broker(broker, rack, str(broker), alive, dict(zip(resources, capacity, strict=True)))
-                    for broker, rack, _, alive, *capacity in sorted(case["brokers"])]  # fmt: skip
+        model_brokers = [Broker(broker, rack, host, alive, dict(zip(resources, capacity, strict=True)))
+                    for broker, rack, host, alive, *capacity in sorted(case["brokers"])]  # fmt: skip
         model = goals.evaluate(
             model_brokers,
             [Partition(topic, number, tuple(replicas), *rest) for topic, number, replicas, *rest in case["partitions"]],

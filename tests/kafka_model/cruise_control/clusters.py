@@ -64,6 +64,7 @@ def cluster_with_loads(case: dict[str, Any]) -> Cluster:
     capacities = np.array([row[4:] for row in sorted(case["brokers"])], dtype=np.float64).T
     return replace(
         cluster_without_loads(case),
+        hosts=tuple(host for _, _, host, *_ in sorted(case["brokers"])),
         loads=dict(zip(RESOURCES, loads, strict=True)),
         capacities=dict(zip(RESOURCES, capacities, strict=True)),
     )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +15,19 @@ import pytest
 from kafka_model.cruise_control import cluster_load, columnar, goals, placement_goals, reassignment
 from kafka_model.cruise_control.cluster_load import Broker, Partition
 from kafka_model.cruise_control.columnar import Cluster
-from kafka_model.cruise_control.limits import Thresholds
-from kafka_model.cruise_control.verdicts import Verdict
+from kafka_model.cruise_control.limits import CAPACITY_GOALS, CPU, NETWORK_IN, NETWORK_OUT, USAGE_DISTRIBUTION_GOALS, Thresholds
+from kafka_model.cruise_control.verdicts import SATISFIED, VIOLATED, Verdict
 from tests.kafka_model.cruise_control.clusters import RESOURCES, cluster_with_loads, random_case
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "cruise_control_goals.jsonl.gz"
 
 
 def scalar_cluster(case: dict[str, Any]) -> tuple[list[Broker], list[Partition]]:
-    """Return the brokers that are alive or have a replica, each on a host of its own, and the partitions."""
+    """Return the brokers that are alive or have a replica, some on shared hosts, and the partitions."""
     with_replicas = {broker_id for _, _, replicas, *_ in case["partitions"] for broker_id in replicas}
     brokers = [
-        Broker(broker_id, rack, str(broker_id), alive, dict(zip(RESOURCES, capacity, strict=True)))
-        for broker_id, rack, _, alive, *capacity in sorted(case["brokers"])
+        Broker(broker_id, rack, host, alive, dict(zip(RESOURCES, capacity, strict=True)))
+        for broker_id, rack, host, alive, *capacity in sorted(case["brokers"])
         if alive or broker_id in with_replicas
     ]
     return brokers, [Partition(topic, number, tuple(replicas), *rest) for topic, number, replicas, *rest in case["partitions"]]
@@ -57,6 +63,28 @@ def test_columnar_verdicts_equal_the_scalar_verdicts(number: int) -> None:
             assert (goal, computed[goal].verdict, computed[goal].provision) == (goal, verdict.verdict, verdict.provision)
             assert (computed[goal].unlisted_breaches, locations(computed[goal])) == (0, locations(verdict))
             assert values_and_limits(computed[goal]) == pytest.approx(values_and_limits(verdict), nan_ok=True)
+
+
+def test_columnar_verdicts_on_shared_hosts_are_those_of_cruise_control() -> None:
+    with gzip.open(GOLDEN, "rt") as lines:
+        records = [json.loads(line) for line in lines][1:]
+    goals_of_hosts = [
+        goal for resource in (NETWORK_IN, NETWORK_OUT, CPU) for goal in (CAPACITY_GOALS[resource], USAGE_DISTRIBUTION_GOALS[resource])
+    ]
+    compared = Counter[tuple[str, str]]()
+    for record in records:
+        case = record["case"]
+        hosts = [host for _, _, host, *_ in case["brokers"]]
+        if len(set(hosts)) == len(hosts):
+            continue
+        thresholds = Thresholds(**{name.replace(".", "_"): value for name, value in case["config"].items()})
+        cluster = cluster_with_loads(case)
+        verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
+        for goal in goals_of_hosts:
+            if not verdicts[goal].near_limit:
+                assert verdicts[goal].verdict == record["result"]["answer"][goal]["verdict"], (case, goal)
+                compared[goal, verdicts[goal].verdict] += 1
+    assert all(compared[goal, verdict] for goal in goals_of_hosts for verdict in (SATISFIED, VIOLATED))
 
 
 def test_fewer_than_2_percent_of_the_columnar_verdicts_are_near_a_limit() -> None:
