@@ -15,12 +15,13 @@ def rules(limits: Limits) -> list[Rule]:
                 "cluster_id, broker_id, log_dir",
                 stated="""
                     SELECT cluster_id, broker_id, log_dir, struct_pack(replicas := replicas, size_bytes := size_bytes,
-                        index_bytes := index_bytes, segments := segments) AS stated
+                        index_bytes := index_bytes, segments := segments, deletable_bytes := deletable_bytes) AS stated
                     FROM disk_usage WHERE replicas > 0
                 """,
                 computed="""
                     SELECT cluster_id, broker_id, log_dir, struct_pack(replicas := count(*), size_bytes := sum(size_bytes),
-                        index_bytes := sum(offset_index_bytes + time_index_bytes), segments := sum(segments)) AS computed
+                        index_bytes := sum(offset_index_bytes + time_index_bytes), segments := sum(segments),
+                        deletable_bytes := sum(deletable_bytes)) AS computed
                     FROM log_storage GROUP BY ALL
                 """,
             ),

@@ -185,9 +185,10 @@ LOG_STORAGE = Table(
     segments BIGINT NOT NULL COMMENT 'minimum number of segments for size_bytes, the active segment included',
     offset_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the offset indexes in bytes: 8 for each batch that is more than index.interval.bytes after the last entry',
     time_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the time indexes in bytes: 12 for each entry of the offset index, and 12 for the end of each segment',
-    retention_ms BIGINT COMMENT 'effective retention.ms; null: unlimited',
-    retention_bytes BIGINT COMMENT 'effective retention.bytes; null: unlimited',
-    deletable_bytes BIGINT NOT NULL COMMENT 'bytes of closed segments that retention.bytes allows Kafka to delete now'
+    retention_ms BIGINT COMMENT 'effective retention on disk in milliseconds: retention.ms, or local.retention.ms of a tiered topic; null: unlimited, or the topic is only compacted',
+    retention_bytes BIGINT COMMENT 'effective retention on disk in bytes: retention.bytes, or local.retention.bytes of a tiered topic; null: unlimited, or the topic is only compacted',
+    deletable_bytes BIGINT NOT NULL COMMENT 'bytes of closed segments that retention_bytes allows Kafka to delete from the disk now; of a tiered topic only once they are copied',
+    tiered BOOLEAN NOT NULL COMMENT 'closed segments are copied to remote storage (remote.storage.enable), and the replica on disk has the retention of local.retention.*'
 """,
 )
 DISK_USAGE = Table(
@@ -203,6 +204,10 @@ DISK_USAGE = Table(
     index_bytes BIGINT NOT NULL COMMENT 'maximum size of the indexes in bytes',
     segments BIGINT NOT NULL COMMENT 'minimum number of segments',
     capacity_bytes DOUBLE COMMENT 'capacity of the log dir in bytes, or of the broker if it has one log dir; null: unknown',
-    used_share DOUBLE COMMENT 'size_bytes divided by capacity_bytes; null: the capacity is unknown'
+    used_share DOUBLE COMMENT 'size_bytes divided by capacity_bytes; null: the capacity is unknown',
+    deletable_bytes BIGINT NOT NULL COMMENT 'bytes that the retention of the replicas allows Kafka to delete from the log dir now',
+    retained_bytes_most BIGINT COMMENT 'most bytes that the retention of the replicas leaves in the log dir: the sum of retention_bytes and segment_bytes; null: a replica has no retention_bytes, or the log dir has no replica',
+    growth_bytes_per_s DOUBLE COMMENT 'growth of size_bytes since the previous published snapshot in bytes/s, replicas that were moved included; null: no previous size, or the captures are less than ten minutes apart',
+    full_at TIMESTAMP COMMENT 'when size_bytes reaches capacity_bytes at growth_bytes_per_s; null: it does not grow, retained_bytes_most is within the capacity, it takes more than 100 years, or a value is unknown'
 """,
 )

@@ -140,7 +140,7 @@ def sound() -> Tables:
     for broker, rack in enumerate(RACKS):
         add_row("broker", broker, rack, True, 10_000.0, None, None, None, False)
         add_row("log_dir", broker, "/d", None, 10_000.0, None, None)
-        add_row("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06)
+        add_row("disk_usage", broker, "/d", 6, 600, 0, 6, 10_000.0, 0.06, 0)
         add_row("broker_balance", broker, rack, True, 6, 6, 2, 2, 600, 20, 200, 0.06, 3, 1.0, 1.0, 1.0, 1.0)
         add_row("broker_restart", broker, True, broker + 1, 0, 6, 0, 0, 0, 0, 2, 2, 2)
         _add_scenario(tables, f"broker {broker}", "broker", [broker], [])
@@ -167,7 +167,7 @@ def sound() -> Tables:
         add_row("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6, partition)
         for index, broker in enumerate(replicas):
             add_row("replica", "t", partition, broker, index, True, "/d", 100, 0, None, None)
-            add_row("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0)
+            add_row("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0, False)
     _add_consumers(tables)
     return tables
 

@@ -250,7 +250,10 @@ BROKEN: dict[str, list[Edit]] = {
         edit("replica", {"partition": 0, "broker_id": 0}, size_bytes=101),
         edit("partition", {"partition": 0}, replica_size_bytes=[101, 100, 100]),
     ],
-    "log_storage.segments_fit_size": [edit("log_storage", {"partition": 0, "broker_id": 0}, deletable_bytes=1)],
+    "log_storage.segments_fit_size": [
+        edit("log_storage", {"partition": 0, "broker_id": 0}, deletable_bytes=1),
+        edit("disk_usage", {"broker_id": 0}, deletable_bytes=1),
+    ],
     "disk_usage.usage_matches_replicas": [edit("disk_usage", {"broker_id": 0}, index_bytes=20)],
     "disk_usage.disks_not_full": [edit("disk_usage", used_share=0.81)],
     "disk_usage.disks_evenly_used": [edit("disk_usage", {"broker_id": 0}, used_share=0.57)],
