@@ -1,6 +1,6 @@
 """consumer_assignment: the partitions of each group member under the assignors of its group, also with one member more and one fewer.
 
-Every consumer group has the answers of range, of round robin and of its own assignor, a share group those of its own (group_assignors.py).
+Every consumer group has the answers of range, of round robin and of its own assignor, a share group those of its own, and a streams group none (group_assignors.py).
 Spark's workers compute both tables group by group. An assignment that the dumps do not determine has no rows in `consumer_assignment`, and
 a row without numbers in `group_assignment`, which names the missing input.
 """

@@ -4,6 +4,7 @@
     classic    range, roundrobin, sticky, cooperative-sticky  the member that leads the group, here with the newest client
     consumer   range, uniform (KIP-848)                       the coordinator, in the version of its cluster
     share      simple (KIP-932)                               the coordinator, in the version of its cluster
+    streams    none of these: it assigns tasks (KIP-1071)     the coordinator
 
 The sticky ones, uniform and simple start from the observed assignment.
 """
@@ -19,15 +20,16 @@ from kafka_model.assignor import range as range_assignor
 from kafka_model.assignor.group import Assignment, BrokenClaims, Member, NobodyToShare, Racks, TopicPartition, UnknownTopic
 from kafka_model.release import Release, UnknownVersion
 
-SHARE = "share"
+SHARE, STREAMS = "share", "streams"
 _CLASSIC = ("range", "roundrobin", "sticky", "cooperative-sticky")
 _BY_PROTOCOL: Mapping[str | None, Sequence[str]] = {
     "classic": _CLASSIC,
     "consumer": ("range", "uniform"),
     SHARE: ("simple",),
+    STREAMS: (),
     None: (*_CLASSIC, "uniform"),
 }
-_COMPARED = ("range", "roundrobin")  # computed for every group but share groups, to compare the group's own assignor with
+_COMPARED = ("range", "roundrobin")  # computed for classic and consumer groups, to compare the group's own assignor with
 _FROM_OBSERVED = frozenset({"sticky", "cooperative-sticky", "uniform", "simple"})
 _BY_TOPIC_ID = frozenset({"uniform", "simple"})
 _STICKY_BY_RACK = frozenset({"sticky", "cooperative-sticky"})
@@ -77,7 +79,7 @@ class Group:
     @property
     def assignors(self) -> Iterable[str]:
         """The assignors to compute for the group."""
-        compared = () if self.protocol == SHARE else _COMPARED
+        compared = () if self.protocol in (SHARE, STREAMS) else _COMPARED
         return dict.fromkeys([*compared, *filter(None, [self.own_assignor])])
 
 

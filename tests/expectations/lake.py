@@ -85,7 +85,7 @@ def add_change(kind: str, **values: Any) -> Edit:
 
 
 def _add_consumers(tables: Tables) -> None:
-    """Add group g with three members, its assignments like ASSIGNED, and a share group whose members read the same partition."""
+    """Add group g with three members, its assignments like ASSIGNED, a share group whose members read the same partition, and a streams group."""
     for number in range(3):
         add("group_member", "g", f"m{number}", None, "client", "host", ["t"], None, None, False)(tables)
     for assignor in ("range", "roundrobin"):
@@ -102,6 +102,8 @@ def _add_consumers(tables: Tables) -> None:
     for member in ("s0", "s1"):
         add("group_member", "shared", member, None, "client", "host", ["t"], None, None, False)(tables)
         add("observed_assignment", "t", 0, "shared", member)(tables)
+    add("consumer_group", "pipeline", "streams", None, "Stable", 0, 1)(tables)
+    add("group_member", "pipeline", "p0", None, "client", "host", ["t"], None, None, False)(tables)
     for members_change in ASSIGNED:
         add("group_assignment", "shared", "simple", members_change, 2 + members_change, *[None] * 7, "topic ids")(tables)
 

@@ -252,7 +252,20 @@ def test_key_has_the_partitions_where_it_was_found() -> None:
 def test_sources_are_the_formats_with_an_accepted_entry() -> None:
     tables = resolved(a=PARTITION.format("t", 0, 1, "1,1", "1"), b="broker_id,rack\n1,a\n", c="unknown\n", d='{"brokers":[],"logDirs":[]}')
     assert rows(tables, "cluster") == [
-        ("zookeeper", True, False, "3.9.2", "assumed", ["broker-list", "kafka-log-dirs"], NOW + timedelta(seconds=3), None, None, None, None, None)
+        (
+            "zookeeper",
+            True,
+            False,
+            "3.9.2",
+            "assumed",
+            ["broker-list", "kafka-log-dirs"],
+            NOW + timedelta(seconds=3),
+            None,
+            None,
+            None,
+            None,
+            None,
+        )
     ]
 
 

@@ -33,3 +33,17 @@ def test_an_assignment_by_racks_that_is_as_even_may_follow_from_an_earlier_one()
 def test_without_racks_members_keep_an_even_assignment() -> None:
     assert differences({"C1": [0], "C2": [1, 2]}, racks=(None, None)) == 0
     assert differences({"C1": [0], "C2": [1]}, racks=(None, None)) == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "assignor", "assignors"),
+    [
+        ("classic", "sticky", ["range", "roundrobin", "sticky"]),
+        ("share", "simple", ["simple"]),
+        ("streams", "sticky", []),
+        ("streams", None, []),
+    ],
+)
+def test_a_streams_group_has_no_assignor_of_partitions(protocol: str, assignor: str | None, assignors: list[str]) -> None:
+    group = Group(protocol, assignor, True, LATEST, [Member("C1", ("T",))], True, True, {"T": 3}, {}, [None], {}, {})
+    assert [*group.assignors] == assignors
