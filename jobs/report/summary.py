@@ -29,10 +29,10 @@ def night_summary(connection: DuckdbViews, snapshot_id: str, width: int) -> Iter
         "ORDER BY priority, NOT is_new, cluster_id, broken_rows DESC, cause",
         [snapshot_id],
     )
-    yield Text(_shortened(_headline(snapshot_id, clusters, len(absent)), width), "bold")
     if absent:
         named = ", ".join(f"{each.cluster_id} ({each.reason})" for each in absent)
         yield Text(_shortened(f"Absent: {named}", width), "bold red")
+    yield Text(_shortened(_headline(snapshot_id, clusters, len(absent)), width), "bold")
     if unread := unread_files(connection, snapshot_id):
         named = ", ".join(f"{name}: {reason}" for name, reason in unread)
         yield Text(_shortened(f"Not read ({len(unread)}): {named}", width), "yellow")

@@ -22,8 +22,8 @@ def test_unfulfilled_request_is_the_first_line_and_sets_the_exit_code(tmp_path: 
     assert result.returncode == 4
     first_line = "NOT FULFILLED: broker 3 cannot be drained: 3 replicas stay on it (3: every live broker that may take it has a replica"
     assert result.stdout.startswith(first_line)
-    page = (PAGES / "index.html").read_text().partition("<pre>")[2]
-    assert re.sub("<[^>]+>", "", page).startswith(first_line)
+    page = (PAGES / "index.html").read_text().partition('<main id="content">')[2]
+    assert re.sub("<[^>]+>", "", page).lstrip().startswith(first_line)
     (error,) = result.stderr.strip().splitlines()
     assert "plan p does not fulfil the whole request: broker 3 cannot be drained: 3 replicas stay on it" in error
     assert len(lake.read_local(PLAN_BLOCKED, snapshot_id="s").to_pylist()) == 3
