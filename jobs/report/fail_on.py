@@ -26,7 +26,7 @@ _RULE_PREFIX = "rule="
 
 
 def conditions(given: Sequence[str], rules: Sequence[str]) -> list[str]:
-    """Return the conditions, each of which may be a comma-separated list; raise an AuditError for an unknown one.
+    """Return the conditions; each text may be a comma-separated list. Raise an AuditError for an unknown one.
 
     `rules` are the names of all rules, with their suites; `rule=NAME` may leave the suite out.
     """

@@ -84,7 +84,7 @@ class Group:
 
 
 def assign(assignor: str, group: Group, members: Sequence[Member]) -> Assignment:
-    """Return the assignment of the group with these members, of which those with observed partitions own them."""
+    """Return the assignment of the group with these members; those with observed partitions own them."""
     if missing := _missing_input(assignor, group):
         raise Undetermined(missing)
     if assignor in _FROM_OBSERVED:

@@ -22,7 +22,7 @@ from kafka_model.placement.kraft import UsableBroker
 from kafka_model.placement.striped_draws import Placement, Recovered, StripedCluster, recover_rows
 
 COMPILED_FROM = 20_000  # partitions of a task; with fewer, plain Python takes less time than to load the compiled search
-_MAX_UNCERTAIN = 3  # brokers that are not live, of which every subset may have been fenced; with more, all or none
+_MAX_UNCERTAIN = 3  # brokers that are not live: every subset of so many may have been fenced; of more, all or none
 _MAX_GAP_FACTOR = 2  # a topic with more missing partitions than known ones has no placement
 _NO_BROKER = -1
 _TOPIC = ["snapshot_id", "cluster_id", "topic"]

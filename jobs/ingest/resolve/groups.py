@@ -167,7 +167,7 @@ def _with_matches(line: MemberLine, topics: pa.ChunkedArray, assigned_topics: Se
     """Return the topics of a reported subscription, with those that its regular expression matches. None: they are unknown.
 
     The coordinator matches whole names with RE2/J, internal topics included (TopicRegexResolver); Arrow has the same syntax. It leaves out
-    topics that the member may not describe, and new ones for some time: only matches of which the group has partitions are certain.
+    topics that the member may not describe, and new ones for some time: only matches that the group has partitions of are certain.
     """
     names = set(line.topics or ())
     if not line.topic_regex:

@@ -24,7 +24,7 @@ from tests.jobs.rows import rows
 
 
 def failed(partition: dict[str, Any], killed: Sequence[int], *, min_isr: int = 1, scenario_set: str = "w") -> duckdb.DuckDBPyConnection:
-    """Return the views on a partition of a KRaft cluster with ELR and brokers 1 to 4, some of which are killed in this order."""
+    """Return the views on a partition of a KRaft cluster with ELR and brokers 1 to 4, after these brokers are killed in this order."""
     led = {"topic": "t", "partition": 0, "leader": 1, "elr": [], "last_known_elr": [], "isr": sorted(partition["replicas"])}
     given = {
         CLUSTER: [{"controller": "kraft", "elr": True}],
