@@ -140,12 +140,12 @@ def _verdicts(suite: str, rule: Rule, outcome: Any, clusters: Sequence[str], kno
             "success": False if rows["broken_rows"] else passed,
             "sentence": rule.sentence,
             **rows,
-            **(_finding(f"{suite}.{rule.name}", **rows) if rule.severity == "soft" else {}),
+            **(_finding(f"{suite}.{rule.name}", **rows) if f"{suite}.{rule.name}" in RULES else {}),
         }
 
 
 def _finding(rule: str, broken_rows: int, example: str | None) -> dict[str, str | None]:
-    """Return what a soft rule means and, if rows break it, what is wrong and the change that repairs the example."""
+    """Return what a rule of RULES means and, if rows break it, what is wrong and the change that repairs the example."""
     finding = RULES[rule]
     return {
         "cause": finding.cause,
