@@ -104,12 +104,18 @@ def cluster_state(cluster: Mapping[str, Any], racks: Mapping[int, str | None], d
     )
 
 
+def oldest_release(cluster: Mapping[str, Any]) -> Release:
+    """Return the oldest release that a cluster may run, by the source of its version."""
+    version = parse_release(cluster["kafka_version"])
+    return {"configured": version, "metadata_version": version.patches[0]}.get(cluster["kafka_version_source"], RELEASES[0])
+
+
 def _election_rules(cluster: Mapping[str, Any]) -> tuple[int, int]:
     """Return the positions in KRAFT_RULES_SINCE of a cluster's release, and of the oldest release that it may run."""
     if cluster["controller"] != "kraft":
         return 0, 0
     version = parse_release(cluster["kafka_version"])
-    oldest = {"configured": version, "metadata_version": version.patches[0]}.get(cluster["kafka_version_source"], RELEASES[0])
+    oldest = oldest_release(cluster)
     lowest = KRAFT_RULES_SINCE.index(Release(3, 8, 0)) if cluster["elr"] else 0
     rules, oldest_rules = (max(bisect_right(KRAFT_RULES_SINCE, release) - 1, lowest) for release in (version, oldest))
     return rules, oldest_rules

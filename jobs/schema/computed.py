@@ -167,6 +167,7 @@ GROUP_ASSIGNMENT = Table(
     spread INT COMMENT 'max_partitions - min_partitions; null: the assignment is unknown',
     moved_partitions INT COMMENT 'partitions that members have and do not have when members_change is 0; null: one of the assignments is unknown',
     observed_differences INT COMMENT 'partitions whose members differ between the computed and the observed assignment; null: the assignment is unknown, members_change is not 0, the group uses another assignor or an unknown one, it is not known to be stable, or a sticky assignment by client racks may follow from an earlier one',
+    depends_on_version BOOLEAN COMMENT 'an older release that the cluster may run, by its reported version, assigns otherwise: configure its kafka_version; null: the assignment is unknown',
     missing_input STRING COMMENT 'input that the dumps lack for the assignment: subscriptions, partitions of topics, client racks (where they make a difference), racks of replicas, stable assignment, topic ids, modelled version of Kafka, or assignor that does not fail (Kafka''s throws); null: the assignment is known'
 """,
 )

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.arrays import to_ints
+from jobs.failure.cluster_state import oldest_release
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -31,10 +32,10 @@ from jobs.schema import (
 )
 from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
-from jobs.steps.group_assignors import Group, Undetermined, assign, observed_differences
+from jobs.steps.group_assignors import Group, Undetermined, assign, depends_on_version, observed_differences
 from jobs.steps.stage import Stages
 from kafka_model.assignor.group import Assignment, Member
-from kafka_model.release import LATEST
+from kafka_model.release import parse_release
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT)
 WRITES = (CONSUMER_ASSIGNMENT, GROUP_ASSIGNMENT)
@@ -47,7 +48,9 @@ _ROWS_AT_ONCE = 1 << 17  # of consumer_assignment: few enough for the memory of 
 _REPORT_RACKS = frozenset(
     {"broker-list", "kafka-broker-api-versions", "kafka-cluster", "kafka-dump-log", "metadata-log", "topology-capture", "zookeeper"}
 )
-_RACKS_SCHEMA = pa.schema([*(BROKER.schema.field(name) for name in _CLUSTER), ("rack_of", pa.map_(pa.int32(), pa.string()))])
+_CLUSTER_FIELDS = [CLUSTER.schema.field(name) for name in _CLUSTER]
+_RACKS_SCHEMA = pa.schema([*_CLUSTER_FIELDS, ("rack_of", pa.map_(pa.int32(), pa.string()))])
+_VERSIONS_SCHEMA = pa.schema([*_CLUSTER_FIELDS, ("kafka_version", pa.string()), ("oldest_version", pa.string())])
 
 
 class _Case(NamedTuple):
@@ -66,6 +69,7 @@ class _Case(NamedTuple):
     spread: int | None = None
     moved_partitions: int | None = None
     observed_differences: int | None = None
+    depends_on_version: bool | None = None
     missing_input: str | None = None
 
 
@@ -82,9 +86,10 @@ def transform(
     observed_assignment: DataFrame,
 ) -> Stages[tuple[DataFrame, ...]]:
     racks = dataframe_from_arrow(topic.sparkSession, _racks_by_cluster(cluster, broker))
+    versions = dataframe_from_arrow(topic.sparkSession, _versions_by_cluster(cluster))
     subscribed = group_member.select(*_GROUP, F.explode("topics").alias("topic")).distinct()
     topics = _topics(subscribed, topic, _topic_racks(group_member, partition, racks))
-    groups = _groups(consumer_group, group_member, topics, observed_assignment)
+    groups = _groups(versions, consumer_group, group_member, topics, observed_assignment)
     return tuple((yield WorkerRows(groups, _assign, WRITES)))
 
 
@@ -103,6 +108,12 @@ def _racks_by_cluster(cluster: pa.Table, broker: pa.Table) -> pa.Table:
             known.setdefault((row["snapshot_id"], row["cluster_id"]), {})[row["broker_id"]] = row["rack"]
     rows = [{**dict(zip(_CLUSTER, key, strict=True)), "rack_of": list(racks.items())} for key, racks in known.items()]
     return pa.Table.from_pylist(rows, _RACKS_SCHEMA)
+
+
+def _versions_by_cluster(cluster: pa.Table) -> pa.Table:
+    """Return the release of each cluster's brokers, and the oldest one that they may have."""
+    rows = [row | {"oldest_version": str(oldest_release(row))} for row in cluster.to_pylist()]
+    return pa.Table.from_pylist(rows, _VERSIONS_SCHEMA)
 
 
 def _topic_racks(group_member: DataFrame, partition: DataFrame, racks: DataFrame) -> DataFrame:
@@ -141,7 +152,9 @@ def _topics(subscribed: DataFrame, topic: DataFrame, topic_racks: DataFrame) -> 
     )
 
 
-def _groups(consumer_group: DataFrame, group_member: DataFrame, topics: DataFrame, observed_assignment: DataFrame) -> DataFrame:
+def _groups(
+    versions: DataFrame, consumer_group: DataFrame, group_member: DataFrame, topics: DataFrame, observed_assignment: DataFrame
+) -> DataFrame:
     """The members of each group with their topics, and its observed assignment."""
     member = F.struct("member_id", "group_instance_id", _not_null("topics").alias("topics"), "rack").alias("member")
     members = group_member.groupBy(_GROUP).agg(
@@ -152,7 +165,8 @@ def _groups(consumer_group: DataFrame, group_member: DataFrame, topics: DataFram
     described = consumer_group.select(*_GROUP, "protocol", "assignor", "state")
     observed = observed_assignment.groupBy(_GROUP).agg(F.collect_list(F.struct("topic", "partition", "member_id")).alias("observed"))
     return (
-        members.join(described, on=_GROUP, how="left")
+        members.join(F.broadcast(versions), on=_CLUSTER, how="inner")
+        .join(described, on=_GROUP, how="left")
         .join(topics, on=_GROUP, how="left")
         .join(observed, on=_GROUP, how="left")
         .withColumns({name: _not_null(name) for name in ("topics", "observed")})
@@ -197,7 +211,8 @@ def described_group(row: Mapping[str, Any], observed: Assignment) -> Group:
         protocol=row["protocol"],
         assignor=row["assignor"],
         stable=(row["state"] or "").lower() == "stable",
-        kafka_version=LATEST,
+        kafka_version=parse_release(row["kafka_version"]),
+        oldest_version=parse_release(row["oldest_version"]),
         members=[Member(m["member_id"], tuple(m["topics"]), m["group_instance_id"], m["rack"]) for m in row["members"]],
         subscriptions_known=row["subscriptions_known"],
         client_racks_known=row["client_racks_known"],
@@ -218,6 +233,7 @@ def _cases(row: Mapping[str, Any], observed: Assignment) -> Iterator[tuple[_Case
             case = _Case(*(row[name] for name in _GROUP), assignor=assignor, members_change=change, members=len(present))
             try:
                 assignment = assign(assignor, group, present)
+                depends = depends_on_version(assignor, group, present, assignment)
             except Undetermined as undetermined:
                 yield case._replace(missing_input=str(undetermined)), {}
                 continue
@@ -235,6 +251,7 @@ def _cases(row: Mapping[str, Any], observed: Assignment) -> Iterator[tuple[_Case
                 spread=most - fewest,
                 moved_partitions=None if unchanged is None else _moved(assignment, unchanged),
                 observed_differences=observed_differences(assignor, group, assignment) if is_observed else None,
+                depends_on_version=depends,
             )
             yield numbers, assignment
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from kafka_model.assignor import cooperative_sticky, round_robin, share_simple, sticky, uniform
 from kafka_model.assignor import range as range_assignor
@@ -34,6 +35,7 @@ _FROM_OBSERVED = frozenset({"sticky", "cooperative-sticky", "uniform", "simple"}
 _BY_TOPIC_ID = frozenset({"uniform", "simple"})
 _STICKY_BY_RACK = frozenset({"sticky", "cooperative-sticky"})
 _BY_CLIENT_RACK = _STICKY_BY_RACK | {"range"}
+_RULES_SINCE = {"uniform": uniform.RULES_SINCE}  # the only one that differs between modelled releases of the coordinator
 _GENERATION = 1  # of all observed assignments of a group
 _MOST_ROUNDS = 10  # of a cooperative rebalance, which takes two
 
@@ -53,7 +55,8 @@ class Group:
     protocol: str | None
     assignor: str | None  # that the group reports
     stable: bool  # the observed assignment is not one in transition
-    kafka_version: Release
+    kafka_version: Release  # of the coordinator
+    oldest_version: Release  # that the coordinator may have
     members: Sequence[Member]
     subscriptions_known: bool
     client_racks_known: bool
@@ -97,6 +100,13 @@ def assign(assignor: str, group: Group, members: Sequence[Member]) -> Assignment
         raise Undetermined(MODELLED_VERSION) from None
     except (BrokenClaims, NobodyToShare):
         raise Undetermined(ASSIGNOR_FAILS) from None
+
+
+def depends_on_version(assignor: str, group: Group, members: Sequence[Member], assignment: Assignment) -> bool:
+    """Return whether an older release that the coordinator may have assigns otherwise. Early-access releases do not count."""
+    rules_since = _RULES_SINCE.get(assignor, ())
+    older = (since for since, next_since in pairwise(rules_since) if group.oldest_version < next_since <= group.kafka_version)
+    return any(_differences(assign(assignor, replace(group, kafka_version=release), members), assignment) for release in older)
 
 
 def observed_differences(assignor: str, group: Group, assignment: Assignment) -> int | None:

@@ -34,6 +34,8 @@ from kafka_model.java.hash_map import (
 )
 from kafka_model.release import LATEST, Release, UnknownVersion
 
+# The first release of each form of the algorithm.
+RULES_SINCE = (Release(4, 0, 0), Release(4, 0, 1))
 _MAX_ROUNDS = 16
 
 
@@ -46,13 +48,14 @@ def assign(
     current target; its order must be that of the target's record if partitions of several topics are revoked. In 4.0.0 the first members
     get the remainder; since 4.0.1, members that already own one partition more keep it.
     """
-    if version < Release(4, 0, 0):
+    first, with_kept_extras = RULES_SINCE
+    if version < first:
         raise UnknownVersion(f"the uniform assignor of Kafka {version} is not modelled: use 4.0.0 or later")
     listed = in_hash_map_order(members)
     if not any(topic in partitions for member in listed for topic in member.topics):
         return {member.member_id: [] for member in members}
     if homogeneous(listed):
-        return _assign_by_quota(partitions, topic_ids, listed, keep_extras=version >= Release(4, 0, 1))
+        return _assign_by_quota(partitions, topic_ids, listed, keep_extras=version >= with_kept_extras)
     return _HeterogeneousAssignment(partitions, topic_ids, listed).build()
 
 

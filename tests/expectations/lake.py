@@ -97,7 +97,7 @@ def _add_consumers(tables: Tables) -> None:
             moved = sum(before != after for before, after in zip(ASSIGNED[0].split(), owners.split(), strict=True))
             values = [members, 6, counts.count(0), min(counts), max(counts), max(counts) - min(counts), moved]
             differences = 0 if assignor == "range" and members_change == 0 else None
-            add("group_assignment", "g", assignor, members_change, *values, differences, None)(tables)
+            add("group_assignment", "g", assignor, members_change, *values, differences, False, None)(tables)
     add("consumer_group", "shared", "share", None, "Stable", 0, 2)(tables)
     for member in ("s0", "s1"):
         add("group_member", "shared", member, None, "client", "host", ["t"], None, None, False)(tables)
@@ -105,7 +105,7 @@ def _add_consumers(tables: Tables) -> None:
     add("consumer_group", "pipeline", "streams", None, "Stable", 0, 1)(tables)
     add("group_member", "pipeline", "p0", None, "client", "host", ["t"], None, None, False)(tables)
     for members_change in ASSIGNED:
-        add("group_assignment", "shared", "simple", members_change, 2 + members_change, *[None] * 7, "topic ids")(tables)
+        add("group_assignment", "shared", "simple", members_change, 2 + members_change, *[None] * 8, "topic ids")(tables)
 
 
 def breached(goal: str) -> list[Edit]:

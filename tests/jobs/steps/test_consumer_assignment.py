@@ -10,6 +10,7 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.schema import BROKER, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, TOPIC
 from jobs.steps import consumer_assignment
+from kafka_model.release import LATEST
 from tests.jobs.rows import run_step, table
 
 RACKS = {1: "a", 2: "b", 3: "c"}
@@ -27,12 +28,13 @@ def run(
     replicas: Sequence[int] = (1, 2, 3),
     racks: Mapping[int, str | None] = RACKS,
     sources: Sequence[str] = ("kafka-broker-api-versions",),
+    version: str = str(LATEST),
 ) -> tuple[dict[Case, dict[str, list[tuple[str, int]]]], dict[Case, Row]]:
     """Compute one group. Partition p of every topic is on broker `replicas[p % len(replicas)]`; `observed` is by member and topic."""
     in_group = {"group_id": "g"}
     assignment, summary = run_step(
         consumer_assignment,
-        table(spark, CLUSTER, {"controller": "kraft", "sources": list(sources)}),
+        table(spark, CLUSTER, {"kafka_version": version, "kafka_version_source": "metadata_version", "sources": list(sources)}),
         table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": True} for id, rack in racks.items())),
         table(spark, TOPIC, *({"topic": name, "topic_id": TOPIC_ID, "partitions": count} for name, count in partitions.items())),
         table(
@@ -129,6 +131,19 @@ def test_uniform_starts_from_the_observed_assignment(spark: SparkSession) -> Non
     assert assigned["uniform", 0] == {"C2": of_t(0)}
     assert summary["uniform", 0].observed_differences == 0
     assert summary["range", 0].observed_differences is None
+    assert {row.depends_on_version for row in summary.values()} == {False}
+
+
+def test_an_assignment_that_differs_between_patches_is_flagged(spark: SparkSession) -> None:
+    """C2 keeps the only partition since 4.0.1; 4.0.0 gives it to C1."""
+    members, group = {"C1": reading("T"), "C2": reading("T")}, {"protocol": "consumer", "assignor": "uniform"}
+    assigned, summary = run(spark, {"T": 1}, members, group, {"C2": {"T": [0]}}, version="4.0.2")
+    assert assigned["uniform", 0] == {"C2": of_t(0)}
+    assert [summary[assignor, 0].depends_on_version for assignor in ("uniform", "range")] == [True, False]
+    # With one member there is no other choice.
+    assert summary["uniform", -1].depends_on_version is False
+    assigned, _ = run(spark, {"T": 1}, members, group, {"C2": {"T": [0]}}, version="4.0.0")
+    assert assigned["uniform", 0] == {"C1": of_t(0)}
 
 
 def test_members_of_a_share_group_share_partitions(spark: SparkSession) -> None:
