@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from jobs.report.query_output import Format, text
 from jobs.report.rows import Row, rows
+from jobs.report.tables import FINDINGS_WORST_FIRST
 
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews
@@ -31,7 +32,7 @@ class FindingFormat(StrEnum):
 
 def formatted_findings(connection: DuckdbViews, snapshot_id: str, format: FindingFormat) -> str:
     """Return the findings of a published night, the worst first."""
-    query = f"SELECT {', '.join(_COLUMNS)} FROM finding WHERE snapshot_id = ? ORDER BY priority, NOT is_new, cluster_id, broken_rows DESC, cause"
+    query = f"SELECT {', '.join(_COLUMNS)} FROM finding WHERE snapshot_id = ? ORDER BY {FINDINGS_WORST_FIRST}"
     clusters = [
         row["cluster_id"] for row in rows(connection, "SELECT cluster_id FROM snapshot WHERE snapshot_id = ? ORDER BY 1", [snapshot_id])
     ]

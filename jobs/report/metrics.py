@@ -81,7 +81,8 @@ def _samples(connection: DuckdbViews) -> Iterator[tuple[str, str, Mapping[str, s
         for consequence in CONSEQUENCES:
             yield cluster_id, "findings", {"consequence": consequence}, sum(row["consequence"] == consequence for row in of_cluster)
         yield cluster_id, "new_findings", {}, sum(row["is_new"] for row in of_cluster)
-    newest = "SELECT cluster_id FROM absent_cluster WHERE snapshot_id = (SELECT max(snapshot_id) FROM (SELECT snapshot_id FROM snapshot UNION ALL SELECT snapshot_id FROM absent_cluster))"
+    nights = "SELECT snapshot_id FROM snapshot UNION ALL SELECT snapshot_id FROM absent_cluster"
+    newest = f"SELECT cluster_id FROM absent_cluster WHERE snapshot_id = (SELECT max(snapshot_id) FROM ({nights}))"
     absent = {row["cluster_id"] for row in rows(connection, newest)}
     for cluster_id in sorted(absent | {verdict["cluster_id"] for verdict in verdicts}):
         yield cluster_id, "absent", {}, cluster_id in absent

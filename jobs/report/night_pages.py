@@ -16,7 +16,7 @@ from jobs.report.data_dictionary import descriptions
 from jobs.report.page import sections, write_page
 from jobs.report.rows import Row, by_cluster, rows
 from jobs.report.survival import QUESTIONS, Survival, quorum, status, survivals
-from jobs.report.tables import HARM_WORDS
+from jobs.report.tables import FINDINGS_WORST_FIRST, HARM_WORDS
 from jobs.schema.failure import MUST_BE_ZERO
 from jobs.schema.publication import CONSEQUENCES
 
@@ -48,7 +48,7 @@ class _Night:
     def select(self, query: str, **values: str) -> Section:
         """Return the rows of a query, in which `{night}` and other names in braces are replaced by SQL literals."""
         literals = {name: standard_literal(value) for name, value in {"night": self.snapshot_id, **values}.items()}
-        text = " ".join(query.format(**literals).split())
+        text = " ".join(query.split()).format(**literals)  # a literal keeps its spaces
         return Section(text, rows(self.connection, text))
 
 
@@ -72,9 +72,8 @@ def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *
         "nights": _nights(night),
         "limits": limits,
     }
-    trends = _trends(night)
-    changes = by_cluster(_changes(night).rows)
-    of_cluster = by_cluster(findings.rows)
+    trends, changes = _trends(night), _changes(night)
+    findings_of, changes_of = by_cluster(findings.rows), by_cluster(changes.rows)
     for each in clusters:
         write_page(
             "cluster.html.j2",
@@ -83,9 +82,9 @@ def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *
             root="../",
             cluster=each,
             answers=list(_answers(each)),
-            findings=Section(findings.query, list(map(dict, of_cluster[each.cluster_id]))),
+            findings=Section(findings.query, list(map(dict, findings_of[each.cluster_id]))),
             trends=trends[each.cluster_id],
-            changes=changes[each.cluster_id],
+            changes=changes_of[each.cluster_id],
             survival_changes=_survival_changes(night, each.cluster_id),
             brokers=_brokers(night, each.cluster_id),
             **_failures(night, each.cluster_id),
@@ -101,7 +100,7 @@ def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *
         findings=findings,
         counts=_counts(findings.rows),
         trends=trends,
-        changes=_changes(night),
+        changes=changes,
         data_docs=data_docs,
         notices=sections([*absent_cluster_report(connection, snapshot_id), *unread_file_report(connection, snapshot_id)]),
     )
@@ -117,9 +116,7 @@ def _write_dictionary(page: Path) -> None:
 
 
 def _findings(night: _Night) -> Section:
-    section = night.select("""
-        SELECT * FROM finding WHERE snapshot_id = {night} ORDER BY priority, NOT is_new, cluster_id, broken_rows DESC, cause
-    """)
+    section = night.select(f"SELECT * FROM finding WHERE snapshot_id = {{night}} ORDER BY {FINDINGS_WORST_FIRST}")
     broken = night.select(
         "SELECT cluster_id, cause, suite, rule, sentence, broken_rows FROM broken_since WHERE snapshot_id = {night} AND cause IS NOT NULL"
     )

@@ -11,6 +11,7 @@ from rich.text import Text
 from jobs.report.absent import absent_clusters, unread_files
 from jobs.report.rows import Row, rows
 from jobs.report.survival import Survival, quorum, survivals
+from jobs.report.tables import FINDINGS_WORST_FIRST
 from jobs.schema.publication import CONSEQUENCES
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def night_summary(connection: DuckdbViews, snapshot_id: str, width: int) -> Iter
     clusters, absent = survivals(connection, snapshot_id), absent_clusters(connection, snapshot_id)
     found = rows(
         connection,
-        "SELECT cluster_id, priority, consequence, problem, is_new FROM finding WHERE snapshot_id = ? "
-        "ORDER BY priority, NOT is_new, cluster_id, broken_rows DESC, cause",
+        f"SELECT cluster_id, priority, consequence, problem, is_new FROM finding WHERE snapshot_id = ? ORDER BY {FINDINGS_WORST_FIRST}",
         [snapshot_id],
     )
     if absent:

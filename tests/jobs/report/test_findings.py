@@ -68,12 +68,12 @@ def test_a_finding_is_named_by_its_worst_symptom_and_starts_with_its_first(conne
 
 
 def test_fail_on_names_each_cluster_that_fulfils_a_condition(connection: duckdb.DuckDBPyConnection) -> None:
-    assert fulfilled(connection, "n3", ["new"]) == ["a: new: 4 of no_reassignment_in_progress"]  # type: ignore[arg-type]
-    assert fulfilled(connection, "n2", ["new"]) == []  # type: ignore[arg-type]
+    assert fulfilled(connection, "n3", ["new"]) == ["a: new: 4 of no_reassignment_in_progress"]
+    assert fulfilled(connection, "n2", ["new"]) == []
     for rule in ("rule=data_survives_a_broker", "rule=scenario.data_survives_a_broker"):
-        lines = fulfilled(connection, "n2", [rule])  # type: ignore[arg-type]
+        lines = fulfilled(connection, "n2", [rule])
         assert lines == ["a: scenario.data_survives_a_broker is broken by 2 rows"]
-    assert fulfilled(connection, "n1", ["rule=data_survives_a_broker"]) == []  # type: ignore[arg-type]
+    assert fulfilled(connection, "n1", ["rule=data_survives_a_broker"]) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_conditions_may_be_listed_and_repeated() -> None:
 
 
 def test_every_format_has_every_finding(connection: duckdb.DuckDBPyConnection) -> None:
-    written = {each: formatted_findings(connection, "n3", each) for each in FindingFormat}  # type: ignore[arg-type]
+    written = {each: formatted_findings(connection, "n3", each) for each in FindingFormat}
     parsed = json.loads(written[FindingFormat.json])
     assert (parsed["snapshot_id"], parsed["clusters"]) == ("n3", ["a"])
     problems = [row["problem"] for row in rows_of(connection, "SELECT problem FROM finding WHERE latest ORDER BY priority")]
