@@ -67,6 +67,11 @@ class Unclean(StrEnum):
     topic = "topic"
 
 
+class ChangeFormat(StrEnum):
+    text = "text"
+    json = "json"
+
+
 class Engine(StrEnum):
     duckdb = "duckdb"
     spark = "spark"
@@ -430,6 +435,47 @@ def _replication_factor(topic: str, count: str) -> int:
     if not re.fullmatch(r"[1-9]\d{0,3}", count):
         raise AuditError(f"--replication-factor {topic}={count}: it must be a whole number, 1 or more")
     return int(count)
+
+
+@app.command("check-change")
+def check_change(
+    cluster: ClusterId,
+    reassignment: Annotated[
+        Path | None, typer.Option(help="A file for kafka-reassign-partitions --reassignment-json-file.", exists=True, dir_okay=False)
+    ] = None,
+    topic_config: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TOPIC:NAME=VALUE",
+            help="A new min.insync.replicas or unclean.leader.election.enable of a topic. May be repeated.",
+        ),
+    ] = None,
+    lake: LakeUri = DEFAULT_LAKE,
+    snapshot: Annotated[str | None, typer.Option(help="A published snapshot.", show_default="the cluster's newest")] = None,
+    format: Annotated[ChangeFormat, typer.Option(help="Output format.")] = ChangeFormat.text,
+) -> None:
+    """Check whether a proposed change of a published cluster makes any failure worse. Nothing is executed or stored.
+
+    The exit code is 4 if a failure of a broker or rack, all pairs of brokers together, or the cluster without a failure would harm more
+    partitions, or if a reassignment cannot complete.
+    """
+    from jobs.plan.proposed_change import ProposedChange, check_published, parse_topic_configs, read_reassignment
+    from jobs.report.proposed_change import proposed_change_json, proposed_change_report
+
+    if reassignment is None and not topic_config:
+        raise AuditError("check-change needs a change: --reassignment FILE or --topic-config TOPIC:NAME=VALUE")
+    change = ProposedChange(read_reassignment(reassignment) if reassignment else {}, parse_topic_configs(topic_config or ()))
+    checked = check_published(_lake(lake), _snapshot_id(snapshot) if snapshot else None, cluster, change)
+    if format is ChangeFormat.json:
+        _write_stdout(proposed_change_json(checked))
+    else:
+        print_parts(proposed_change_report(checked))
+    if checked.worse:
+        names = [changed.scenario_id for changed in checked.worse]
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        raise NoSuchPlan(f"the change makes it worse: {', '.join(names[:_MAX_NAMED])}{more}")
+    if checked.incomplete:
+        raise NoSuchPlan(f"{len(checked.incomplete)} reassignments cannot complete")
 
 
 @app.command()

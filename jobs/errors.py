@@ -20,7 +20,7 @@ class IncompleteNight(AuditError):
 
 
 class NoSuchPlan(AuditError):
-    """A plan cannot fulfill the request, or every plan that fulfills it makes something worse."""
+    """A plan or a proposed change cannot be completed, or makes something worse."""
 
     exit_code = 4
 

@@ -32,6 +32,7 @@ election.leader_and_isr        | kafka.controller.Election           | 3.9      
 election.partition_change      | PartitionChangeBuilder              | 3.5 to 4.4   | failover broker_restart remedy plan_scenario
 election.state_machines        | PartitionState, ReplicaState        | 2.0 to 3.9   | failover
 election.preferred_leaders     | ReplicationControlManager           | 4.3          | -
+election.alterations           | ReplicationControlManager           | 4.0 to 4.4   | -
 election.zookeeper_controller  | KafkaController, its state machines | 3.9          | (scenario)
 failover.broker_failure        | KafkaController, QuorumController   | 2.0 to 4.4   | failover broker_restart remedy plan_scenario
 failover.joint_failure         | no class: counts sets of brokers    | -            | joint_loss
