@@ -161,9 +161,8 @@ def check(rows: Mapping[Table, pa.Table], change: ProposedChange) -> CheckedChan
 def _check_possible(rows: Mapping[Table, pa.Table], state: ClusterState, change: ProposedChange) -> None:
     """Raise an AuditError if a topic, partition or broker of the change is unknown, or a partition is being reassigned."""
     topics = rows[TOPIC]["topic"].to_pylist()
-    for topic in (*(key.topic for key in change.replicas), *change.configs):
-        if topic not in topics:
-            raise AuditError(f"cluster {state.cluster_id} has no topic {topic}{suggestion(topic, topics)}")
+    for topic in sorted({*(key.topic for key in change.replicas), *change.configs}.difference(topics)):
+        raise AuditError(f"cluster {state.cluster_id} has no topic {topic}{suggestion(topic, topics)}")
     keys = map(PartitionKey, rows[PARTITION]["topic"].to_pylist(), rows[PARTITION]["partition"].to_pylist())
     row_of = {key: row for row, key in enumerate(keys)}
     if unknown := [f"{key.topic}-{key.partition}" for key in change.replicas if key not in row_of]:

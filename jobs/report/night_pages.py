@@ -29,6 +29,8 @@ _MAX_PARTITIONS = 50  # partitions that a page shows for each failure
 _MAX_DETAILED = 20  # failures with their partitions
 _SHOWN_FAILURES = 10  # failures that the matrix shows at first
 _MAX_CHANGES = 50
+_FINDINGS = f"SELECT * FROM finding WHERE snapshot_id = {{{{night}}}}{{cluster}} ORDER BY {FINDINGS_WORST_FIRST}"
+_FINDINGS_OF_CLUSTER = _FINDINGS.format(cluster=" AND cluster_id = {cluster}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,13 @@ class _Night:
 
     def select(self, query: str, **values: str) -> Section:
         """Return the rows of a query, in which `{night}` and other names in braces are replaced by SQL literals."""
-        literals = {name: standard_literal(value) for name, value in {"night": self.snapshot_id, **values}.items()}
-        text = " ".join(query.split()).format(**literals)  # a literal keeps its spaces
+        text = self.text(query, **values)
         return Section(text, rows(self.connection, text))
+
+    def text(self, query: str, **values: str) -> str:
+        """Return the query of `select`."""
+        literals = {name: standard_literal(value) for name, value in {"night": self.snapshot_id, **values}.items()}
+        return " ".join(query.split()).format(**literals)  # a literal keeps its spaces
 
 
 def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *, data_docs: str | None, limits: Limits) -> None:
@@ -82,7 +88,7 @@ def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *
             root="../",
             cluster=each,
             answers=list(_answers(each)),
-            findings=Section(findings.query, list(map(dict, findings_of[each.cluster_id]))),
+            findings=Section(night.text(_FINDINGS_OF_CLUSTER, cluster=each.cluster_id), list(map(dict, findings_of[each.cluster_id]))),
             trends=trends[each.cluster_id],
             changes=changes_of[each.cluster_id],
             survival_changes=_survival_changes(night, each.cluster_id),
@@ -116,7 +122,7 @@ def _write_dictionary(page: Path) -> None:
 
 
 def _findings(night: _Night) -> Section:
-    section = night.select(f"SELECT * FROM finding WHERE snapshot_id = {{night}} ORDER BY {FINDINGS_WORST_FIRST}")
+    section = night.select(_FINDINGS.format(cluster=""))
     broken = night.select(
         "SELECT cluster_id, cause, suite, rule, sentence, broken_rows FROM broken_since WHERE snapshot_id = {night} AND cause IS NOT NULL"
     )

@@ -47,10 +47,19 @@ def night_summary(connection: DuckdbViews, snapshot_id: str, width: int) -> Iter
 
 
 def _headline(snapshot_id: str, clusters: Sequence[Survival], absent: int) -> str:
-    safe = sum(all(cluster.answers.values()) for cluster in clusters)
-    fatal = sum(cluster.answers["broker"] is False for cluster in clusters)
-    parts = [f"{len(clusters)} cluster{'s' * (len(clusters) != 1)} published", f"{fatal} not safe against one broker", f"{safe} safe"]
-    return f"Night {snapshot_id}: {', '.join([*parts, *([f'{absent} absent'] if absent else [])])}"
+    verdicts = [_verdict(cluster) for cluster in clusters]
+    counted = ((verdicts.count(each), each) for each in ("not safe against one broker", "not safe against more", "safe", "unknown"))
+    published = f"{len(clusters)} cluster{'s' * (len(clusters) != 1)} published"
+    parts = [published, *(f"{count} {verdict}" for count, verdict in counted if count), *([f"{absent} absent"] if absent else [])]
+    return f"Night {snapshot_id}: {', '.join(parts)}"
+
+
+def _verdict(cluster: Survival) -> str:
+    if cluster.answers["broker"] is False:
+        return "not safe against one broker"
+    if False in cluster.answers.values():
+        return "not safe against more"
+    return "safe" if all(cluster.answers.values()) else "unknown"
 
 
 def _cluster(cluster: Survival, width: int) -> Iterator[Text]:

@@ -26,7 +26,7 @@ from tests.jobs.two_nights import FIRST, SECOND, SNAPSHOTS, query, run
 def contents(night: NightlyRun, *, without: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the rows of the night in each table, as text."""
     return {
-        table.name: sorted(json.dumps(row.asDict(recursive=True), default=str, sort_keys=True) for row in night.read(table).collect())
+        table.name: sorted(json.dumps(row, default=str, sort_keys=True) for row in night.rows(table))
         for table in TABLES
         if table.name not in without
     }

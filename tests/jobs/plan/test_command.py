@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 from jobs.schema import PLAN, PLAN_BLOCKED
 from tests.jobs.command import Command
@@ -27,6 +28,15 @@ def test_unfulfilled_request_is_the_first_line_and_sets_the_exit_code(tmp_path: 
     (error,) = result.stderr.strip().splitlines()
     assert "plan p does not fulfil the whole request: broker 3 cannot be drained: 3 replicas stay on it" in error
     assert len(lake.read_local(PLAN_BLOCKED, snapshot_id="s").to_pylist()) == 3
+
+
+def test_the_page_alone_contains_the_files_as_downloads(tmp_path: Path, command: Command) -> None:
+    published_lake(cluster_with_disks({0: ([1, 2], GIB), 1: ([2, 3], GIB)}, capacity=None, racks=RACKS), tmp_path)
+    assert command.run(*PLAN_COMMAND, "--drain", "3", "--no-balance", "--id", "p").returncode == 0
+    page = (PAGES / "index.html").read_text()
+    downloads = re.findall(r'<a download="([^"]+)" href="data:application/json,([^"]+)">', page)
+    assert {name: unquote(text) for name, text in downloads} == {path.name: path.read_text() for path in PAGES.glob("*.json")}
+    assert {"reassignment-1.json", "rollback-1.json"} <= {name for name, _ in downloads}
 
 
 def test_unfulfilled_plan_that_makes_something_worse_gets_no_files(tmp_path: Path, command: Command) -> None:

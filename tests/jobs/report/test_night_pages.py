@@ -96,13 +96,16 @@ def test_the_matrix_has_the_harm_of_each_failure_and_the_leaders_that_each_broke
     }  # fmt: skip
 
 
-def test_every_query_of_a_page_runs(two_nights: Lake, pages: Path) -> None:
+def test_every_query_of_a_page_runs_and_that_of_a_cluster_returns_its_rows_alone(two_nights: Lake, pages: Path) -> None:
     connection, commands = DuckdbViews(two_nights), 0
     for page in pages.rglob("*.html"):
         for code in _Parser(page).codes:
             if code.startswith("topology-audit query"):
                 (_, _, sql) = shlex.split(code)
-                connection.execute(sql).fetchall()
+                result = connection.execute(sql)
+                columns, found = [name for name, *_ in result.description], result.fetchall()
+                if page.parent.name == "clusters" and "cluster_id" in columns:
+                    assert {row[columns.index("cluster_id")] for row in found} <= {page.stem}, sql
                 commands += 1
     assert commands > 20
 
