@@ -23,7 +23,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jobs.errors import AuditError, FailOn, IncompleteNight, NoSuchPlan
+from jobs.errors import AuditError, FailOn, IncompleteNight, NoSuchPlan, NotSent
 from jobs.names import folder_name, new_id, snapshot_name
 from jobs.report import fail_on, query_output
 from jobs.report.absent import AbsentCluster, absent_cluster_report, absent_clusters, unread_file_report
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from expectations.limits import Limits
     from jobs.lake.lake import Lake
     from jobs.night import NightlyRun
+    from jobs.notify.delivery import Recipient
     from jobs.views import DuckdbViews
 
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -77,6 +78,7 @@ class Engine(StrEnum):
     spark = "spark"
 
 
+NOTIFY_VARIABLE = "TOPOLOGY_NOTIFY"
 LakeUri = Annotated[str, typer.Option(help="The lake of Delta tables: a folder, or any Hadoop-compatible URI.", envvar="TOPOLOGY_LAKE")]
 Snapshot = Annotated[str | None, typer.Option(help="The snapshot's id; later nights must sort later.", show_default="today, as 2026-01-31")]
 
@@ -127,6 +129,16 @@ Metrics = Annotated[
         envvar="TOPOLOGY_METRICS",
     ),
 ]
+NotifyUrls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--notify",
+        metavar="URL",
+        help="Send what changed since the previous night to this URL of Apprise, for example json://HOST/PATH. May be repeated. A URL may contain "
+        "a password: the environment variable hides it from other users.",
+        envvar=NOTIFY_VARIABLE,
+    ),
+]
 Details = Annotated[bool, typer.Option("--details", help="Print all tables of the report, not one screen.")]
 Source = Annotated[str, typer.Argument(help="A folder with a folder of dumps per cluster.", show_default="the bundled snapshot")]
 DEFAULT_LAKE = "lake"
@@ -149,6 +161,7 @@ def nightly(
     format: Findings = None,
     details: Details = False,
     metrics: Metrics = None,
+    notify: NotifyUrls = None,
 ) -> None:
     """Run a night: ingest, every step and check, publish, and the report."""
     from jobs import ingest
@@ -158,7 +171,7 @@ def nightly(
     from jobs.spark.jars import java
 
     started = time.monotonic()
-    conditions = _fail_on(fail_on)
+    conditions, to = _fail_on(fail_on), _recipients(notify, "--notify")
     console = Console(highlight=False, stderr=format is not None)  # stdout has the findings alone
     values, thresholds, snapshot_id = _name_value_pairs(parameters), _limits(limits), _snapshot_id(snapshot)
     java()
@@ -179,13 +192,21 @@ def nightly(
                 night = NightlyRun(opened, snapshot_id)
                 night.run(None if ingested else source, values, thresholds, docs, progress.task, _cluster_ids(retired))
     missing = _show_report(opened, snapshot_id, folder, thresholds, format, details, metrics)
+    not_sent = _send_messages(opened, snapshot_id, to, console) if to else None
     if format is None:
         _print(f"Done in {time.monotonic() - started:.1f} s. Tables: [bold]{opened.folder or lake}[/]")
         if folder:
             _print(f"Report: [bold]{folder / 'index.html'}[/]")
         _print(f'Next: [bold]topology-audit query --lake {lake} "{HARMED_PARTITIONS} WHERE latest"[/]')
-    _fail_if_asked(opened, snapshot_id, conditions)
-    _fail_if_incomplete(missing, snapshot_id)
+    try:
+        _fail_if_asked(opened, snapshot_id, conditions)
+        _fail_if_incomplete(missing, snapshot_id)
+    except AuditError:
+        if not_sent:
+            print(f"topology-audit: {not_sent}", file=sys.stderr)
+        raise
+    if not_sent:
+        raise not_sent
 
 
 @app.command()
@@ -278,6 +299,31 @@ def report(
     missing = _show_report(opened, snapshot_id, _report_folder(opened, snapshot_id, report), thresholds, format, details, metrics)
     _fail_if_asked(opened, snapshot_id, conditions)
     _fail_if_incomplete(missing, snapshot_id)
+
+
+@app.command()
+def notify(
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="A URL of Apprise that gets the message about the night, for example json://HOST/PATH. May be repeated. A URL may contain a "
+            "password: the environment variable hides it from other users.",
+            envvar=NOTIFY_VARIABLE,
+        ),
+    ] = None,
+    lake: LakeUri = DEFAULT_LAKE,
+    snapshot: Snapshot = None,
+) -> None:
+    """Send what changed in a published snapshot since the previous one, once. The exit code is 7 if a message could not be sent."""
+    from jobs.views import DuckdbViews
+
+    urls, snapshot_id, opened = _recipients(to, "--to"), _snapshot_id(snapshot), _lake(lake)
+    if not urls:
+        raise AuditError(f"notify needs at least one --to URL, or URLs in the variable {NOTIFY_VARIABLE}")
+    _check_snapshot(DuckdbViews(opened), snapshot_id, lake)
+    if not_sent := _send_messages(opened, snapshot_id, urls, Console(highlight=False)):
+        raise not_sent
 
 
 @app.command("what-if")
@@ -668,6 +714,30 @@ def _show_report(
     for file in filter(None, (metrics, folder and folder / "metrics.prom")):
         write_metrics(connection, file)
     return absent_clusters(connection, snapshot_id)
+
+
+def _recipients(urls: list[str] | None, option: str) -> list[Recipient]:
+    """Return the recipients of an option; raise an AuditError for an invalid URL before anything runs."""
+    from jobs.notify.delivery import recipients
+
+    return recipients(urls or (), option)
+
+
+def _send_messages(lake: Lake, snapshot_id: str, to: list[Recipient], console: Console) -> NotSent | None:
+    """Send what changed in a night, print who got it, and return an error if somebody did not."""
+    from jobs.notify.delivery import deliver
+    from jobs.views import DuckdbViews
+
+    delivery = deliver(lake, DuckdbViews(lake), snapshot_id, to)
+    for words, names in (("Sent to", delivery.sent), ("Sent before to", delivery.already_sent)):
+        if names:
+            console.print(f"{words} {escape(', '.join(names))}", soft_wrap=True)
+    if not any(delivery):
+        console.print(f"Nothing changed in night {escape(snapshot_id)}: no message.", soft_wrap=True)
+    if delivery.failed:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in delivery.failed.items())
+        return NotSent(f"not sent to {reasons}: the night is published, run `topology-audit notify --snapshot {snapshot_id}`")
+    return None
 
 
 def _fail_on(given: list[str] | None) -> list[str]:

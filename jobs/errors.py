@@ -37,6 +37,12 @@ class FailOn(AuditError):
     exit_code = 6
 
 
+class NotSent(AuditError):
+    """The night is published, but a message about it could not be sent."""
+
+    exit_code = 7
+
+
 def listed(names: Iterable[object]) -> str:
     """Return distinct names in order, for an error message."""
     return ", ".join(str(name) for name in sorted(set(names), key=str)) or "none"

@@ -273,6 +273,27 @@ def _run_in_order(tasks: Sequence[Task], run_task: Callable[[Task], None], paral
                 ended.result()
 
 
+def reads(task: Task) -> tuple[Table, ...]:
+    """Return the tables that a task of the night reads, of its night or of an earlier one."""
+    if task.kind == "publish":
+        return (CLUSTER, INPUT_FILE, REJECTED_INPUT, VALIDATION, SNAPSHOT)
+    if task.kind == "check":
+        return GATES[task.name]
+    if task.name == "ingest":
+        return ()
+    step = JOBS[task.name]
+    return tuple(dict.fromkeys((*step.READS, *getattr(step, "READS_PREVIOUS", ()))))
+
+
+def writes(task: Task) -> tuple[Table, ...]:
+    """Return the tables that a task of the night writes."""
+    if task.kind == "publish":
+        return (ABSENT_CLUSTER, SNAPSHOT)
+    if task.kind == "check":
+        return (VALIDATION,)
+    return (*ingest.WRITES, PARAMETER) if task.name == "ingest" else JOBS[task.name].WRITES
+
+
 def _required_steps(task: Task) -> set[Task]:
     """Return the steps that write the tables that a step reads or a gate evaluates."""
     tables = set(GATES[task.name] if task.kind == "check" else JOBS[task.name].READS)

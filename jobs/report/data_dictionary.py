@@ -17,6 +17,7 @@ from jobs.schema import (
     BY_NAME,
     FAILOVER,
     FAILOVER_PATTERN,
+    NOTIFICATION,
     PARAMETER,
     PARTITION,
     PUBLISHED_FAILOVER,
@@ -32,7 +33,7 @@ from jobs.views import ADDED_COLUMNS, EVERY_NIGHT, VIEWS, View, statements
 _MAX_WIDTH = 100  # longer lines are hard to read
 _NAME_WIDTH = 24  # longer than any name of a table or view
 # Tables that no gate evaluates; those of plans, too.
-_WITHOUT_RULES = (PARAMETER, VALIDATION, SNAPSHOT, ABSENT_CLUSTER)
+_WITHOUT_RULES = (PARAMETER, VALIDATION, SNAPSHOT, ABSENT_CLUSTER, NOTIFICATION)
 _SEVERITIES = {
     "hard": "A cluster with a row that breaks it is not published.",
     "soft": "A row that breaks it is a finding about the cluster.",

@@ -1,6 +1,6 @@
 """Every Delta table of the lake, declared once, and the SQL predicates that several rooms share.
 
-Every row belongs to an attempt of a snapshot (one night) and, except for `parameter`, to a cluster. A job replaces its own rows of its attempt,
+Every row belongs to an attempt of a snapshot (one night) and, except for `parameter` and `notification`, to a cluster. A job replaces its own rows of its attempt,
 so that it can run again. Readers see the rows of a cluster once its row in `snapshot` names their attempt (jobs/views/).
 """
 
@@ -24,7 +24,7 @@ from jobs.schema.input import (
     LOG_DIR, OBSERVED_ASSIGNMENT, PARAMETER, PARTITION, PARTITION_LOAD, PROPOSED_REASSIGNMENT, REJECTED_INPUT, REPLICA, TOPIC,
 )
 from jobs.schema.plan import PLAN, PLAN_BLOCKED, PLAN_BROKER, PLAN_GOAL, PLAN_MOVE, PLAN_RULE, PLAN_SCENARIO, PLAN_WAVE
-from jobs.schema.publication import ABSENT_CLUSTER, SNAPSHOT, VALIDATION
+from jobs.schema.publication import ABSENT_CLUSTER, NOTIFICATION, SNAPSHOT, VALIDATION
 from jobs.schema.table import Table
 # isort: on
 
@@ -33,7 +33,7 @@ __all__ = [
     "CLUSTER_BALANCE", "COMMITTED_OFFSET", "CONFIG", "CONSUMER_ASSIGNMENT", "CONSUMER_GROUP", "DISK_USAGE", "FAILOVER", "FAILOVER_LOAD", "FAILOVER_PATTERN",
     "FOLDER",
     "GOAL_BREACH", "GOAL_VERDICT", "GROUP_ASSIGNMENT", "GROUP_LOAD", "GROUP_MEMBER", "HARMED", "HARMS", "HOT_KEY", "INPUT_FILE",
-    "JOINT_LOSS", "KEY_SAMPLE", "LOG_DIR", "LOG_STORAGE", "LOST", "MUST_BE_ZERO", "NET_IMBALANCE", "OBSERVED_ASSIGNMENT", "OFFLINE",
+    "JOINT_LOSS", "KEY_SAMPLE", "LOG_DIR", "LOG_STORAGE", "LOST", "MUST_BE_ZERO", "NET_IMBALANCE", "NOTIFICATION", "OBSERVED_ASSIGNMENT", "OFFLINE",
     "ONE_BROKER_KILLED", "PARAMETER", "PARTITION", "PARTITION_HEALTH", "PARTITION_LOAD", "PLAN", "PLAN_BLOCKED", "PLAN_BROKER",
     "PLAN_GOAL", "PLAN_MOVE", "PLAN_RULE", "PLAN_SCENARIO", "PLAN_WAVE", "PRODUCER_LOAD", "PROPOSED_REASSIGNMENT", "PUBLISHED_FAILOVER", "REFUSES_ACKS_ALL", "REJECTED_INPUT",
     "REMEDY", "REPLICA", "REPLICA_ASSIGNMENT", "SCENARIO", "SNAPSHOT", "SURVIVES", "TABLES", "TOPIC", "TOPIC_BALANCE", "TOPIC_LOAD",
@@ -48,7 +48,7 @@ TABLES: tuple[Table, ...] = (
     SCENARIO, FAILOVER, FAILOVER_PATTERN, FAILOVER_LOAD, BROKER_PAIR, JOINT_LOSS, BROKER_RESTART, REMEDY,
     BROKER_BALANCE, PARTITION_HEALTH, TOPIC_BALANCE, GROUP_LOAD, GOAL_VERDICT, GOAL_BREACH, CLUSTER_BALANCE, NET_IMBALANCE,
     PLAN, PLAN_MOVE, PLAN_WAVE, PLAN_BROKER, PLAN_SCENARIO, PLAN_GOAL, PLAN_BLOCKED, PLAN_RULE,
-    VALIDATION, SNAPSHOT, ABSENT_CLUSTER,
+    VALIDATION, SNAPSHOT, ABSENT_CLUSTER, NOTIFICATION,
 )
 # fmt: on
 BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}

@@ -1,8 +1,8 @@
-"""The tables that decide what readers see: results of the rules, published snapshots and absent clusters."""
+"""The tables that decide what readers see: results of the rules, published snapshots, absent clusters, and sent messages."""
 
 from __future__ import annotations
 
-from jobs.schema.table import CLUSTER_COLUMNS, Table
+from jobs.schema.table import CLUSTER_COLUMNS, SNAPSHOT_COLUMNS, Table
 
 # What a broken soft rule means, the worst first.
 CONSEQUENCES = ("data loss", "unavailable", "writes refused", "less redundancy", "balance", "hygiene")
@@ -51,4 +51,16 @@ ABSENT_CLUSTER = Table(
     detail STRING NOT NULL COMMENT 'first cause of the absence, in a sentence'
 """,
     partition_by=(),
+)
+NOTIFICATION = Table(
+    "notification",
+    "a message about a night that was sent to a recipient",
+    ("snapshot_id", "recipient", "digest"),
+    f"""
+    {SNAPSHOT_COLUMNS},
+    recipient STRING NOT NULL COMMENT 'who got the message: owner and a name, or url and the start of the SHA-256 of its URL, which may contain a password',
+    digest STRING NOT NULL COMMENT 'SHA-256 of the message, in hexadecimal digits: the same message is sent to a recipient once',
+    title STRING NOT NULL COMMENT 'first line of the message',
+    sent_at TIMESTAMP NOT NULL COMMENT 'when the message was sent; a rerun of the night keeps the time of the same message'
+""",
 )

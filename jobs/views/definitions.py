@@ -1,7 +1,7 @@
 """The published views as SQL that Spark and DuckDB both read.
 
-Every table has a view with its name, which contains only published rows and has the ADDED_COLUMNS too. `parameter` has no cluster and
-therefore no added columns. The rows of a night are those of the attempt that `snapshot` names; its one commit changes all views at once. The
+Every table has a view with its name, which contains only published rows and has the ADDED_COLUMNS too. `parameter` and `notification` have no cluster
+and therefore no added columns. The rows of a night are those of the attempt that `snapshot` names; its one commit changes all views at once. The
 view `failover` has more columns than its table (failover_rows.py).
 
 `absent_cluster` and the views `all_...` contain the rows of every night, published or not. Further views answer questions: each is a `.sql`
@@ -82,7 +82,7 @@ def statements(raw: Callable[[Table], str], dialect: Dialect = Dialect.DUCKDB) -
         ABSENT_CLUSTER.name: _absent_cluster(raw(SNAPSHOT), raw(ABSENT_CLUSTER)),
     }
     for table in TABLES:
-        if table is PARAMETER:
+        if "cluster_id" not in table.schema.names:
             published = f"SELECT snapshot_id, attempt_id FROM {SNAPSHOT.name}"
             views[table.name] = f"SELECT * FROM {raw(table)} WHERE (snapshot_id, attempt_id) IN ({published})"
         elif table.name not in views:

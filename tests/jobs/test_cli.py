@@ -28,6 +28,7 @@ COMMANDS = [
     "check",
     "publish",
     "report",
+    "notify",
     "what-if",
     "plan",
     "query",

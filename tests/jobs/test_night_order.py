@@ -14,7 +14,8 @@ from jobs import ingest
 from jobs.gates.gate import tables_of
 from jobs.lake.lake import open_lake
 from jobs.lake.publication import Outcome
-from jobs.night import GATES, JOBS, NIGHT, NightlyRun
+from jobs.night import GATES, JOBS, NIGHT, NightlyRun, reads, writes
+from jobs.schema import NOTIFICATION, SNAPSHOT, TABLES, VALIDATION
 from jobs.spark.scale import Scale
 from tests.jobs.two_nights import FIRST
 
@@ -78,3 +79,14 @@ def test_a_gate_reads_only_ingested_tables_and_its_own(gate: str) -> None:
     read = {name.removeprefix(PREVIOUS) for name in tables_of({table.name: rules_of(table, limits()) for table in GATES[gate]})}
     assert read > {"cluster"}
     assert read <= own | {table.name for table in ingest.WRITES}
+
+
+def test_every_table_of_a_night_has_one_writer_and_is_read_after_it() -> None:
+    written: list[str] = []
+    for task in NIGHT:
+        earlier_nights = {SNAPSHOT.name, *(table.name for table in getattr(JOBS.get(task.name), "READS_PREVIOUS", ()))}
+        assert {table.name for table in reads(task)} - {*written, *earlier_nights} == set(), task
+        written += [table.name for table in writes(task)]
+    gates = [VALIDATION.name] * (len(GATES) - 1)  # each gate writes its own rows of this table
+    on_demand = {table.name for table in TABLES if table.name.startswith("plan") or table is NOTIFICATION}
+    assert sorted(written) == sorted([*{table.name for table in TABLES} - on_demand, *gates])

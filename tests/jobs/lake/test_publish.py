@@ -17,7 +17,7 @@ from jobs.errors import IncompleteNight, NothingReadable
 from jobs.lake.folder_lake import FolderLake
 from jobs.lake.lake import Lake, open_lake
 from jobs.lake.selection import Attempt
-from jobs.night import GATES, NightlyRun
+from jobs.night import GATES, NightlyRun, Task, reads, writes
 from jobs.report.absent import absent_cluster_report, unread_files
 from jobs.report.tables import print_parts
 from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, TABLES, VALIDATION, Table
@@ -131,7 +131,7 @@ def test_views_mark_the_rows_of_an_absent_cluster_as_stale(without_west: Lake) -
 
 def test_every_view_of_published_rows_has_the_age(lake: Lake) -> None:
     views = DuckdbViews(lake)
-    every_night = {"parameter", "absent_cluster", "all_input_file", "all_rejected_input", "all_validation"}
+    every_night = {"parameter", "notification", "absent_cluster", "all_input_file", "all_rejected_input", "all_validation"}
     for view in statements(lambda table: table.name).keys() - every_night:
         names = [column[0] for column in views.execute(f"SELECT * FROM {view}").description]
         assert sorted(set(names)) == sorted(names), view
@@ -377,3 +377,21 @@ def test_a_cluster_without_a_readable_file_stops_at_ingest_and_the_others_go_on(
     assert [row["cluster_id"] for row in written_night.rows(CLUSTER)] == ["east"]
     assert sorted(row["cluster_id"] for row in written_night.rows(INPUT_FILE)) == ["blank", "east"]
     assert [row["reason"] for row in written_night.publish(limits()).absent] == ["nothing readable", "withheld"]
+
+
+def test_the_declared_tables_of_publish_are_those_that_it_reads_and_writes(lake: Lake) -> None:
+    read, written = set(), set()
+
+    class RecordedLake(FolderLake):
+        def read_local(self, table: Table, **where: Any) -> pa.Table:
+            read.add(table.name)
+            return FolderLake.read_local(self, table, **where)
+
+        def replace(self, table: Table, rows: Any, **where: Any) -> None:
+            written.add(table.name)
+            FolderLake.replace(self, table, rows, **where)
+
+    night(lake, FIRST, "east", unreadable=("west",))
+    task = Task("publish", "")
+    NightlyRun(RecordedLake(lake.uri, pytest.fail), FIRST).publish(limits())
+    assert (read, written) == ({table.name for table in reads(task)}, {table.name for table in writes(task)})
