@@ -17,7 +17,8 @@ from datetime import datetime, timedelta
 
 from airflow.sdk import DAG, Param
 
-from dags.tasks import maintain, on_failure
+from dags.alerts import on_failure
+from dags.tasks import OWNER, maintain
 
 with DAG(
     dag_id="maintenance",
@@ -41,6 +42,11 @@ with DAG(
             description="Runs that began this many hours ago still find their files.",
         ),
     },
-    default_args={"retries": 0, "execution_timeout": timedelta(hours=6), "on_failure_callback": on_failure("the lake is intact")},
+    default_args={
+        "owner": OWNER,
+        "retries": 0,
+        "execution_timeout": timedelta(hours=6),
+        "on_failure_callback": on_failure("the lake is intact"),
+    },
 ) as dag:
     maintain()

@@ -9,7 +9,8 @@ code of step `x` is in `jobs/steps/x.py`.
 
 A night becomes visible at once, when `publish` is green. Until then, readers see the last published night. DAGs that are scheduled on the
 published tables run only if at least one cluster is published; the event of each asset names the snapshot and its clusters. If no cluster
-is published, `publish` is skipped.
+is published, `publish` is skipped. `notify` sends what changed since the previous night to the URLs of the connection `topology_notify` (type
+`apprise`), and is skipped if Airflow has no such connection. If Airflow's OpenLineage provider is installed, each task reports the tables that it reads and writes.
 
 #### When a task is red
 The report's tab and the last line of the log state the error and what to do. Then clear that task *and those downstream of it*. A cleared
@@ -31,8 +32,10 @@ a new attempt, and readers see the published one until `publish` replaces it.
     `kafka-topics --describe`. Repair the dump that the report names.
   * *withheld, a rule of another gate is broken*: a computed table contradicts itself or its input. That is a bug of this project; the
     report has the rule and a row that breaks it.
+* **notify**: a message was not sent; the log has the reason. The night is published. Clear this task: it sends only what was not sent.
 
-A red night can stay red: the next night does not depend on it and measures growth over two nights.
+A night that has not succeeded as many hours after its start as the Variable `topology_deadline_hours` states is reported to the connection
+`topology_notify`. A red night can stay red: the next night does not depend on it and measures growth over two nights.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ from datetime import datetime, timedelta
 
 from airflow.sdk import DAG, Param, chain
 
-from dags.tasks import capture, check, ingest, on_failure, publish, report, step
+from dags.alerts import late_night, on_failure
+from dags.tasks import OWNER, capture, check, ingest, notify, publish, report, step
 from jobs.names import SNAPSHOT_PATTERN
 
 with DAG(
@@ -52,8 +56,10 @@ with DAG(
     schedule="0 2 * * *",
     start_date=datetime(2026, 1, 1),
     catchup=False,  # dumps describe the present only
+    is_paused_upon_creation=False,
     max_active_runs=1,  # a lake has one writer
     tags=["topology"],
+    deadline=late_night(),
     params={
         "snapshot": Param(
             None,
@@ -64,6 +70,7 @@ with DAG(
         )
     },
     default_args={
+        "owner": OWNER,
         "retries": 2,
         "retry_delay": timedelta(minutes=10),
         "execution_timeout": timedelta(hours=6),  # a hung task must not keep the next night from starting
@@ -82,5 +89,5 @@ with DAG(
         [step("broker_balance"), step("goal")],
         check("balance"),
         publish(),
-        report(),
+        [report(), notify()],
     )

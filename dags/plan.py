@@ -20,7 +20,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from dags.tasks import command_options, command_task, form_dag_args, form_params, multiline_param
+from dags.forms import command_options, command_task, form_dag_args, form_params, multiline_param
 
 _OPTIONS = {"drain": "--drain", "add": "--add", "replication_factor": "--replication-factor", "topics": "--topic"}
 
@@ -80,4 +80,4 @@ with DAG(
     ),
     **form_dag_args("there is no plan; published nights are unchanged"),
 ) as dag:
-    command_task("plan")
+    command_task("plan", "Computes the reassignment, writes it for Kafka's own tools, and stores it under the run's id. Executes nothing.")

@@ -1,6 +1,6 @@
 """A tab on the page of each DAG run that shows the run's report.
 
-A DAG writes its report to <Variable topology_reports>/<dag id>/<run id>/index.html (tasks.REPORT). This plugin of the API server serves that
+A DAG writes its report to <Variable topology_reports>/<dag id>/<run id>/index.html (alerts.REPORT). This plugin of the API server serves that
 folder to users who may see the run. A report older than the run's newest start is from an earlier attempt and is not shown as its result.
 """
 
@@ -22,7 +22,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from dags.tasks import FAILURES
+from dags.alerts import FAILURES
 from jobs.report.page import script_source
 
 _PAGE = """<!DOCTYPE html>

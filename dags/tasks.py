@@ -1,49 +1,60 @@
-"""Operators of the DAGs: a spark-submit for each command of `topology-audit`, the capture of live clusters, and the failure callback."""
+"""Operators of the DAGs: a spark-submit for each command of `topology-audit`, and the capture of live clusters."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.apprise.hooks.apprise import AppriseHook
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk import Asset, Connection, Context, Param
+from airflow.sdk import Asset, Connection, Context, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException, AirflowSkipException
 
+from dags.alerts import NOTIFY_CONNECTION, REPORT, SNAPSHOT, on_failure
+from dags.lineage import NightSubmit
 from jobs.errors import AuditError, NothingReadable
-from jobs.names import ID_PATTERN, SNAPSHOT_PATTERN
-from jobs.report.folder import SNAPSHOT_FILE, name_snapshot
 from jobs.schema import BY_NAME
 from jobs.spark.scale import Scale
 from jobs.views import VIEWS
 
 LAKE = "{{ var.value.topology_lake }}"
-REPORT = "{{ var.value.topology_reports }}/{{ dag.dag_id }}/{{ run_id }}"  # the folder that report_tab.py shows in the run's page
-FAILURES = "failures"  # its subfolder with a text file for each failed task
-PUBLISHED_FILE = "published.json"  # its file with the outcome of `publish`
+OWNER = "topology-audit"  # of all tasks, as Airflow's UI shows it
+PUBLISHED_FILE = "published.json"  # the file in the report's folder with the outcome of `publish`
+CLUSTERS_VARIABLE = "topology_clusters"  # the published clusters, which `publish` writes and the forms suggest
 # The settings for the night's scale, which the task `ingest` pushes. DAGs without this task use those of a small night.
 SPARK_PROPERTIES = (
     "{{ (ti.xcom_pull('ingest', key='scale') == 'large' and var.value.get('topology_spark_properties_large', ''))"
     " or var.value.get('topology_spark_properties', '') }}"
 )
-# Airflow's `ds` is not used, because a manually triggered run may have no logical date.
-SNAPSHOT = "{{ params.get('snapshot') or (dag_run.run_after | ds) }}"
-# An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster.
-PUBLISHED = [Asset(f"topology.{view}", group="topology") for view in (*BY_NAME, *VIEWS)]
+# An asset for each view of published rows: a DAG scheduled on some of them runs when a night publishes at least one cluster. The URI names no
+# lake, because a task knows the lake only when it runs.
+PUBLISHED = [
+    Asset(f"topology.{name}", f"x-kafka-topology://published/{name}", group="topology", extra={"comment": view.comment})
+    for name, view in (BY_NAME | VIEWS).items()
+]
 
-_CLI = Path(__file__).parents[1] / "jobs" / "cli.py"
+_JOBS = Path(__file__).parents[1] / "jobs"
+_CLI = _JOBS / "cli.py"
 _NIGHT = ("--lake", LAKE, "--snapshot", SNAPSHOT)
 
 
 def capture() -> PythonOperator:
     """Capture the live clusters of Airflow's connections into the source. The task runs in the worker, so no command line has a password."""
     arguments = {"connections": "{{ var.value.get('topology_kafka_connections', '') }}", "source": "{{ var.value.topology_source }}"}
-    return PythonOperator(task_id="capture", python_callable=capture_connections, op_kwargs=arguments, do_xcom_push=False)
+    return PythonOperator(
+        task_id="capture",
+        python_callable=capture_connections,
+        op_kwargs=arguments,
+        do_xcom_push=False,
+        doc_md="Captures each live cluster of the connections in the Variable `topology_kafka_connections` into the source.",
+    )
 
 
 def capture_connections(connections: str, source: str) -> None:
@@ -71,13 +82,13 @@ def capture_connections(connections: str, source: str) -> None:
         raise AuditError(f"no live cluster can be read, for example {ids[0]}: {unread[ids[0]]}")
 
 
-class Ingest(SparkSubmitOperator):
+class Ingest(NightSubmit):
     """A spark-submit of `step ingest`, which is not retried if no cluster of the source has a readable file.
 
     The tasks after it use the Spark settings for the scale of the source.
     """
 
-    template_fields = (*SparkSubmitOperator.template_fields, "source")
+    template_fields = (*NightSubmit.template_fields, "source")
 
     def __init__(self, *, source: str, **options: Any) -> None:
         super().__init__(**options)
@@ -106,13 +117,14 @@ def _source_scale(source: str) -> Scale:
         return Scale.SMALL
 
 
-class Publish(SparkSubmitOperator):
+class Publish(NightSubmit):
     """A spark-submit of `publish`. It is skipped if no cluster is published; otherwise the extra of each asset's event names the clusters.
 
-    The command writes the published clusters to a file in the report's folder, which the driver and this worker share.
+    The command writes the published clusters to a file in the report's folder, which the driver and this worker share. The forms suggest these
+    clusters, and those that readers still see although the night does not publish them.
     """
 
-    template_fields = (*SparkSubmitOperator.template_fields, "published_file")
+    template_fields = (*NightSubmit.template_fields, "published_file")
 
     def __init__(self, *, published_file: str, **options: Any) -> None:
         super().__init__(**options)
@@ -128,95 +140,98 @@ class Publish(SparkSubmitOperator):
             raise AirflowFailException(
                 f"publish succeeded, but {file} does not exist: the Variable topology_reports must name a folder that the Spark driver shares"
             ) from None
+        readable = {*outcome["clusters"], *(row["cluster_id"] for row in outcome["absent"] if row["last_snapshot_id"])}
+        Variable.set(CLUSTERS_VARIABLE, sorted(readable), "The published clusters, written by the task publish", serialize_json=True)
         if not outcome["clusters"]:
             raise AirflowSkipException(f"no cluster of snapshot {outcome['snapshot_id']} is published: the task report states why")
         for asset in self.outlets:
             context["outlet_events"][asset].extra = {"snapshot_id": outcome["snapshot_id"], "clusters": outcome["clusters"]}
 
 
-def ingest() -> SparkSubmitOperator:
+class Notify(SparkSubmitOperator):
+    """A spark-submit of `notify`, with the URLs of a connection of type `apprise`. It is skipped if there is no such connection.
+
+    The URLs contain passwords. They are in the environment of spark-submit, not in its command line or in a template, and a driver that runs
+    elsewhere (deploy mode `cluster`) does not get them.
+    """
+
+    def execute(self, context: Context) -> None:
+        try:
+            connection = Connection.get(NOTIFY_CONNECTION)
+        except AirflowNotFoundException:
+            raise AirflowSkipException(f"Airflow has no connection {NOTIFY_CONNECTION}: nobody is notified") from None
+        config = AppriseHook(NOTIFY_CONNECTION).get_config_from_conn(connection)
+        urls = [service["path"] for service in (config if isinstance(config, list) else [config])]
+        with _environment_variable("TOPOLOGY_NOTIFY", " ".join(urls)):
+            super().execute(context)
+
+
+@contextmanager
+def _environment_variable(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable of this process, and of the processes that it starts."""
+    previous = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if previous is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = previous
+
+
+def ingest() -> Ingest:
     """Read the dumps of every cluster into the lake."""
     source = "{{ var.value.topology_source }}"
-    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", source], Ingest, source=source)
+    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", source], Ingest, source=source, doc_md=_docstring("ingest/__init__.py"))
 
 
-def step(name: str) -> SparkSubmitOperator:
+def step(name: str) -> NightSubmit:
     """Compute and write the tables of jobs/steps/<name>.py."""
-    return submit(name, ["step", name, *_NIGHT])
+    return submit(name, ["step", name, *_NIGHT], NightSubmit, doc_md=_docstring(f"steps/{name}.py"))
 
 
-def check(gate: str) -> SparkSubmitOperator:
+def check(gate: str) -> NightSubmit:
     """Validate the tables of a gate."""
-    return submit(f"check_{gate}", ["check", gate, *_NIGHT, "--report", REPORT])
+    doc = f"Evaluates the rules of the gate `{gate}` with Great Expectations. The results are rows of `validation`; the rules are in `expectations/`."
+    return submit(f"check_{gate}", ["check", gate, *_NIGHT, "--report", REPORT], NightSubmit, doc_md=doc)
 
 
-def publish() -> SparkSubmitOperator:
+def publish() -> Publish:
     """Make the night's sound clusters visible to readers, and start the DAGs that are scheduled on the tables."""
     retired = "{{ var.value.get('topology_retired_clusters', '') }}"
     arguments = ["publish", *_NIGHT, "--report", REPORT, "--retired", retired]
-    return submit("publish", arguments, Publish, outlets=PUBLISHED, published_file=f"{REPORT}/{PUBLISHED_FILE}")
+    doc = "Makes the clusters that break no hard rule visible to readers, in one commit, and records the absent ones in `absent_cluster`."
+    return submit("publish", arguments, Publish, outlets=PUBLISHED, published_file=f"{REPORT}/{PUBLISHED_FILE}", doc_md=doc)
 
 
 def report() -> SparkSubmitOperator:
     """Write the run's page, even if nothing is published. Fail without a retry if a cluster is absent."""
     consequence = "readers see the last published night of each absent cluster, and this night of the others"
     options = {"retries": 0, "trigger_rule": "none_failed", "on_failure_callback": on_failure(consequence)}
-    return submit("report", ["report", *_NIGHT, "--report", REPORT], **options)
+    doc = "Writes the pages of the run's tab **Topology report**. It is red if a cluster is absent."
+    return submit("report", ["report", *_NIGHT, "--report", REPORT], doc_md=doc, **options)
+
+
+def notify() -> Notify:
+    """Send what changed since the previous night, even if nothing is published."""
+    consequence = "the night is published; somebody did not get its message"
+    doc = "Sends what changed since the previous night to the URLs of the connection `topology_notify`, once."
+    options = {"trigger_rule": "none_failed", "on_failure_callback": on_failure(consequence)}
+    return submit("notify", ["notify", *_NIGHT], Notify, doc_md=doc, **options)
 
 
 def maintain() -> SparkSubmitOperator:
     """Delete expired nights, their reports, and superseded attempts; compact the files of the others."""
     limits = ["--keep-nights", "{{ params.keep_nights }}", "--vacuum-hours", "{{ params.vacuum_hours }}"]
-    return submit("maintain", ["maintain", "--lake", LAKE, "--reports", "{{ var.value.topology_reports }}", *limits])
+    doc = "Deletes expired nights, their reports and superseded attempts, and compacts the others."
+    return submit("maintain", ["maintain", "--lake", LAKE, "--reports", "{{ var.value.topology_reports }}", *limits], doc_md=doc)
 
 
-def form_dag_args(consequence: str) -> dict[str, Any]:
-    """Return the arguments of a DAG that is triggered by a form; the log and the report's tab state `consequence` after a failure."""
-    return {
-        "start_date": datetime(2026, 1, 1),
-        "is_paused_upon_creation": False,  # it has no schedule
-        "tags": ["topology"],
-        "default_args": {
-            "retries": 0,  # a retry would read the same snapshot and fail again
-            "execution_timeout": timedelta(hours=1),
-            "on_failure_callback": on_failure(consequence),
-        },
-    }
+Operator = TypeVar("Operator", bound=SparkSubmitOperator)
 
 
-def form_params(**params: Param) -> dict[str, Param]:
-    """Return the fields of a form: the cluster, the given params, and the snapshot."""
-    cluster = Param(type="string", minLength=1, title="Cluster", description="The cluster's id, as in the nightly report.")
-    labels = {"title": "Snapshot", "description": "A published snapshot. Empty: the cluster's newest."}
-    return {"cluster": cluster, **params, "snapshot": Param(None, type=["null", "string"], pattern=SNAPSHOT_PATTERN, **labels)}
-
-
-def multiline_param(title: str, description: str, pattern: str) -> Param:
-    """Return a field with one value per line, each matching the pattern."""
-    return Param([], type=["array", "null"], items={"type": "string", "pattern": pattern}, title=title, description=description)
-
-
-def command_options(form: Mapping[str, Any], multiline_options: Mapping[str, str]) -> list[str]:
-    """Return the cluster, the snapshot and the multiline fields as options of the command, without empty values."""
-    options = [("--cluster", form["cluster"]), ("--snapshot", form["snapshot"] or "")]
-    options += [(option, line.strip()) for field, option in multiline_options.items() for line in form[field] or []]
-    return [word for option, value in options if value for word in (option, value)]
-
-
-def command_task(command: str) -> SparkSubmitOperator:
-    """Return a spark-submit of a form's command, with the options of the DAG's macro `question` and the run's id."""
-    return submit(
-        command.replace("-", "_"),
-        # One expression that renders to a list, because a list of templates cannot leave out an option.
-        f"{{{{ ['{command}', '--lake', var.value.topology_lake] + question(params)"
-        " + ['--id', run_id, '--report', [var.value.topology_reports, dag.dag_id, run_id] | join('/')] }}",
-        render_template_as_native_obj=True,
-    )
-
-
-def submit(
-    task_id: str, arguments: list[str] | str, operator: type[SparkSubmitOperator] = SparkSubmitOperator, **options: Any
-) -> SparkSubmitOperator:
+def submit(task_id: str, arguments: list[str] | str, operator: type[Operator] = SparkSubmitOperator, **options: Any) -> Operator:
     """Run a command of `topology-audit` through the connection `spark_default`."""
     return operator(
         task_id=task_id,
@@ -230,23 +245,6 @@ def submit(
     )
 
 
-def on_failure(consequence: str) -> Callable[[dict[str, Any]], None]:
-    """Return a failure callback that writes the command's own error and its consequence for readers to the log and the report's folder."""
-
-    def report_failure(context: dict[str, Any]) -> None:
-        run, task = context["dag_run"], context["task"]
-        lines = [line.strip() for line in str(context.get("exception") or "").splitlines() if line.strip()]
-        error = lines[-1] if lines else "the task ended without an error message"
-        log = logging.getLogger("airflow.task")
-        log.info("::endgroup::")  # ends Airflow's group "Post Execute", which the UI collapses
-        log.error("%s of %s, run %s, failed: %s (%s)", task.task_id, run.dag_id, run.run_id, error, consequence)
-        if not re.fullmatch(ID_PATTERN, run.run_id):  # a run id like ".." would write to another folder
-            return
-        folder = Path(task.render_template(REPORT, context))
-        if not (folder / SNAPSHOT_FILE).exists():  # the command may have written the snapshot that it chose
-            name_snapshot(folder, task.render_template(SNAPSHOT, context))
-        failures = folder / FAILURES
-        failures.mkdir(exist_ok=True)
-        (failures / f"{task.task_id}.txt").write_text(f"{error}\n({consequence})\n", encoding="utf-8")
-
-    return report_failure
+def _docstring(module: str) -> str:
+    """Return the docstring at the start of a module of jobs/, without importing it: a step imports Spark."""
+    return (_JOBS / module).read_text(encoding="utf-8").split('"""')[1]

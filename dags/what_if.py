@@ -17,7 +17,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from dags.tasks import command_options, command_task, form_dag_args, form_params, multiline_param
+from dags.forms import command_options, command_task, form_dag_args, form_params, multiline_param
 
 _OPTIONS = {"brokers": "--broker", "racks": "--rack", "log_dirs": "--log-dir"}
 
@@ -66,4 +66,4 @@ with DAG(
     ),
     **form_dag_args("there is no result; published nights are unchanged"),
 ) as dag:
-    command_task("what-if")
+    command_task("what-if", "Simulates the failure, writes the page of the run's tab and stores the result under the run's id.")

@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
         "expectations",
     },
     "jobs.airflow": _BASE | {"jobs.spark"},
-    "dags": _BASE | {"jobs.schema", "jobs.views", "jobs.capture", "jobs.ingest", "jobs.report", "jobs.spark"},
+    "dags": _BASE | {"jobs.schema", "jobs.views", "jobs.capture", "jobs.ingest", "jobs.report", "jobs.spark", "jobs.night"},
 }
 _COMMAND = "jobs.cli"  # may import everything except dags
 

@@ -3,7 +3,7 @@
     python -m tests.dags.run_nightly DAGS_FOLDER SNAPSHOT=PATTERN...
 
 Tasks that match the pattern are marked successful without running. Each run prints a line of JSON: the state of the run, the state of each
-task, and the extra of each asset event.
+task, the extra of each asset event, and the clusters that the forms suggest.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from airflow.dag_processing.dagbag import DagBag
 from airflow.models.asset import AssetEvent, AssetModel
+from airflow.models.variable import Variable
 from airflow.settings import Session
 from airflow.utils.db import initdb
 from sqlalchemy import select
@@ -28,8 +29,10 @@ def main(folder: str, *runs: str) -> None:
         query = select(AssetModel.name, AssetEvent.extra).join(AssetModel, AssetModel.id == AssetEvent.asset_id)
         with Session() as session:
             events = session.execute(query.where(AssetEvent.source_run_id == run.run_id)).all()
+            clusters = session.scalar(select(Variable).where(Variable.key == "topology_clusters"))
         states = {task.task_id: str(task.state) for task in run.get_task_instances()}
-        print(json.dumps({"state": str(run.state), "tasks": states, "events": {name: extra for name, extra in events}}), flush=True)
+        result = {"state": str(run.state), "tasks": states, "events": {name: extra for name, extra in events}}
+        print(json.dumps(result | {"clusters": clusters and json.loads(clusters.val)}), flush=True)
 
 
 if __name__ == "__main__":

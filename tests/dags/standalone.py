@@ -86,8 +86,11 @@ class Airflow:
 
 
 @contextmanager
-def standalone(folder: Path, source: Path, *more_dags: Path) -> Iterator[Airflow]:
-    """Run `airflow standalone` with this project's DAGs and those in `more_dags`; yield it once it has loaded all of them."""
+def standalone(folder: Path, source: Path, *more_dags: Path, **more_variables: str) -> Iterator[Airflow]:
+    """Run `airflow standalone` with this project's DAGs and those in `more_dags`; yield it once it has loaded all of them.
+
+    `more_variables` are environment variables.
+    """
     home, lake, port = folder / "airflow", folder / "lake", first_of_three_free_ports()
     bundles = {"dags-folder": None} | {path.name: str(path) for path in more_dags}
     variables = environment(
@@ -95,7 +98,8 @@ def standalone(folder: Path, source: Path, *more_dags: Path) -> Iterator[Airflow
     ) | {
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(
             [{"name": name, "classpath": _LOCAL, "kwargs": {"path": path} if path else {}} for name, path in bundles.items()]
-        )
+        ),
+        **more_variables,
     }
     more_ids = {path.stem for folder in more_dags for path in folder.glob("*.py")}
     command = ["airflow", "standalone"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser
 from tests.dags.standalone import Airflow, standalone, wait_until
 from tests.docker.standalone import ROOT, health_check
+from tests.jobs.notify.recorder import Webhook, recording_webhook
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -33,8 +35,17 @@ NIGHT = "2026-01-31"
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
-    with standalone(tmp_path_factory.mktemp("standalone"), BUNDLED, HERE / "downstream") as airflow:
+def webhook() -> Iterator[Webhook]:
+    """The service that gets Airflow's messages."""
+    with recording_webhook() as webhook:
+        yield webhook
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory, webhook: Webhook) -> Iterator[Airflow]:
+    connection = json.dumps({"conn_type": "apprise", "extra": {"config": {"path": webhook.url(), "tag": "alerts"}}})
+    variables = {"AIRFLOW_CONN_TOPOLOGY_NOTIFY": connection, "AIRFLOW_VAR_TOPOLOGY_DEADLINE_HOURS": "0.02"}
+    with standalone(tmp_path_factory.mktemp("standalone"), BUNDLED, HERE / "downstream", **variables) as airflow:
         yield airflow
 
 
@@ -51,8 +62,7 @@ class InterruptedNight:
 
 @pytest.fixture(scope="module")
 def night(airflow: Airflow) -> InterruptedNight:
-    airflow.call("PATCH", "dags/nightly", is_paused=False)
-    # An unpaused DAG starts its last scheduled run at once. Fail that run, because nights run one at a time.
+    # The DAG is active, so its last scheduled run starts at once. Fail that run, because nights run one at a time.
     (scheduled,) = wait_until(lambda: airflow.call("GET", "dags/nightly/dagRuns")["dag_runs"])
     airflow.call("PATCH", f"dags/nightly/dagRuns/{quote(scheduled['dag_run_id'])}", state="failed")
     run_id = airflow.trigger("nightly", snapshot=NIGHT)
@@ -112,6 +122,17 @@ def test_a_night_succeeds_after_its_killed_step_is_cleared(airflow: Airflow, nig
     key = ", ".join(FAILOVER.key)
     duplicate_keys = f"SELECT count(*) FROM (SELECT {key} FROM failover GROUP BY {key} HAVING count(*) > 1)"
     assert DuckdbViews(open_lake(str(airflow.lake), pytest.fail)).execute(duplicate_keys).fetchone() == (0,)
+
+
+def test_a_late_night_is_reported_and_one_without_a_change_is_not(night: InterruptedNight, airflow: Airflow, webhook: Webhook) -> None:
+    # The deadline of 72 s passed while the killed step waited. The scheduled run, which was failed, is late as well.
+    late = [
+        body for title, body in zip(webhook.titles(), webhook.bodies(), strict=True) if title == "Kafka topology audit: a night is late"
+    ]
+    assert [body for body in late if body.startswith(f"Run {night.run_id} of the DAG nightly has not succeeded within 0.02 hours. ")]
+    assert airflow.task("nightly", night.run_id, "notify")["state"] == "success"
+    assert len(webhook.messages) == len(late)
+    assert f"Nothing changed in night {NIGHT}: no message." in "".join(airflow.log("nightly", night.run_id, "notify"))
 
 
 def test_a_dag_scheduled_on_published_tables_runs_after_they_are_published(airflow: Airflow, night: InterruptedNight) -> None:
@@ -203,6 +224,8 @@ def test_a_what_if_from_the_form_shows_its_report_on_the_page_of_the_run(
     before = {run["dag_run_id"] for run in airflow.call("GET", "dags/what_if/dagRuns")["dag_runs"]}
     browser.get(f"{airflow.url}/dags/what_if")
     browser.find_element(By.CSS_SELECTOR, "[data-testid=trigger-dag-button]").click()
+    suggested = browser.find_elements(By.CSS_SELECTOR, "#list_cluster option")
+    assert [option.get_attribute("value") for option in suggested] == ["orders-eu", "payments-us"]
     browser.find_element(By.NAME, "element_cluster").send_keys("payments-us")
     browser.find_element(By.NAME, "element_brokers").send_keys("12\n")
     browser.find_element(By.NAME, "element_racks").click()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import gzip
 import json
 import logging
+import os
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +20,9 @@ import pytest
 
 from jobs import ingest
 from jobs.night import GATES, JOBS, NIGHT
-from jobs.views import EVERY_NIGHT, statements
+from jobs.schema import FAILOVER
+from jobs.views import EVERY_NIGHT, VIEWS, statements
+from tests.jobs.notify.recorder import recording_webhook
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
@@ -102,6 +106,7 @@ def test_the_nightly_tasks_pass_these_arguments(bag: DagBag) -> None:
         "check_balance": ["check", "balance", *night, *report],
         "publish": ["publish", *night, *report, "--retired", ""],
         "report": ["report", *night, *report],
+        "notify": ["notify", *night],
     }
 
 
@@ -274,11 +279,38 @@ def test_live_clusters_are_captured_from_connections_without_leaking_passwords(
     assert "sesame" not in caplog.text + str(error.value) + "".join(captures.values())
 
 
+def test_the_urls_of_messages_are_only_in_the_environment_of_spark_submit(
+    bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    submitted = tmp_path / "submitted.txt"
+    (tmp_path / "spark-submit").write_text(f'#!/bin/sh\necho "$@" > {submitted}\necho "$TOPOLOGY_NOTIFY" >> {submitted}\n')
+    (tmp_path / "spark-submit").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    urls = ["json://audit:sesame@a", "json://b"]
+    config = [{"path": url, "tag": "alerts"} for url in urls]
+    caplog.set_level(logging.DEBUG)
+    context = run_context(bag.dags["nightly"])
+    task = bag.dags["nightly"].get_task("notify").prepare_for_execution()
+    task.render_template_fields(context)
+    with pytest.raises(AirflowSkipException, match="no connection topology_notify"):
+        task.execute(context)
+    for given, expected in ((config, " ".join(urls)), (config[0], urls[0]), (json.dumps(config), " ".join(urls))):
+        monkeypatch.setenv("AIRFLOW_CONN_TOPOLOGY_NOTIFY", json.dumps({"conn_type": "apprise", "extra": {"config": given}}))
+        task.execute(context)
+        command, *environment = submitted.read_text().splitlines()
+        assert environment == [expected]
+        assert command.endswith("notify --lake /lake --snapshot 2026-01-31")
+    assert "TOPOLOGY_NOTIFY" not in os.environ
+    assert "sesame" not in caplog.text + command
+
+
 def test_the_nightly_dag_runs_the_same_commands_as_the_local_night(bag: DagBag) -> None:
     capture, *tasks = bag.dags["nightly"].topological_sort()
     assert capture.task_id == "capture"
     commands = [" ".join(takewhile(lambda word: not word.startswith("--"), task.application_args)) for task in tasks]
-    assert commands == [f"{kind} {name}".strip() for kind, name in NIGHT] + ["report"]
+    assert commands == [f"{kind} {name}".strip() for kind, name in NIGHT] + ["report", "notify"]
 
 
 def test_a_task_runs_after_every_task_that_writes_its_inputs(bag: DagBag) -> None:
@@ -295,7 +327,80 @@ def test_publish_runs_after_every_written_table_is_checked(bag: DagBag) -> None:
     upstream = nightly.get_task("publish").get_flat_relative_ids(upstream=True)
     checked = {table for gate, tables in GATES.items() for table in tables if f"check_{gate}" in upstream}
     assert checked == {*ingest.WRITES, *(table for job in JOBS.values() for table in job.WRITES)}
-    assert nightly.get_task("report").upstream_task_ids == {"publish"}
+    assert nightly.get_task("publish").downstream_task_ids == {"report", "notify"}
+    assert nightly.get_task("report").upstream_task_ids == nightly.get_task("notify").upstream_task_ids == {"publish"}
+
+
+def test_each_task_of_the_night_has_the_tables_of_its_step_or_gate_for_openlineage(bag: DagBag) -> None:
+    from dags.lineage import NightSubmit
+
+    tasks = [task for task in bag.dags["nightly"].tasks if isinstance(task, NightSubmit)]
+    assert [task.night_task for task in tasks] == [(kind, name) for kind, name in NIGHT]
+
+
+@pytest.mark.parametrize(
+    ("lake", "expected"),
+    [  # the names of Delta tables in https://openlineage.io/docs/spec/naming
+        ("/srv/lake", ("file", "/srv/lake/broker")),
+        ("file:///srv/lake/", ("file", "/srv/lake/broker")),
+        ("s3a://bucket/path", ("s3://bucket", "path/broker")),
+        ("gs://bucket", ("gs://bucket", "broker")),
+        ("abfss://container@account.dfs.core.windows.net/p", ("abfss://container@account.dfs.core.windows.net", "p/broker")),
+        ("hdfs://namenode:8020/lake", ("hdfs://namenode:8020", "/lake/broker")),
+    ],
+)
+def test_openlineage_gets_the_address_of_a_table(airflow_environment: None, lake: str, expected: tuple[str, str]) -> None:
+    from dags.lineage import dataset_name
+
+    assert dataset_name(lake, "broker") == expected
+
+
+def test_every_dag_and_task_has_an_owner_and_a_description(bag: DagBag) -> None:
+    for dag in bag.dags.values():
+        assert dag.description
+        assert {task.owner for task in dag.tasks} == {"topology-audit"}
+        assert [task.task_id for task in dag.tasks if len(task.doc_md or "") < 40] == []
+    # The description of a step is that of its module.
+    assert bag.dags["nightly"].get_task("remedy").doc_md.startswith("remedy: the smallest change with which a partition survives")
+
+
+def test_a_new_airflow_starts_the_night_and_the_forms_but_not_the_maintenance(bag: DagBag) -> None:
+    paused = {id: dag.is_paused_upon_creation for id, dag in bag.dags.items()}
+    assert paused == {"nightly": False, "what_if": False, "plan": False, "maintenance": None}  # None: as Airflow is configured
+
+
+def test_a_night_is_late_after_the_hours_of_the_variable(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.dag_processing.dagbag import DagBag
+
+    assert bag.dags["nightly"].deadline is None  # the Variable is not set
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_DEADLINE_HOURS", "1.5")
+    [alert] = DagBag(dag_folder=str(DAGS / "nightly.py"), bundle_path=DAGS).dags["nightly"].deadline
+    assert alert.interval == timedelta(minutes=90)
+    with recording_webhook() as webhook:
+        connection = {"conn_type": "apprise", "extra": {"config": {"path": webhook.url(), "tag": "alerts"}}}
+        monkeypatch.setenv("AIRFLOW_CONN_TOPOLOGY_NOTIFY", json.dumps(connection))
+        asyncio.run(run_callback(alert.callback.path, **alert.callback.kwargs, context={"dag_run": {"dag_run_id": RUN_ID}}))
+    assert webhook.titles() == ["Kafka topology audit: a night is late"]
+    assert webhook.bodies()[0].startswith(f"Run {RUN_ID} of the DAG nightly has not succeeded within 1.5 hours. ")
+
+
+async def run_callback(path: str, **arguments: Any) -> None:
+    """Run a callback as Airflow's triggerer does."""
+    from airflow.triggers.callback import CallbackTrigger
+
+    states = [event.payload["state"] async for event in CallbackTrigger(path, arguments).run()]
+    assert states == ["running", "success"]
+
+
+def test_the_forms_suggest_the_published_clusters_and_accept_others(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.dag_processing.dagbag import DagBag
+
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_CLUSTERS", '["east", "west"]')
+    for dag_id in ("what_if", "plan"):
+        assert "examples" not in bag.dags[dag_id].params.get_param("cluster").schema  # nothing is published yet
+        dag = DagBag(dag_folder=str(DAGS / f"{dag_id}.py"), bundle_path=DAGS).dags[dag_id]
+        assert dag.params.get_param("cluster").schema["examples"] == ["east", "west"]
+        assert "north" in rendered_arguments(dag, cluster="north")[dag_id]
 
 
 def test_each_dag_documents_its_red_tasks(bag: DagBag) -> None:
@@ -311,6 +416,17 @@ def test_only_publish_updates_the_assets(bag: DagBag) -> None:
     outlets = {task.task_id: {asset.name for asset in task.outlets} for dag in bag.dags.values() for task in dag.tasks if task.outlets}
     every_night = {f"all_{table.name}" for table in EVERY_NIGHT}
     assert outlets == {"publish": {f"topology.{view}" for view in statements(lambda table: table.name).keys() - every_night}}
+
+
+def test_the_assets_have_the_comments_of_their_views_and_no_address_of_this_machine(bag: DagBag) -> None:
+    from airflow.sdk.definitions.asset import _sanitize_uri
+
+    assets = {asset.name: asset for asset in bag.dags["nightly"].get_task("publish").outlets}
+    for name, comment in (("failover", FAILOVER.comment), ("verdict", VIEWS["verdict"].comment)):
+        asset = assets[f"topology.{name}"]
+        assert asset.uri == _sanitize_uri(asset.uri) == f"x-kafka-topology://published/{name}"
+        assert asset.extra == {"comment": comment}
+    assert [name for name, asset in assets.items() if not asset.extra["comment"]] == []
 
 
 def test_a_failure_is_written_only_into_the_folder_of_its_run(bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

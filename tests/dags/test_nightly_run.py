@@ -21,7 +21,7 @@ from jobs.views import VIEWS
 from tests.jobs.lake.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
 
 DAGS = Path(__file__).parents[2] / "dags"
-EVERY_TASK_BEFORE_PUBLISH = "(?!publish$|report$).*"
+EVERY_TASK_BEFORE_PUBLISH = "(?!publish$|report$|notify$).*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,11 @@ def test_every_asset_event_lists_the_clusters_of_the_night(runs: Runs) -> None:
     assert runs.published["events"] == {f"topology.{view}": extra for view in (*BY_NAME, *VIEWS)}
 
 
+def test_the_forms_suggest_each_cluster_that_readers_see(runs: Runs) -> None:
+    assert runs.published["clusters"] == ["east", "west"]
+    assert runs.withheld["clusters"] == ["east"]  # its first night is published; west is retired
+
+
 def test_a_night_without_a_published_cluster_has_no_asset_event_and_a_red_report(runs: Runs) -> None:
     assert (runs.withheld["tasks"]["publish"], runs.withheld["tasks"]["report"]) == ("skipped", "failed")
     assert runs.withheld["events"] == {}
@@ -78,7 +83,7 @@ def test_a_night_without_a_published_cluster_has_no_asset_event_and_a_red_report
 def test_an_ingest_without_a_readable_dump_fails_the_run_without_a_retry(runs: Runs) -> None:
     tasks = dict(runs.unreadable["tasks"])
     assert (tasks.pop("capture"), tasks.pop("ingest")) == ("success", "failed")  # not "up_for_retry"
-    assert len(tasks) == 17
+    assert len(tasks) == 18
     assert set(tasks.values()) == {"upstream_failed"}
     assert runs.unreadable["events"] == {}
     assert "has no readable dump, for example in cluster east: topics.txt: unknown format" in runs.log

@@ -7,7 +7,7 @@ from airflow.sdk import DAG, Asset
 
 with DAG(
     "downstream",
-    schedule=[Asset("topology.failover"), Asset("topology.verdict")],
+    schedule=[Asset.ref(name="topology.failover"), Asset.ref(name="topology.verdict")],
     start_date=datetime(2026, 1, 1),
     is_paused_upon_creation=False,
 ) as dag:
