@@ -6,7 +6,8 @@
 The floor of a step is the time that storage alone takes in the same session: each input is read once into Spark's noop sink, and each output is
 copied once into another lake. `--scale N` multiplies the number of clusters by N; each scale runs in its own process. `--lake FOLDER` uses a
 fleet that `topology-audit generate --lake FOLDER --snapshot 2026-01-01` wrote, because generating a large fleet takes long. Memory is the
-largest sum of this process, the JVM and its Python workers, sampled twice a second.
+largest sum of this process, the JVM and its Python workers, sampled twice a second. Processor time is that of the same processes: other work
+on the machine makes a step last longer, but hardly changes it.
 """
 
 from __future__ import annotations
@@ -80,6 +81,17 @@ class Memory(threading.Thread):
         return peak
 
 
+def processor_seconds() -> float:
+    """Return the processor time that this process and all that it started have used, including those that ended."""
+    seconds = 0.0
+    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        try:
+            seconds += sum(process.cpu_times()[:4])  # user and system time, of the process and of its children that ended
+        except psutil.Error:
+            continue
+    return seconds
+
+
 def seconds_of(run: Callable[[], object]) -> float:
     """Return the seconds that a run takes."""
     started = time.monotonic()
@@ -108,10 +120,12 @@ def measure_night(fleet: Fleet, folder: Path, fleet_lake: Path | None, only: lis
     for kind, name in NIGHT:
         if (kind, name) == ("step", "ingest") or (only and name not in only):
             continue
+        processor_before = processor_seconds()
         seconds = seconds_of(lambda kind=kind, name=name: runs[kind](name))
-        python, jvm, workers = memory.take_peak()
-        rows.append({"kind": kind, "name": name, "seconds": seconds, "python": python, "jvm": jvm, "workers": workers})
-        print(f"{kind} {name}: {seconds:.1f} s, {python + jvm + workers:,.0f} MiB", flush=True)
+        processor = processor_seconds() - processor_before
+        memory_used = dict(zip(PROCESSES, memory.take_peak(), strict=True))
+        rows.append({"kind": kind, "name": name, "seconds": seconds, "processor": processor, **memory_used})
+        print(f"{kind} {name}: {seconds:.1f} s, {processor:.1f} s of processor time, {_memory(rows[-1]):,.0f} MiB", flush=True)
     storage = StorageTimes(lake, open_lake(str(folder / "floor"), lambda: spark))
     for row in rows:
         reads = JOBS[row["name"]].READS if row["kind"] == "step" else GATES.get(str(row["name"]), ())
@@ -189,7 +203,7 @@ class StorageTimes:
 
 def print_results(fleet: Fleet, rows: list[Row], queries: list[Row]) -> None:
     """Print the steps with their totals, the peak memory, and the files that a query of one cluster opens."""
-    headings = ("", "rows in", "rows out", "s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB")
+    headings = ("", "rows in", "rows out", "s", "processor s", "rows/s", "floor s", "x floor", "Python MiB", "JVM MiB", "workers MiB")
     table = RichTable(*headings, title=f"{fleet}")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -208,7 +222,7 @@ def print_results(fleet: Fleet, rows: list[Row], queries: list[Row]) -> None:
 
 def _total(rows: list[Row], with_floor: list[Row]) -> Row:
     """Sum the rows, the seconds, and the floors of `with_floor`; take the maximum of the memory."""
-    sums = {name: sum(row[name] for row in rows) for name in ("in", "out", "seconds")}
+    sums = {name: sum(row[name] for row in rows) for name in ("in", "out", "seconds", "processor")}
     return {
         **sums,
         "floor": sum(row["floor"] for row in with_floor),
@@ -217,7 +231,8 @@ def _total(rows: list[Row], with_floor: list[Row]) -> Row:
 
 
 def _cells(row: Row) -> Iterator[str]:
-    yield from (f"{row['in']:,}", f"{row['out']:,}", f"{row['seconds']:.1f}", f"{(row['in'] + row['out']) / row['seconds']:,.0f}")
+    yield from (f"{row['in']:,}", f"{row['out']:,}", f"{row['seconds']:.1f}", f"{row['processor']:.1f}")
+    yield f"{(row['in'] + row['out']) / row['seconds']:,.0f}"
     yield from (f"{row['floor']:.1f}", f"{row['seconds'] / row['floor']:.1f}" if row["floor"] else "")
     yield from (f"{row[process]:,.0f}" for process in PROCESSES)
 
