@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "jobs.gates": _BASE | {"jobs.schema", "jobs.lake", "expectations"},
     "jobs.report": _BASE | {"jobs.schema", "jobs.views", "jobs.lake", "expectations"},
     "jobs.notify": _BASE | {"jobs.schema", "jobs.lake", "jobs.report"},
-    "jobs.generate": _BASE | {"jobs.schema", "jobs.ingest", "jobs.steps", "kafka_model"},
+    "jobs.generate": _BASE | {"jobs.schema", "jobs.ingest", "kafka_model"},
     "jobs.snapshot": _BASE | {"jobs.schema", "jobs.lake", "jobs.spark"},
     "jobs.night": _BASE
     | {"jobs.snapshot", "jobs.schema", "jobs.steps", "jobs.gates", "jobs.ingest", "jobs.lake", "jobs.spark", "expectations"},

@@ -5,8 +5,9 @@ A random choice is a hash of the seed and of the ids of the row, so a fleet does
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -30,8 +31,8 @@ from jobs.schema import (
     TOPIC,
     Table,
 )
-from jobs.steps.replica_assignment import patterns
 from kafka_model.java.random_numbers import JavaRandom
+from kafka_model.placement import zookeeper
 from kafka_model.placement.kraft import UsableBroker, place_striped
 from kafka_model.release import LATEST, LATEST_WITH_ZOOKEEPER
 
@@ -71,7 +72,7 @@ def tables(spark: SparkSession, fleet: Fleet, snapshot_id: str) -> Mapping[Table
     cluster = _clusters(spark, fleet, snapshot_id, random)
     broker = _brokers(cluster, fleet)
     topic = _topics(cluster, fleet, random)
-    partition = _partitions(topic, broker, fleet, random)
+    partition = _partitions(topic, fleet, random)
     group = _groups(cluster, fleet, random)
     assignment = _assignments(group, topic, partition, fleet, random)
     input_file = (
@@ -162,30 +163,26 @@ def _topics(cluster: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFra
     )
 
 
-def _placed(topic: DataFrame, broker: DataFrame, fleet: Fleet) -> DataFrame:
+def _placed(topic: DataFrame, fleet: Fleet) -> DataFrame:
     """The partitions of each topic with the replicas of Kafka's placement."""
-    span = F.expr(f"if(replication_factor = 1, 1, {max(fleet.brokers - 1, 1)})")
-    by_zookeeper = topic.where("controller = 'zookeeper'")
-    by_admin_utils = (
-        by_zookeeper.withColumn("partition", F.explode(F.expr("sequence(0, partitions - 1)")))
-        .withColumn("first_index", (F.col("partition") + F.col("start")) % fleet.brokers)
-        .withColumn("shift", (F.col("first_shift") + F.expr(f"partition div {fleet.brokers}")) % span)
-        .join(F.broadcast(patterns(broker, by_zookeeper)), on=[*_CLUSTER, "replication_factor", "first_index", "shift"], how="inner")
-    )
-    by_kraft = topic.where("controller = 'kraft'")
-    striped = by_kraft.select(*_TOPIC, "partitions", "replication_factor", "placer_seed").mapInArrow(_place_striped(fleet), _PLACED_COLUMNS)
-    by_placer = striped.join(F.broadcast(by_kraft), on=_TOPIC, how="inner")
-    return by_admin_utils.unionByName(by_placer, allowMissingColumns=True)
+    inputs = topic.select(*_TOPIC, "controller", "partitions", "replication_factor", "start", "first_shift", "placer_seed")
+    return inputs.mapInArrow(_place(fleet), _PLACED_COLUMNS).join(F.broadcast(topic), on=_TOPIC, how="inner")
 
 
-def _place_striped(fleet: Fleet) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    racks = racks_of(fleet)
-    brokers = [UsableBroker(id, racks.get(id)) for id in range(fleet.brokers)]
+def _place(fleet: Fleet) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    racks = {broker: racks_of(fleet).get(broker) for broker in range(fleet.brokers)}
+    brokers = [UsableBroker(broker, rack) for broker, rack in racks.items()]
+
+    def replicas_of(row: Mapping[str, Any]) -> Sequence[Sequence[int]]:
+        size = (row["partitions"], row["replication_factor"])
+        if row["controller"] == "kraft":
+            return place_striped(brokers, *size, random=JavaRandom(row["placer_seed"]))
+        return zookeeper.place(racks, *size, start_index=row["start"], shift=row["first_shift"])
 
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
-                replicas = place_striped(brokers, row["partitions"], row["replication_factor"], random=JavaRandom(row["placer_seed"]))
+                replicas = replicas_of(row)
                 yield pa.RecordBatch.from_pydict(
                     {
                         **{name: [row[name]] * len(replicas) for name in _TOPIC},
@@ -197,7 +194,7 @@ def _place_striped(fleet: Fleet) -> Callable[[Iterator[pa.RecordBatch]], Iterato
     return place
 
 
-def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
+def _partitions(topic: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
     """Rows of `partition`: Kafka's placement, with the target of a skewed topic first and the dead broker out of sync."""
     no_broker = F.array().cast("array<int>")
     skewed = F.slice(F.concat(F.array("target"), F.array_remove("replicas", F.col("target"))), F.lit(1), F.size("replicas"))
@@ -206,7 +203,7 @@ def _partitions(topic: DataFrame, broker: DataFrame, fleet: Fleet, random: _Rand
     elr = F.when(F.size("in_sync") < F.col("min_insync_replicas"), out_of_sync).otherwise(no_broker)
     size_of = lambda broker_id: F.when(~broker_id.eqNullSafe(F.col("dead")), F.col("log_end_offset") * _RECORD_BYTES)  # noqa: E731
     return (
-        _placed(topic, broker, fleet)
+        _placed(topic, fleet)
         .withColumn("replicas", F.when(F.col("target").isNull(), F.col("replicas")).otherwise(skewed))
         .withColumn("in_sync", in_sync)
         .withColumns(
