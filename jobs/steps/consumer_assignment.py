@@ -119,7 +119,8 @@ def _versions_by_cluster(cluster: pa.Table) -> pa.Table:
 def _topic_racks(group_member: DataFrame, partition: DataFrame, racks: DataFrame) -> DataFrame:
     """The racks of the topics of members that have a rack, or may have one.
 
-    `rack_set` is a hash of the racks of every partition, null if they differ. `racks` are those of each partition, if a member has a rack.
+    `rack_set` is a hash of the racks of every partition, null if they differ. `racks` are those of each partition, none if no member has a
+    rack.
     """
     read = (
         group_member.where("rack IS NOT NULL OR NOT rack_known")
@@ -132,13 +133,14 @@ def _topic_racks(group_member: DataFrame, partition: DataFrame, racks: DataFrame
         partition.select(*_TOPIC, "partition", "replicas")
         .join(F.broadcast(read), on=_TOPIC, how="inner")
         .join(F.broadcast(racks), on=_CLUSTER, how="inner")
-        .withColumn("racks", F.array_sort(F.array_distinct(F.array_compact(racks_of_replicas))))
+        .withColumn("racks", F.sort_array(F.array_distinct(F.array_compact(racks_of_replicas))))
     )
     rack_set = F.xxhash64("racks")
-    rack_sets = located.groupBy(_TOPIC).agg(F.when(F.min(rack_set) == F.max(rack_set), F.min(rack_set)).alias("rack_set"))
-    racks_by_partition = F.transform(F.array_sort(F.collect_list(F.struct("partition", "racks"))), lambda each: each["racks"])
-    with_clients = located.where("has_clients").groupBy(_TOPIC).agg(racks_by_partition.alias("racks"))
-    return rack_sets.join(with_clients, on=_TOPIC, how="left")
+    racks_of_partition = F.when(F.col("has_clients"), F.struct("partition", "racks"))
+    return located.groupBy(_TOPIC).agg(
+        F.when(F.min(rack_set) == F.max(rack_set), F.min(rack_set)).alias("rack_set"),
+        F.transform(F.sort_array(F.collect_list(racks_of_partition)), lambda each: each["racks"]).alias("racks"),
+    )
 
 
 def _topics(subscribed: DataFrame, topic: DataFrame, topic_racks: DataFrame) -> DataFrame:
