@@ -5,13 +5,6 @@ from __future__ import annotations
 from expectations.limits import Limits
 from expectations.rule import Rule, hard, mismatches, soft
 
-# Placement depends on racks. Without one of these files, brokers without a rack may have one.
-_WITH_KNOWN_RACKS = """
-    SELECT cluster_id FROM broker WHERE rack IS NOT NULL
-    UNION SELECT cluster_id FROM cluster WHERE list_has_any(sources, ['broker-list', 'kafka-broker-api-versions', 'kafka-cluster',
-        'kafka-dump-log', 'metadata-log', 'topology-capture', 'zookeeper'])
-"""
-
 
 def rules(limits: Limits) -> list[Rule]:
     return [
@@ -60,10 +53,7 @@ def rules(limits: Limits) -> list[Rule]:
                 FROM topic_placement
                 WHERE algorithm IS NOT NULL AND NOT (explained OR start_requested)
             """,
-            requires=f"""
-                SELECT cluster_id FROM topic_placement SEMI JOIN ({_WITH_KNOWN_RACKS}) USING (cluster_id)
-                WHERE algorithm IS NOT NULL AND NOT start_requested
-            """,
+            requires="SELECT cluster_id FROM topic_placement WHERE algorithm IS NOT NULL AND NOT start_requested",
             measured="coalesce(matching_partitions, 0)",
             limit="partitions",
             formula="partitions that one placement explains = all",

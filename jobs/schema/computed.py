@@ -42,14 +42,14 @@ TOPIC_PLACEMENT = Table(
     ("snapshot_id", "cluster_id", "topic"),
     f"""
     {TOPIC_COLUMNS},
-    algorithm STRING COMMENT 'rack-unaware or rack-aware: placement of AdminUtils, in a cluster with a ZooKeeper controller; striped: placement of StripedReplicaPlacer, in a KRaft cluster; null: the topic cannot be placed, or the kind of controller is unknown',
+    algorithm STRING COMMENT 'rack-unaware or rack-aware: placement of AdminUtils, in a cluster with a ZooKeeper controller; striped: placement of StripedReplicaPlacer, in a KRaft cluster; null: the topic cannot be placed, or the kind of controller or the racks are unknown',
     start_index INT COMMENT 'start index of AdminUtils, requested or recovered from the current replicas; null: another algorithm, no start index explains more than half of the partitions, or the topic cannot be placed',
     shift INT COMMENT 'shift of the second replica modulo (brokers - 1), requested or recovered from the current replicas; null: as for start_index',
     start_requested BOOLEAN NOT NULL COMMENT 'start index and shift are parameters of the run; false: recovered from the current replicas',
     draws ARRAY<STRUCT<first_partition: INT, fenced: ARRAY<INT>, rack_offset: INT, broker_offsets: ARRAY<INT>, shuffles: ARRAY<STRUCT<rack_order: ARRAY<INT>, broker_order: ARRAY<INT>>>>> COMMENT 'draws of StripedReplicaPlacer for each placement: that of the new topic, then those of partitions added later. first_partition: where it begins; fenced: brokers that were fenced at the time; rack_offset: index of the first rack, racks sorted by name and brokers without a rack first; broker_offsets: index of the first unfenced and of the first fenced broker of each rack, brokers sorted by id; shuffles: orders of the later rounds, racks as indexes and brokers rack by rack, unfenced before fenced; elements that no replica shows are null. null: another algorithm, or no draws explain the topic',
     partitions INT NOT NULL COMMENT 'number of partitions',
     matching_partitions INT COMMENT 'partitions whose replicas equal the computed placement, in the same order; null: no placement explains the topic',
-    explained BOOLEAN COMMENT 'the computed placement explains all partitions; null: the kind of controller is unknown',
+    explained BOOLEAN COMMENT 'the computed placement explains all partitions; null: the kind of controller or the racks are unknown',
     first_unexplained_partition INT COMMENT 'first partition whose replicas differ from the computed placement, or that breaks all draws of a placement if none explains the topic; null: all partitions are explained, or algorithm is null',
     refusal STRING COMMENT 'why Kafka would refuse to place the topic; null: it would not'
 """,

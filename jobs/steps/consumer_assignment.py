@@ -32,6 +32,7 @@ from jobs.schema import (
 )
 from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
+from jobs.steps.broker_racks import clusters_with_known_racks
 from jobs.steps.group_assignors import Group, Undetermined, assign, depends_on_version, observed_differences
 from jobs.steps.stage import Stages
 from kafka_model.assignor.group import Assignment, Member
@@ -44,10 +45,6 @@ _CLUSTER = ["snapshot_id", "cluster_id"]
 _TOPIC = [*_CLUSTER, "topic"]
 _GROUP = [*_CLUSTER, "group_id"]
 _ROWS_AT_ONCE = 1 << 17  # of consumer_assignment: few enough for the memory of a worker, and enough to make an Arrow table of them
-# Formats that report the rack of every live broker, or that it has none.
-_REPORT_RACKS = frozenset(
-    {"broker-list", "kafka-broker-api-versions", "kafka-cluster", "kafka-dump-log", "metadata-log", "topology-capture", "zookeeper"}
-)
 _CLUSTER_FIELDS = [CLUSTER.schema.field(name) for name in _CLUSTER]
 _RACKS_SCHEMA = pa.schema([*_CLUSTER_FIELDS, ("rack_of", pa.map_(pa.int32(), pa.string()))])
 _VERSIONS_SCHEMA = pa.schema([*_CLUSTER_FIELDS, ("kafka_version", pa.string()), ("oldest_version", pa.string())])
@@ -94,19 +91,16 @@ def transform(
 
 
 def _racks_by_cluster(cluster: pa.Table, broker: pa.Table) -> pa.Table:
-    """Return the rack of each live broker that has one, for the clusters whose dumps report racks.
+    """Return the rack of each live broker that has one, for the clusters with known racks.
 
     Clients see dead brokers without their rack: only live ones are in the metadata.
     """
-    known = {
-        (row["snapshot_id"], row["cluster_id"]): dict[int, str]()
-        for row in cluster.to_pylist()
-        if _REPORT_RACKS.intersection(row["sources"])
-    }
+    known = clusters_with_known_racks(cluster, broker)
+    racks = {tuple(row[name] for name in _CLUSTER): dict[int, str]() for row in cluster.to_pylist() if row["cluster_id"] in known}
     for row in broker.to_pylist():
         if row["live"] and row["rack"] is not None:
-            known.setdefault((row["snapshot_id"], row["cluster_id"]), {})[row["broker_id"]] = row["rack"]
-    rows = [{**dict(zip(_CLUSTER, key, strict=True)), "rack_of": list(racks.items())} for key, racks in known.items()]
+            racks[row["snapshot_id"], row["cluster_id"]][row["broker_id"]] = row["rack"]
+    rows = [{**dict(zip(_CLUSTER, key, strict=True)), "rack_of": list(rack_of.items())} for key, rack_of in racks.items()]
     return pa.Table.from_pylist(rows, _RACKS_SCHEMA)
 
 

@@ -1,7 +1,8 @@
 """replica_assignment: where Kafka would place each partition, and what explains best where it is.
 
 In a cluster with a ZooKeeper controller, a start index and a shift of AdminUtils explain a topic (start_index_placement.py), in a KRaft
-cluster the random draws of StripedReplicaPlacer (striped_placement.py). Where the kind of controller is unknown, so is the placement.
+cluster the random draws of StripedReplicaPlacer (striped_placement.py). Where the kind of controller or the racks are unknown, so is the
+placement.
 
 Spark's workers compute both tables cluster by cluster.
 """
@@ -22,6 +23,7 @@ from pyspark.sql import functions as F
 from jobs.arrays import Ints, to_ints
 from jobs.schema import BROKER, CLUSTER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT, Table
 from jobs.spark.worker_rows import WorkerRows
+from jobs.steps.broker_racks import clusters_with_known_racks
 from jobs.steps.observed_topic import ExplainedTopic, ObservedTopic, Placer
 from jobs.steps.stage import Stages
 from jobs.steps.start_index_placement import Start, StartIndexPlacer
@@ -49,17 +51,21 @@ def transform(
 
 
 def placers(cluster: pa.Table, broker: pa.Table, parameters: Mapping[str, str]) -> dict[str, Placer | None]:
-    """Return the placer of each cluster with brokers; None: the kind of controller is unknown."""
+    """Return the placer of each cluster with brokers; None: the kind of controller or the racks are unknown.
+
+    The placement on a single broker does not depend on racks.
+    """
     brokers: dict[str, list[Mapping[str, Any]]] = {}
     for row in broker.select(["cluster_id", "broker_id", "rack", "live"]).to_pylist():
         brokers.setdefault(row["cluster_id"], []).append(row)
+    known_racks = clusters_with_known_racks(cluster, broker)
     requested = None
     if "start_index" in parameters:  # AdminUtils uses a given start index as the shift, too
         requested = Start(int(parameters["start_index"]), int(parameters.get("shift", parameters["start_index"])))
 
     def placer(row: Mapping[str, Any]) -> Placer | None:
         racks = {each["broker_id"]: each["rack"] for each in brokers[row["cluster_id"]]}
-        if row["controller_assumed"]:
+        if row["controller_assumed"] or (len(racks) > 1 and row["cluster_id"] not in known_racks):
             return None
         if row["controller"] == "zookeeper":
             return StartIndexPlacer(racks, requested)

@@ -383,7 +383,8 @@ BROKEN: dict[str, list[Edit]] = {
 # The first night of a KRaft-based cluster whose dumps contain topics and brokers without racks, and nothing else.
 MINIMAL_DUMPS: list[Edit] = [
     edit("cluster", controller="kraft", kafka_cluster_id=None),
-    edit("topic_placement", algorithm="striped", start_index=None, shift=None, draws=[]),
+    edit("topic_placement", algorithm=None, start_index=None, shift=None, matching_partitions=None, explained=None),
+    drop("replica_assignment"),
     lambda tables: tables.update({f"{PREVIOUS}{name}": [] for name in BY_NAME}),
     edit("failover_pattern", kraft=True, controlled_shutdown=False),
     edit("broker", rack=None, disk_capacity_bytes=None, capacity_by_default=None),

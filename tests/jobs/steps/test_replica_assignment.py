@@ -38,9 +38,12 @@ def run(
     *,
     controller: str | None = "zookeeper",
     not_live: tuple[int, ...] = (),
+    sources: tuple[str, ...] = ("zookeeper",),
     **parameters: str,
 ) -> tuple[list[Row], dict[str, Row]]:
-    cluster = table(spark, CLUSTER, {"controller": controller or "zookeeper", "controller_assumed": controller is None})
+    cluster = table(
+        spark, CLUSTER, {"controller": controller or "zookeeper", "controller_assumed": controller is None, "sources": list(sources)}
+    )
     broker = table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in not_live} for id, rack in racks.items()))
     topic = table(
         spark, TOPIC, *({"topic": name, "partitions": len(placed), "replication_factor": len(placed[0])} for name, placed in topics.items())
@@ -147,6 +150,16 @@ def test_without_a_known_kind_of_controller_the_placement_is_unknown(spark: Spar
     assert assignment == []
     assert (found.algorithm, found.start_index, found.draws, found.partitions) == (None, None, None, 14)
     assert (found.matching_partitions, found.explained, found.first_unexplained_partition, found.refusal) == (None, None, None, None)
+
+
+def test_without_known_racks_the_placement_is_unknown(spark: SparkSession) -> None:
+    for controller in ("kraft", "zookeeper"):
+        assignment, placement = run(spark, {0: None, 1: None, 2: None}, {"t": UNAWARE}, controller=controller, sources=("kafka-topics",))
+        found = placement["t"]
+        assert assignment == []
+        assert (found.algorithm, found.partitions, found.explained, found.first_unexplained_partition) == (None, 6, None, None)
+        _, placement = run(spark, {0: None}, {"on the only broker": [[0], [0]]}, controller=controller, sources=("kafka-topics",))
+        assert placement["on the only broker"].explained
 
 
 def test_the_unknown_rack_of_a_dead_broker_is_any_rack(spark: SparkSession) -> None:
