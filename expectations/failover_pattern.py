@@ -119,13 +119,15 @@ def rules(limits: Limits) -> list[Rule]:
             "rules_match_version",
             "The election rules are not newer than the Kafka version of the cluster, and no outcome depends on a version that is configured.",
             f"""
-                SELECT {_KEY}, kafka_version, kafka_version_source, rules_since, oldest_rules_since, depends_on_version
+                SELECT {_KEY}, kafka_version, kafka_version_source, rules_since, oldest_rules_since,
+                    min_insync_replicas, oldest_min_insync_replicas, depends_on_version
                 FROM failover_pattern
                 JOIN cluster USING (cluster_id)
                 WHERE kraft AND {_numbers("rules_since")} > {_numbers("kafka_version")}
                    OR {_numbers("oldest_rules_since")} > {_numbers("rules_since")}
-                   OR kafka_version_source = 'configured' AND oldest_rules_since <> rules_since
-                   OR depends_on_version AND oldest_rules_since = rules_since
+                   OR kafka_version_source = 'configured'
+                      AND (oldest_rules_since <> rules_since OR oldest_min_insync_replicas <> min_insync_replicas)
+                   OR depends_on_version AND oldest_rules_since = rules_since AND oldest_min_insync_replicas = min_insync_replicas
             """,
         ),
     ]

@@ -31,6 +31,7 @@ class ClusterState:
     election_rules: int  # position in KRAFT_RULES_SINCE; 0 for ZooKeeper, whose rules are always the same
     oldest_election_rules: int  # those of the oldest release that the cluster may run
     min_isr_capped: bool  # the brokers count at most all replicas as min.insync.replicas
+    oldest_min_isr_capped: bool  # so does the oldest release that the cluster may run
     racks: Mapping[int, str | None]  # the rack of each live broker, in the order of their ids
     remaining_voters: frozenset[int] | None  # voters of the quorum that are not dead brokers; None: unknown, or ZooKeeper
     majority: int  # voters that the quorum needs
@@ -98,6 +99,7 @@ def cluster_state(cluster: Mapping[str, Any], racks: Mapping[int, str | None], d
         bool(cluster["elr"]),
         *_election_rules(cluster),
         parse_release(cluster["kafka_version"]) >= MIN_ISR_CAPPED_SINCE,
+        bool(cluster["elr"]) or oldest_release(cluster) >= MIN_ISR_CAPPED_SINCE,  # ELR is newer than the cap
         dict(sorted(racks.items())),
         None if voters is None else frozenset(voters).difference(dead),
         len(voters or ()) // 2 + 1,
@@ -130,6 +132,7 @@ _ELECTION_RULES = pa.schema(
         pa.field("election_rules", pa.int32()),
         pa.field("oldest_election_rules", pa.int32()),
         pa.field("min_isr_capped", pa.bool_()),
+        pa.field("oldest_min_isr_capped", pa.bool_()),
         pa.field("live_brokers", pa.list_(pa.int32())),
         pa.field("quorum_breaking_brokers", pa.list_(pa.int32())),
     ]
@@ -147,6 +150,7 @@ def cluster_election_rules(states: Iterable[ClusterState]) -> pa.Table:
             "election_rules": state.election_rules,
             "oldest_election_rules": state.oldest_election_rules,
             "min_isr_capped": state.min_isr_capped,
+            "oldest_min_isr_capped": state.oldest_min_isr_capped,
             "live_brokers": list(state.racks),
             "quorum_breaking_brokers": state.quorum_breaking_brokers(),
         }

@@ -5,7 +5,7 @@ SELECT /*+ BROADCAST(r) */
        coalesce(p.elr, slice(p.replicas, 1, 0)) AS elr, coalesce(p.last_known_elr, slice(p.replicas, 1, 0)) AS last_known_elr,
        coalesce(p.replica_size_bytes, slice(p.replicas, 1, 0)) AS replica_size_bytes,
        r.kraft, r.election_rules, r.oldest_election_rules, r.elr_enabled AND p.elr IS NOT NULL AS elr_enabled, r.quorum_breaking_brokers,
-       r.min_isr_capped,
+       r.min_isr_capped, r.oldest_min_isr_capped,
        t.replication_factor, coalesce(t.min_insync_replicas, 1) AS min_insync_replicas,
        coalesce(t.configs['unclean.leader.election.enable'] = 'true', false) AS topic_unclean,
        array_intersect(p.replicas, r.live_brokers) AS live

@@ -73,6 +73,7 @@ def pattern_columns(case: Case) -> dict[str, Any]:
         "rules_since": str(KRAFT_RULES_SINCE[pattern.election_rules]),
         "oldest_rules_since": str(KRAFT_RULES_SINCE[pattern.oldest_election_rules]),
         "min_insync_replicas": pattern.min_insync_replicas,
+        "oldest_min_insync_replicas": pattern.oldest_min_insync_replicas,
         "replication_factor": pattern.replication_factor,
         "assigned_replicas": pattern.replicas,
         "isr_before": pattern.isr,

@@ -27,6 +27,7 @@ Positions = tuple[int, ...]
 INPUTS = (
     "kraft", "elr_enabled", "topic_unclean", "election_rules", "oldest_election_rules", "min_insync_replicas", "replication_factor", "leader",
     "replicas", "live", "isr", "elr", "last_known_elr", "quorum_breaking_brokers", "min_isr_capped",
+    "oldest_min_isr_capped",
 )  # fmt: skip
 AS_TOPIC = -1  # unclean elections as the topic's configuration allows
 _UNUSED = 2 * NO_BROKER  # fills a matrix of members; neither a broker's id nor NO_BROKER
@@ -41,6 +42,7 @@ class Pattern(NamedTuple):
     election_rules: int  # position in KRAFT_RULES_SINCE
     oldest_election_rules: int
     min_insync_replicas: int  # the effective one
+    oldest_min_insync_replicas: int  # the effective one of the oldest release that the cluster may run
     replication_factor: int
     replicas: int  # the number of replicas; their positions are 1, 2, ...
     leader: int
@@ -123,7 +125,11 @@ class Partitions:
         self.live = _positions(to_matrix(columns["live"]), self._members)
         self._quorum_breaking_brokers = to_matrix(columns["quorum_breaking_brokers"])
         assigned, factor = self.replicas.max(axis=0, initial=0), to_ints(columns["replication_factor"], 0)
-        rules = [*(to_ints(columns[name], 0) for name in INPUTS[:5]), effective_min_isr(columns)]
+        rules = [
+            *(to_ints(columns[name], 0) for name in INPUTS[:5]),
+            effective_min_isr(columns),
+            effective_min_isr(columns, "oldest_min_isr_capped"),
+        ]
         live_leader = np.where((self.live == leader).any(axis=0), leader[0], 0)
         sets[0].sort(axis=0)  # no outcome depends on the order of the ISR
         scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, live_leader])
@@ -289,7 +295,10 @@ def depends_on_version(case: Case) -> bool:
     """Return whether an older release that the cluster may run has another outcome, not counting leader epochs."""
     pattern, event = case
     rules = range(pattern.oldest_election_rules, pattern.election_rules if pattern.elr_enabled else 0)
-    outcomes = (outcome_of(Case(pattern._replace(election_rules=older), event)) for older in rules)
+    older = [pattern._replace(election_rules=number) for number in rules]
+    if pattern.oldest_min_insync_replicas != pattern.min_insync_replicas:
+        older.append(pattern._replace(min_insync_replicas=pattern.oldest_min_insync_replicas))
+    outcomes = (outcome_of(Case(pattern, event)) for pattern in older)
     return any(outcome | {"leader_epochs": 0} != outcome_of(case) | {"leader_epochs": 0} for outcome in outcomes)
 
 

@@ -191,7 +191,7 @@ def _add_scenario(tables: Tables, name: str, kind: str, brokers: list[int], rack
         survivors = [position for position in (1, 2, 3) if position != dying]
         # Each row has an outcome of its own, which an edit changes for this row alone.
         outcome_id = len(tables["failover_pattern"])
-        pattern = [False, False, False, "2.0.0", "2.0.0", 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], [dying], 1, False, kind == "stop"]
+        pattern = [False, False, False, "2.0.0", "2.0.0", 2, 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], [dying], 1, False, kind == "stop"]
         moves = ["OnlinePartition -> OfflinePartition", "OfflinePartition -> OnlinePartition"] if dying == 1 else []
         after = ["OnlinePartition", "OnlinePartition", moves, "offline" if moves else "none", leader, survivors, None, None, survivors]
         after += [False, False, True, False, 3, 2, 3, 2, None, len(moves) // 2, False]

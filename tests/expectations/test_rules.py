@@ -89,7 +89,7 @@ def double_failure(dying: list[int]) -> list[Edit]:
     """Return edits that add the deaths of brokers 0 and 1, with partition 0, whose replicas fail in this order."""
     names = ["w", "w"]
     counts = [1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 1, 0, 1]  # from partitions to changed_partitions
-    before = [False, False, False, "2.0.0", "2.0.0", 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], dying, 2, False, False]
+    before = [False, False, False, "2.0.0", "2.0.0", 2, 2, 3, 3, 1, [1, 2, 3], [], [], [1, 2, 3], dying, 2, False, False]
     after = ["OnlinePartition", "OnlinePartition", [], "offline", 3, [3], None, None, [3], False, True, False, False]
     replicas_after = [3, 1, 3, 1, None, 2, False]
     return [

@@ -26,33 +26,57 @@ VERSIONS = {
 }
 
 
+def outcomes_of_a_death(
+    clusters: dict[str, dict[str, Any]], partition: dict[str, Any], topic: dict[str, Any], live: list[int], killed: int
+) -> dict[str, dict[str, Any]]:
+    """Return the outcome of the death of a broker for the same partition in each of these clusters."""
+    broker = [{"cluster_id": id, "broker_id": number, "live": True, "rack": None} for id in clusters for number in live]
+    states = cluster_states(rows(CLUSTER, *(row | {"cluster_id": id} for id, row in clusters.items())).to_pylist(), broker)
+    tables = (rows(table, *(row | {"cluster_id": id} for id in clusters)) for table, row in ((PARTITION, partition), (TOPIC, topic)))
+    inputs = election_inputs(DuckdbEngine(), *tables, states.values())
+    batch = inputs.append_column("records_per_byte", pa.array([1.0] * len(inputs))).combine_chunks().to_batches()[0]
+    failures = Failures(scenario_table([Scenario("s", id, "test", "one", "kill", [killed]) for id in clusters], states))
+    outcomes = OutcomeCollector()
+    failures.simulate(batch, outcomes)
+    return {row["cluster_id"]: row for row in outcomes.table().to_pylist()}
+
+
 def test_4_1_0_records_no_last_known_leader_while_the_isr_has_dead_members() -> None:
     """Brokers 1 and 2 died and are not fenced yet; then broker 3, the leader, dies. Kafka 4.1.0 and 4.1.1 answer so (tests/oracle)."""
-    cluster = {
-        id: {"cluster_id": id, "kafka_version": version, "kafka_version_source": source} for id, (version, source) in VERSIONS.items()
+    clusters = {
+        id: {"controller": "kraft", "elr": True, "kafka_version": version, "kafka_version_source": source}
+        for id, (version, source) in VERSIONS.items()
     }
     partition = {"topic": "t", "leader": 3, "replicas": [3, 1, 2], "isr": [1, 2, 3], "elr": [], "last_known_elr": []}
-    broker = [{"cluster_id": id, "broker_id": 3, "live": True, "rack": None} for id in cluster]
-    clusters = rows(CLUSTER, *(row | {"controller": "kraft", "elr": True} for row in cluster.values()))
-    states = cluster_states(clusters.to_pylist(), broker)
-    inputs = election_inputs(
-        DuckdbEngine(), rows(PARTITION, *(partition | {"cluster_id": id} for id in cluster)), rows(TOPIC), states.values()
-    )
-    batch = inputs.append_column("records_per_byte", pa.array([1.0] * len(inputs))).combine_chunks().to_batches()[0]
-    failures, outcomes = (
-        Failures(scenario_table([Scenario("s", id, "test", "one", "kill", [3]) for id in cluster], states)),
-        OutcomeCollector(),
-    )
-    failures.simulate(batch, outcomes)
     columns = ("leader", "last_known_elr", "rules_since", "oldest_rules_since", "depends_on_version")
-    found = {row["cluster_id"]: tuple(row[name] for name in columns) for row in outcomes.table().to_pylist()}
-    assert found == {
+    found = outcomes_of_a_death(clusters, partition, {"topic": "t", "replication_factor": 3}, [3], 3)
+    assert {id: tuple(row[name] for name in columns) for id, row in found.items()} == {
         "newest patch": (None, [1], "4.1.1", "4.1.0", True),
         "first patch": (None, [], "4.1.0", "4.1.0", False),
         "second patch": (None, [1], "4.1.1", "4.1.1", False),
         "4.3": (None, [1], "4.1.1", "4.1.1", False),
         "no version": (None, [1], "4.1.1", "3.8.0", True),
     }
+
+
+@pytest.mark.parametrize(("min_isr", "depends"), [(3, True), (2, False)])
+def test_an_outcome_depends_on_the_version_where_only_some_cap_min_insync_replicas(min_isr: int, depends: bool) -> None:
+    """One of two replicas dies. With min.insync.replicas 3, releases before 3.7.0 refuse acks=all before the death, later ones after it."""
+    clusters = {
+        "zookeeper": {"controller": "zookeeper", "kafka_version": "3.9.2", "kafka_version_source": "assumed"},
+        "kraft": {"controller": "kraft", "kafka_version": "4.4.0", "kafka_version_source": "assumed"},
+        "elr": {"controller": "kraft", "elr": True, "kafka_version": "4.4.0", "kafka_version_source": "assumed"},
+        "3.7": {"controller": "kraft", "kafka_version": "3.7.2", "kafka_version_source": "metadata_version"},
+        "3.6": {"controller": "kraft", "kafka_version": "3.6.2", "kafka_version_source": "metadata_version"},
+        "configured": {"controller": "zookeeper", "kafka_version": "3.9.2", "kafka_version_source": "configured"},
+    }
+    partition = {"topic": "t", "leader": 1, "replicas": [1, 2], "isr": [1, 2]}
+    topic = {"topic": "t", "replication_factor": 2, "min_insync_replicas": min_isr}
+    found = outcomes_of_a_death(clusters, partition, topic, [1, 2], 2)
+    assert {id for id, row in found.items() if row["depends_on_version"]} == ({"zookeeper", "kraft"} if depends else set())
+    assert {id: row["oldest_min_insync_replicas"] for id, row in found.items()} == {
+        "zookeeper": min_isr, "kraft": min_isr, "elr": 2, "3.7": 2, "3.6": min_isr, "configured": 2
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
