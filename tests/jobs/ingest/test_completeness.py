@@ -38,6 +38,9 @@ EXAMPLES = {
             "topics": [{"name": "u", "partitions": [{"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1]}]}],
         }
     ),
+    "kafka-acls": "Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=t, patternType=LITERAL)`: \n"
+    " \t(principal=User:alice, host=*, operation=READ, permissionType=ALLOW)\n\t(principal=User:bob, host=*, operation=READ, permissionType=ALLOW) \n",
+    "kafka-streams-groups": "GROUP TOPIC PARTITION OFFSET-LAG\npipeline t 0 3\npipeline t 1 4\n",
     "key-sample": "topic,key,records\nt,a,3\nt,b,4\n",
     "kafka-reassign-partitions": json.dumps(
         {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [2, 1], "log_dirs": ["/d1", "any"]}]}
