@@ -46,12 +46,13 @@ def cluster_arrays(brokers: Sequence[Mapping[str, Any]], partitions: pa.Table) -
     """Return a cluster's arrays: brokers sorted by id, partitions by topic and number.
 
     `brokers` have broker_id, rack, live and capacities. `partitions` have the columns topic, partition, leader, replicas,
-    replica_size_bytes and those of `partition_load`, which are null where Cruise Control reports no load. A broker without a rack gets a
-    rack of its own, and one without `host` a host of its own. Replicas on brokers that are not in `brokers` are left out.
+    replica_size_bytes and those of `partition_load`, which are null where Cruise Control reports no load. A broker without `host`
+    gets a host of its own. The host of a broker without a rack is its rack, as in Cruise Control (MonitorUtils.getRackHandleNull). Replicas on brokers that are not in `brokers` are left out.
     """
     known = sorted(brokers, key=lambda row: row["broker_id"])
     ids = np.array([row["broker_id"] for row in known], dtype=np.int64)
-    racks = [row["rack"] if row["rack"] is not None else f"broker {row['broker_id']}" for row in known]
+    hosts = tuple(row.get("host") or f"of broker {row['broker_id']}" for row in known)
+    racks = [row["rack"] or host for row, host in zip(known, hosts, strict=True)]
     rack_index = {rack: index for index, rack in enumerate(sorted(set(racks)))}
     partitions = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
     topics = partitions["topic"].combine_chunks().dictionary_encode() if len(partitions) else pa.array([], pa.string()).dictionary_encode()
@@ -73,11 +74,11 @@ def cluster_arrays(brokers: Sequence[Mapping[str, Any]], partitions: pa.Table) -
         replicas=replicas,
         leader=leader,
         size=np.nan_to_num(disk_load),
-        racks_known=any(row["rack"] is not None for row in known if row["live"]),
+        racks_known=any(row["rack"] is not None or row.get("host") for row in known if row["live"]),
         loads=loads,
         capacities=capacities,
         rack_names=tuple(rack_index),
-        hosts=tuple(row.get("host") or f"of broker {row['broker_id']}" for row in known),
+        hosts=hosts,
     )
     return ClusterArrays(cluster, sizes, np.where(np.isnan(log_size), disk_load, log_size))
 

@@ -76,11 +76,26 @@ def test_verdicts_equal_those_of_the_model(spark: SparkSession, thresholds: Thre
     brokers, partitions, loads = [], [], []
     for id, case in cases.items():
         used = {broker for _, _, replicas, *_ in case["partitions"] for broker in replicas}
-        case["brokers"] = [broker for broker in case["brokers"] if broker[3] or broker[0] in used]
+        has_racks = not id.endswith(("2", "7"))  # otherwise Cruise Control takes the host for the rack
+        case["brokers"] = [
+            (broker, rack if has_racks else host, host, alive, *capacity)
+            for broker, rack, host, alive, *capacity in case["brokers"]
+            if alive or broker in used
+        ]
         for broker, rack, host, alive, disk, cpu, network_in, network_out in case["brokers"]:
             capacity = {"disk_capacity_bytes": disk * 2.0**20, "cpu_capacity_percent": float(cpu)}
             network = {"network_in_capacity_bytes_per_s": network_in * 2.0**10, "network_out_capacity_bytes_per_s": network_out * 2.0**10}
-            brokers.append({"cluster_id": id, "broker_id": broker, "rack": rack, "host": host, "live": alive, **capacity, **network})
+            brokers.append(
+                {
+                    "cluster_id": id,
+                    "broker_id": broker,
+                    "rack": rack if has_racks else None,
+                    "host": host,
+                    "live": alive,
+                    **capacity,
+                    **network,
+                }
+            )
         for topic, number, replicas, leader, disk, cpu, network_in, network_out in case["partitions"]:
             key = {"cluster_id": id, "topic": topic, "partition": number}
             partitions.append({**key, "replicas": replicas, "leader": leader, "isr": sorted(replicas)})
