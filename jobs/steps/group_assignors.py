@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from kafka_model.assignor import cooperative_sticky, round_robin, share_simple, sticky, uniform
@@ -48,7 +49,7 @@ class Undetermined(Exception):
     """The dumps do not determine the assignment; the message is the input that is missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group:
     """What the dumps contain about a group."""
 
@@ -66,12 +67,18 @@ class Group:
     racks: Racks  # empty lists if no member has a rack
     observed: Mapping[str, Sequence[TopicPartition]]  # by member, sorted
 
-    @property
+    @cached_property
     def has_all_partitions(self) -> bool:
         """Whether the subscribed topics have the observed partitions; otherwise the dumps contain only some of a topic's partitions."""
-        subscribed = {topic for member in self.members for topic in member.topics}
+        subscribed = set[str]().union(*{member.topics for member in self.members})
         highest = (dict(assigned) for assigned in self.observed.values())  # partitions are sorted
         return all(number < self.partitions.get(topic, 0) for topics in highest for topic, number in topics.items() if topic in subscribed)
+
+    @cached_property
+    def owned(self) -> Mapping[str, tuple[TopicPartition, ...]]:
+        """The observed partitions of each member, in the order in which it reports them to the group's own assignor."""
+        pack = _PACK.get(self.own_assignor, tuple)
+        return {member_id: pack(assigned) for member_id, assigned in self.observed.items()}
 
     @property
     def own_assignor(self) -> str | None:
@@ -87,11 +94,11 @@ class Group:
 
 
 def assign(assignor: str, group: Group, members: Sequence[Member]) -> Assignment:
-    """Return the assignment of the group with these members; those with observed partitions own them."""
+    """Return the assignment of the group with these members by one of its assignors; those with observed partitions own them."""
     if missing := _missing_input(assignor, group):
         raise Undetermined(missing)
     if assignor in _FROM_OBSERVED:
-        members = [_with_owned(member, group.observed.get(member.member_id, ())) for member in members]
+        members = [_with_owned(member, group.owned.get(member.member_id, ())) for member in members]
     try:
         return _ASSIGN[assignor](group, members)
     except UnknownTopic:
@@ -153,8 +160,8 @@ def _missing_racks(assignor: str, group: Group) -> str | None:
     return None
 
 
-def _with_owned(member: Member, owned: Sequence[TopicPartition]) -> Member:
-    return replace(member, owned=tuple(owned), generation=_GENERATION) if owned else member
+def _with_owned(member: Member, owned: tuple[TopicPartition, ...]) -> Member:
+    return replace(member, owned=owned, generation=_GENERATION) if owned else member
 
 
 def _range(group: Group, members: Sequence[Member]) -> Assignment:
@@ -166,19 +173,19 @@ def _round_robin(group: Group, members: Sequence[Member]) -> Assignment:
 
 
 def _sticky(group: Group, members: Sequence[Member]) -> Assignment:
-    packed = [replace(member, owned=sticky.pack(member.owned)) for member in members]
-    return sticky.assign(group.partitions, packed, racks=group.racks)
+    return sticky.assign(group.partitions, members, racks=group.racks)
 
 
 def _cooperative_sticky(group: Group, members: Sequence[Member]) -> Assignment:
     """Rebalance until no partition waits for its owner to give it up."""
     total = sum(group.partitions.values())
     for _ in range(_MOST_ROUNDS):
-        packed = [replace(member, owned=cooperative_sticky.pack(member.owned)) for member in members]
-        assignment = cooperative_sticky.assign(group.partitions, packed, racks=group.racks)
+        assignment = cooperative_sticky.assign(group.partitions, members, racks=group.racks)
         if sum(map(len, assignment.values())) == total:
             return assignment
-        members = [replace(member, owned=tuple(assignment[member.member_id]), generation=_GENERATION) for member in members]
+        members = [
+            replace(member, owned=cooperative_sticky.pack(assignment[member.member_id]), generation=_GENERATION) for member in members
+        ]
     raise BrokenClaims("cooperative rebalances do not end")
 
 
@@ -190,6 +197,10 @@ def _simple(group: Group, members: Sequence[Member]) -> Assignment:
     return share_simple.assign(group.partitions, group.topic_ids, members, version=group.kafka_version)
 
 
+_PACK: Mapping[str | None, Callable[[Sequence[TopicPartition]], tuple[TopicPartition, ...]]] = {
+    "sticky": sticky.pack,
+    "cooperative-sticky": cooperative_sticky.pack,
+}
 _ASSIGN: Mapping[str, Callable[[Group, Sequence[Member]], Assignment]] = {
     "range": _range,
     "roundrobin": _round_robin,
