@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "jobs.failure": _BASE | {"jobs.schema", "jobs.engine", "kafka_model"},
     "jobs.steps": _BASE | {"jobs.schema", "jobs.engine", "jobs.failure", "jobs.spark", "kafka_model"},
     "jobs.lake": _BASE | {"jobs.schema", "jobs.engine", "jobs.spark"},
-    "jobs.ingest": _BASE | {"jobs.schema", "jobs.spark", "kafka_model"},
+    "jobs.ingest": _BASE | {"jobs.schema", "jobs.spark", "expectations", "kafka_model"},
     "jobs.capture": _BASE | {"jobs.ingest", "jobs.spark"},
     "jobs.views": _BASE | {"jobs.schema", "jobs.lake"},
     "jobs.gates": _BASE | {"jobs.schema", "jobs.lake", "expectations"},

@@ -11,6 +11,7 @@ from pyarrow import fs
 
 from jobs.ingest.dump import Rejected
 from jobs.ingest.partition_lines import ParsedChunk
+from jobs.ingest.policy import KINDS, policy_tables
 from jobs.ingest.reading import Reading, read_chunks, read_dump
 from jobs.ingest.resolve import ParsedFile, resolve_cluster
 from jobs.ingest.source import ClusterFolder, DumpFile, LazyBytes, UnreadableFile, read_bytes
@@ -55,6 +56,7 @@ WRITES: tuple[Table, ...] = (
     CLIENT_QUOTA,
     ACL,
     PROPOSED_REASSIGNMENT,
+    *(kind.table for kind in KINDS.values()),
 )
 
 
@@ -68,7 +70,9 @@ def cluster_tables(
             ParsedFile(file.name, file.size_bytes, file.written_at, _read(system, file, chunks.get(file.name, ())))
             for file in cluster.files
         ]
-        return with_keys(resolve_cluster(files, cluster.configuration.kafka_version), snapshot_id, cluster.cluster_id)
+        rows = resolve_cluster(files, cluster.configuration.kafka_version)
+        policy = policy_tables(cluster.configuration.policy, snapshot_id, rows[CLUSTER.name])
+        return with_keys({**rows, **policy}, snapshot_id, cluster.cluster_id)
 
 
 def with_keys(rows: Mapping[str, pa.Table], snapshot_id: str, cluster_id: str) -> list[pa.Table]:

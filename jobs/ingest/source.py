@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from jobs.errors import AuditError, NothingReadable, listed
-from jobs.ingest.configuration import FILE, NOT_CONFIGURED, ClusterConfiguration, parse_configuration
+from jobs.ingest.configuration import EMPTY, FILE, NOT_CONFIGURED, ClusterConfiguration, Configuration, parse_configuration
 from jobs.schema import BESIDE, FOLDER
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -78,7 +78,7 @@ def list_clusters(source: str) -> list[ClusterFolder]:
         loose_files, folders = _list_local(root) if isinstance(system, fs.LocalFileSystem) else _list_remote(system, root)
     except (OSError, ValueError, ImportError) as e:
         raise AuditError(f"source {source} cannot be read: {e}".splitlines()[0]) from e
-    loose_files, configured = _split_configuration(system, loose_files)
+    loose_files, configuration = _split_configuration(system, loose_files)
     if not loose_files and not folders:
         raise NothingReadable(f"source {source} contains no file: put the dumps of each cluster in a folder with the cluster's name")
     outside = [DumpFile(_printable(name), "", 0, _EPOCH, obstacle) for name in folders if (obstacle := _name_obstacle(name))]
@@ -87,28 +87,28 @@ def list_clusters(source: str) -> list[ClusterFolder]:
         outside += [replace(file, obstacle="is beside the folders of the clusters: move it into one") for file in loose_files]
     else:
         clusters = {_printable(PurePosixPath(root).name) or "source": loose_files}
-    if unused := configured.keys() - clusters.keys():
+    if unused := configuration.without_cluster(clusters):
         outside.append(DumpFile(FILE, "", 0, _EPOCH, f"configures clusters without a folder: {listed(unused)}"))
     files_by_cluster = [(BESIDE, outside)] if outside else []
     files_by_cluster += [
         (name, files or [DumpFile(FOLDER, "", 0, _EPOCH, "the folder contains no file")]) for name, files in sorted(clusters.items())
     ]
     return [
-        ClusterFolder(name, tuple(sorted(files, key=lambda file: file.name)), configured.get(name, NOT_CONFIGURED))
+        ClusterFolder(name, tuple(sorted(files, key=lambda file: file.name)), configuration.of_cluster(name))
         for name, files in files_by_cluster
     ]
 
 
-def _split_configuration(system: fs.FileSystem, loose_files: list[DumpFile]) -> tuple[list[DumpFile], dict[str, ClusterConfiguration]]:
-    """Return the other files beside the folders of the clusters, and the configuration of each cluster."""
-    configured: dict[str, ClusterConfiguration] = {}
+def _split_configuration(system: fs.FileSystem, loose_files: list[DumpFile]) -> tuple[list[DumpFile], Configuration]:
+    """Return the other files beside the folders of the clusters, and the configuration."""
+    configuration = EMPTY
     for file in loose_files:
         if file.name == FILE:
             try:
-                configured = parse_configuration(read_bytes(system, file))
+                configuration = parse_configuration(read_bytes(system, file))
             except UnreadableFile as e:
                 raise AuditError(f"{FILE} {e}") from e
-    return [file for file in loose_files if file.name != FILE], configured
+    return [file for file in loose_files if file.name != FILE], configuration
 
 
 def filesystem(source: str) -> tuple[fs.FileSystem, str]:

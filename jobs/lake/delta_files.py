@@ -29,6 +29,7 @@ _DUCKDB_TYPES = {
     pa.float64(): "DOUBLE",
     pa.bool_(): "BOOLEAN",
     pa.binary(): "BLOB",
+    pa.date32(): "DATE",
     pa.timestamp("us", tz="UTC"): "TIMESTAMPTZ",
 }
 

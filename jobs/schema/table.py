@@ -76,6 +76,7 @@ _ARROW_TYPES = {
     "DOUBLE": pa.float64(),
     "BOOLEAN": pa.bool_(),
     "BINARY": pa.binary(),
+    "DATE": pa.date32(),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
 }
 

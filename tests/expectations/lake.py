@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from datetime import date
 from itertools import zip_longest
 from typing import Any
 
@@ -134,6 +135,10 @@ def sound() -> Tables:
     add_row("topic", "t", "id", 6, 3, 2, {})
     add_row("topic_placement", "t", "rack-aware", 0, 0, False, None, 6, 6, True, None, None)
     add_row("consumer_group", "g", "classic", "range", "Stable", 0, 3)
+    last_day = date(2026, 1, 31)
+    add_row("owner", 1, "team", None, None, None, None)
+    add_row("policy", 1, "replication_factor_least", 4.0, None, "another topic", None)
+    add_row("waiver", 1, "topic", "enough_replicas", "a reason", "team", last_day, last_day, None, "another topic", None)
     add_row("topic_partitioner", "t", 6, 6, 60, "murmur2", 60, 0.0, None, 0, 0, 0)
     add_row("topic_balance", "t", 6, 600, 0.0, 600, 0, 100, 1.0)
     for group, members, each in (("g", 3, 2), (None, 1, 6)):

@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from jobs.errors import AuditError, NothingReadable
 from jobs.ingest.cluster_tables import WRITES, cluster_tables
-from jobs.ingest.configuration import ClusterConfiguration, parse_configuration
+from jobs.ingest.configuration import EMPTY, ClusterConfiguration, parse_configuration
 from jobs.ingest.source import list_clusters
 from kafka_model.release import Release
 from tests.jobs.ingest.dumps import ELR, PARTITION
@@ -97,8 +97,8 @@ def test_a_configured_cluster_without_a_folder_is_reported(tmp_path: Path) -> No
 
 
 def test_an_empty_configuration_is_valid() -> None:
-    assert parse_configuration(b"") == {}
-    assert parse_configuration(b"[cluster.a]\n[cluster.'b c']\nkafka_version = '4.1.0'\n") == {
+    assert parse_configuration(b"") == EMPTY
+    assert parse_configuration(b"[cluster.a]\n[cluster.'b c']\nkafka_version = '4.1.0'\n").clusters == {
         "a": ClusterConfiguration(None),
         "b c": ClusterConfiguration(Release(4, 1, 0)),
     }
@@ -107,9 +107,12 @@ def test_an_empty_configuration_is_valid() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("kafka_version = '4.1.0'", "topology-audit.toml: kafka_version is not a known key: use cluster"),
-        ("[clusters.a]", "topology-audit.toml: clusters is not a known key: use cluster"),
-        ("[cluster.a]\nkafka_verison = '4.1.0'", "topology-audit.toml: cluster.a.kafka_verison is not a known key: use kafka_version"),
+        ("kafka_version = '4.1.0'", "topology-audit.toml: kafka_version is not a known key: use cluster, limit, owner, waiver"),
+        ("[clusters.a]", "topology-audit.toml: clusters is not a known key: use cluster, limit, owner, waiver; did you mean cluster?"),
+        (
+            "[cluster.a]\nkafka_verison = '4.1.0'",
+            "topology-audit.toml: cluster.a.kafka_verison is not a known key: use kafka_version; did you mean kafka_version?",
+        ),
         ("[cluster]\na = '4.1.0'", "topology-audit.toml: cluster.a must be a table, such as [cluster.payments-us], not '4.1.0'"),
         ("cluster = 1", "topology-audit.toml: cluster must be a table, such as [cluster.payments-us], not 1"),
         ("[cluster.a]\nkafka_version = 4.1", 'topology-audit.toml: cluster.a.kafka_version: must be text such as "4.1.0", not 4.1'),

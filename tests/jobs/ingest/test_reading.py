@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jobs.cli import BUNDLED
+from jobs.ingest.configuration import FILE
 from jobs.ingest.dump import Parsed, Rejected
 from jobs.ingest.facts import KeySample
 from jobs.ingest.reading import read_dump, text_of
@@ -18,7 +19,10 @@ from tests.jobs.ingest.dumps import NOW, rows
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
 DUMPS = sorted(
-    path for folder in (BUNDLED, SNAPSHOTS / "formats", SNAPSHOTS / "night-before") for path in folder.rglob("*") if path.is_file()
+    path
+    for folder in (BUNDLED, SNAPSHOTS / "formats", SNAPSHOTS / "night-before")
+    for path in folder.rglob("*")
+    if path.is_file() and path.name != FILE
 )
 
 
