@@ -219,6 +219,10 @@ RULES: dict[str, Finding] = {
         ("broker.all_brokers_have_racks", _HYGIENE, "broker", "without a rack although others have one"),
     ),
     **_group(
+        "waivers have expired",
+        ("waiver.waivers_in_force", _HYGIENE, "waiver", "no longer in force"),
+    ),
+    **_group(
         "dumps are incomplete",
         ("change.no_source_missing", _HYGIENE, "kind/kinds", "of dump missing since the previous night"),
         ("input_file.formats_recognised", _HYGIENE, "file", "of no known format"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import duckdb
@@ -18,11 +21,18 @@ _MEMORY_LIMIT = "1GiB"
 
 
 class BrokenRows(NamedTuple):
-    """The rows of one cluster that break a rule: their number, and the first of them as JSON, sorted."""
+    """The rows of one cluster that break a rule.
+
+    `sample` has the first rows that are not waived as JSON, sorted, and `owner` the names of their owners. If all rows are waived, both are those
+    of the waived rows, and `waived_until` is the day on which the first of them is no longer waived.
+    """
 
     cluster_id: str
-    count: int
+    count: int  # of the rows that are not waived
     sample: list[str]
+    owner: str | None
+    waived_count: int
+    waived_until: date | None
 
 
 class FilteredDataset(NamedTuple):
@@ -57,11 +67,32 @@ class DuckdbTables:
         except duckdb.Error as error:
             raise AuditError(f"{purpose} cannot be evaluated: {str(error).strip().partition(chr(10))[0]}") from error
 
-    def broken_rows(self, sql: str, purpose: str) -> list[BrokenRows]:
-        """Return the rows of a rule's query, counted by cluster."""
-        counted = f"count(*) AS broken_rows, min(CAST(to_json(broken) AS VARCHAR), {SAMPLE_ROWS}) AS sample"
-        rows = self.query(f"SELECT cluster_id, {counted} FROM ({sql}) AS broken GROUP BY cluster_id ORDER BY cluster_id", purpose)
-        return [BrokenRows(row["cluster_id"], row["broken_rows"], row["sample"]) for row in rows]
+    def columns(self, sql: str, purpose: str) -> list[str]:
+        """Return the names of a query's columns."""
+        return [row["column_name"] for row in self.query(f"DESCRIBE {sql}", purpose)]
+
+    def broken_rows(self, sql: str, purpose: str, *, owner: str = "NULL", waived_until: str = "NULL") -> list[BrokenRows]:
+        """Return the rows of a rule's query by cluster; `owner` and `waived_until` are SQL over the columns of a row."""
+        grouped = f"""
+            SELECT cluster_id, CAST({owner} AS VARCHAR) AS owner, CAST({waived_until} AS DATE) AS waived_until, count(*) AS rows,
+                min(CAST(to_json(broken) AS VARCHAR), {SAMPLE_ROWS}) AS sample
+            FROM ({sql}) AS broken GROUP BY ALL ORDER BY cluster_id
+        """
+        return [_of_cluster(id, list(groups)) for id, groups in groupby(self.query(grouped, purpose), itemgetter("cluster_id"))]
+
+
+def _of_cluster(cluster_id: str, groups: Sequence[Mapping[str, Any]]) -> BrokenRows:
+    """Return the rows of a cluster from groups of rows with the same owner and the same end of the waiver."""
+    active, waived = ([group for group in groups if (group["waived_until"] is None) == is_active] for is_active in (True, False))
+    shown = active or waived
+    return BrokenRows(
+        cluster_id,
+        count=sum(group["rows"] for group in active),
+        sample=sorted(row for group in shown for row in group["sample"])[:SAMPLE_ROWS],
+        owner=", ".join(sorted({group["owner"] for group in shown} - {None})) or None,
+        waived_count=sum(group["rows"] for group in waived),
+        waived_until=None if active else min(group["waived_until"] for group in waived),
+    )
 
 
 def tables_read(queries: Iterable[str]) -> set[str]:

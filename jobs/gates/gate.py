@@ -22,6 +22,8 @@ from expectations.rule import PREVIOUS, Rule
 from jobs.errors import AuditError
 from jobs.gates.data_docs import build_pages, gx_context
 from jobs.gates.duckdb_tables import BrokenRows, DuckdbTables, FilteredDataset, tables_read
+from jobs.gates.policy import TABLES as POLICY_TABLES
+from jobs.gates.policy import Policy, rules_by_policy
 from jobs.lake.lake import Lake
 from jobs.lake.selection import Attempt, Selection
 from jobs.lake.sql_literal import standard_literal
@@ -32,6 +34,7 @@ if TYPE_CHECKING:  # importing GX takes 3 s, and most commands evaluate no gate
     from great_expectations.data_context import EphemeralDataContext
 
 Suites = Mapping[str, Sequence[Rule]]  # the rules of each table, by its name
+_NO_BROKEN_ROWS = BrokenRows("", 0, [], None, 0, None)
 _GX_LOCK = Lock()  # GX has one context for the whole process, and gates of a night may run in several threads
 # These tables also have rows for files beside the cluster folders, and for folders without a readable file.
 _WITH_ROWS_OF_NO_CLUSTER = (INPUT_FILE.name, REJECTED_INPUT.name)
@@ -44,16 +47,18 @@ def check(
 
     `previous` maps each cluster to the published attempt of its previous snapshot. The pages go to the folder `docs`, if there is one.
     """
-    suites = {table.name: rules_of(table, limits) for table in tables}
-    rows = {name: _rows(lake, name, attempt, previous) for name in tables_of(suites)}
-    return evaluate(DuckdbTables(rows), suites, attempt.snapshot_id, docs=docs)
+    tables = list(tables)
+    names = tables_of({table.name: rules_of(table, limits) for table in tables})
+    opened = DuckdbTables({name: _rows(lake, name, attempt, previous) for name in names})
+    return evaluate(opened, {table.name: rules_by_policy(opened, table, limits) for table in tables}, attempt.snapshot_id, docs=docs)
 
 
 def tables_of(suites: Suites) -> list[str]:
     """Return the names of the tables that rules read, sorted; those of the previous snapshots with their prefix."""
     rules = [rule for rules in suites.values() for rule in rules]
     names = tables_read([query for rule in rules for query in (rule.query, rule.requires) if query])
-    return sorted(name for name in {CLUSTER.name, *names} if name.removeprefix(PREVIOUS) in BY_NAME)
+    names |= {table.name for table in (CLUSTER, *POLICY_TABLES)}
+    return sorted(name for name in names if name.removeprefix(PREVIOUS) in BY_NAME)
 
 
 def _rows(lake: Lake, name: str, attempt: Attempt, previous: Mapping[str, Attempt]) -> str | FilteredDataset:
@@ -72,9 +77,8 @@ def evaluate(tables: DuckdbTables, suites: Suites, snapshot_id: str, *, docs: st
     if not clusters:
         raise AuditError(f"snapshot {snapshot_id} has no cluster: ingest it first")
     known = _clusters_with_input(tables, suites)
-    broken = {
-        suite: {rule.name: tables.broken_rows(rule.query, f"rule {suite}.{rule.name}") for rule in rules} for suite, rules in suites.items()
-    }
+    policy = Policy(tables)
+    broken = {suite: {rule.name: _broken_rows(tables, suite, rule, policy) for rule in rules} for suite, rules in suites.items()}
     rows = []
     with _GX_LOCK:
         context = gx_context(docs)
@@ -82,11 +86,20 @@ def evaluate(tables: DuckdbTables, suites: Suites, snapshot_id: str, *, docs: st
             result = _validate(context, suite, rules, broken[suite], snapshot_id)
             outcomes = {outcome.expectation_config.kwargs["rule"]: outcome for outcome in result.results}
             for rule in rules:
-                rows += _verdicts(suite, rule, outcomes[rule.name], clusters, known)
+                rows += _verdicts(suite, rule, outcomes[rule.name], broken[suite][rule.name], clusters, known)
         if docs is not None:
             build_pages(context, docs, suites, snapshot_id)
     schema = pa.schema([field for field in VALIDATION.schema if field.name != "gate"])
     return pa.Table.from_pylist([{"snapshot_id": snapshot_id} | row for row in rows], schema)
+
+
+def _broken_rows(tables: DuckdbTables, suite: str, rule: Rule, policy: Policy) -> list[BrokenRows]:
+    """Return the rows that break a rule, by cluster. Only rows that break a soft rule have owners and waivers."""
+    purpose = f"rule {suite}.{rule.name}"
+    if rule.severity == "hard" or policy.is_empty:
+        return tables.broken_rows(rule.query, purpose)
+    columns = tables.columns(rule.query, purpose)
+    return tables.broken_rows(rule.query, purpose, owner=policy.owner(columns), waived_until=policy.waived_until(suite, rule.name, columns))
 
 
 def _clusters_with_input(tables: DuckdbTables, suites: Suites) -> dict[str, set[str]]:
@@ -115,41 +128,52 @@ def _validate(
         suite=context.suites.add_or_update(gx.ExpectationSuite(suite, expectations=[expectation(rule) for rule in rules])),
     )
     return context.validation_definitions.add(definition).run(
-        batch_parameters={"dataframe": batch(broken)},
+        batch_parameters={"dataframe": batch({rule: [rows for rows in clusters if rows.count] for rule, clusters in broken.items()})},
         result_format="BASIC",
         run_id=RunIdentifier(run_name=snapshot_id, run_time=datetime.now(UTC)),
     )
 
 
-def _verdicts(suite: str, rule: Rule, outcome: Any, clusters: Sequence[str], known: Mapping[str, set[str]]) -> Iterable[dict[str, Any]]:
-    """Yield the verdict of a rule for each cluster: passed, failed, or unknown because its input is missing."""
+def _verdicts(
+    suite: str, rule: Rule, outcome: Any, broken: Iterable[BrokenRows], clusters: Sequence[str], known: Mapping[str, set[str]]
+) -> Iterable[dict[str, Any]]:
+    """Yield the verdict of a rule for each cluster: passed, failed, or unknown because its input is missing.
+
+    Great Expectations has validated the rows that are not waived. A rule that only waived rows break is passed.
+    """
     if "details" not in outcome.result:
         raise AuditError(f"Great Expectations cannot validate rule {suite}.{rule.name}: {outcome.exception_info}")
-    broken = outcome.result["details"]["clusters"]
-    others = broken.keys() - set(clusters)
+    validated, rows_of = outcome.result["details"]["clusters"], {rows.cluster_id: rows for rows in broken}
+    others = rows_of.keys() - set(clusters)
     if others and suite not in _WITH_ROWS_OF_NO_CLUSTER:
         raise AuditError(f"rule {suite}.{rule.name} returns clusters that the snapshot does not have: {sorted(others)}")
     for cluster_id in clusters:
-        rows = broken.get(cluster_id, {"broken_rows": 0, "example": None})
-        passed = True if rule.requires is None or cluster_id in known[rule.requires] else None
+        rows = rows_of.get(cluster_id, _NO_BROKEN_ROWS)
+        broken_rows = validated.get(cluster_id, {"broken_rows": 0})["broken_rows"]
+        passed = True if rule.requires is None or cluster_id in known[rule.requires] or rows.waived_count else None
+        example = next(iter(rows.sample), None)
         yield {
             "cluster_id": cluster_id,
             "suite": suite,
             "rule": rule.name,
             "severity": rule.severity,
-            "success": False if rows["broken_rows"] else passed,
+            "success": False if broken_rows else passed,
             "sentence": rule.sentence,
-            **rows,
-            **(_finding(f"{suite}.{rule.name}", **rows) if f"{suite}.{rule.name}" in RULES else {}),
+            "broken_rows": broken_rows,
+            "example": example,
+            "owner": rows.owner,
+            "waived_rows": rows.waived_count,
+            "waived_until": rows.waived_until,
+            **(_finding(f"{suite}.{rule.name}", broken_rows or rows.waived_count, example) if f"{suite}.{rule.name}" in RULES else {}),
         }
 
 
-def _finding(rule: str, broken_rows: int, example: str | None) -> dict[str, str | None]:
+def _finding(rule: str, rows: int, example: str | None) -> dict[str, str | None]:
     """Return what a rule of RULES means and, if rows break it, what is wrong and the change that repairs the example."""
     finding = RULES[rule]
     return {
         "cause": finding.cause,
         "consequence": finding.consequence,
-        "problem": finding.sentence(broken_rows) if broken_rows else None,
+        "problem": finding.sentence(rows) if rows else None,
         "smallest_change": json.loads(example)["smallest_change"] if example else None,
     }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from expectations.limits import Limits
+from expectations.limits import Limits, limits_of_cluster
 from jobs.engine import DuckdbEngine
 from jobs.failure.cluster_state import ClusterState, cluster_state
 from jobs.failure.counts import FailureCounts, count_refusing
@@ -16,14 +16,14 @@ from jobs.failure.election_inputs import election_inputs
 from jobs.plan.assessment import Assessment, assess
 from jobs.plan.disk_space import disk_space
 from jobs.plan.question import PlanQuestion, Row, brokers_of_plan, check_possible
-from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA, TOPIC, Table
+from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, POLICY, REPLICA, TOPIC, Table
 from jobs.steps.cluster_array import ClusterArrays, cluster_arrays
 from kafka_model.cruise_control import columnar
 from kafka_model.cruise_control.columnar import Cluster
 from kafka_model.cruise_control.limits import Thresholds
 from kafka_model.cruise_control.plan_state import DiskSpace
 
-READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, PARTITION_LOAD)
+READS = (CLUSTER, BROKER, LOG_DIR, TOPIC, PARTITION, REPLICA, PARTITION_LOAD, POLICY)
 
 
 class CurrentCluster(NamedTuple):
@@ -54,7 +54,8 @@ def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limi
     failures.add(partitions)
     thresholds = limits.cruise_control
     verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
-    disk_limit = limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
+    own_limits = limits_of_cluster(limits, rows[POLICY].to_pylist())
+    disk_limit = own_limits.plan_disk_share_most if question.disk_limit is None else question.disk_limit
     return CurrentCluster(
         brokers=brokers,
         cluster=cluster,

@@ -26,8 +26,8 @@ METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
     "brokers": ("brokers of the cluster", ("state",)),
     "leaderless_partitions": ("partitions without a leader now", ()),
     "under_min_isr_partitions": ("partitions that refuse acks=all now", ()),
-    "findings": ("findings", ("consequence",)),
-    "new_findings": ("findings that the previous night did not have", ()),
+    "findings": ("findings that are not waived", ("consequence",)),
+    "new_findings": ("findings that are not waived and that the previous night did not have", ()),
     "unknown_rules": ("rules whose input is missing", ()),
     "leader_skew": ("leaders of the most loaded broker, divided by the mean", ()),
     "byte_skew": ("bytes of the fullest broker, divided by the mean", ()),
@@ -74,7 +74,7 @@ def _samples(connection: DuckdbViews) -> Iterator[tuple[str, str, Mapping[str, s
     found = rows(
         connection,
         "SELECT s.cluster_id, f.consequence, coalesce(f.is_new, false) AS is_new FROM snapshot s "
-        "LEFT JOIN finding f ON f.snapshot_id = s.snapshot_id AND f.cluster_id = s.cluster_id WHERE s.latest",
+        "LEFT JOIN finding f ON f.snapshot_id = s.snapshot_id AND f.cluster_id = s.cluster_id AND f.waived_until IS NULL WHERE s.latest",
     )
     for cluster_id in sorted({row["cluster_id"] for row in found}):
         of_cluster = [row for row in found if row["cluster_id"] == cluster_id]

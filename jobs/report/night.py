@@ -171,7 +171,7 @@ def _broken_rules(connection: DuckdbViews, snapshot_id: str) -> Table:
         connection,
         "Broken rules by cluster, with the number of rows that break each",
         {"cluster": "left", "rows": "right", "rule": "left"},
-        "SELECT cluster_id, broken_rows, sentence || ' ' || suite || '.' || rule FROM broken_rule "
+        "SELECT cluster_id, broken_rows, sentence || ' ' || suite || '.' || rule || coalesce(' (' || owner || ')', '') FROM broken_rule "
         "WHERE snapshot_id = ? AND result = 'broken' ORDER BY 1, broken_rows DESC, 3",
         [snapshot_id],
     )

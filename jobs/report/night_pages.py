@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from expectations.limits import limits_of_cluster
 from jobs.lake.sql_literal import standard_literal
 from jobs.names import folder_name
 from jobs.report.absent import absent_cluster_report, absent_clusters, unread_file_report
@@ -76,15 +77,16 @@ def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *
         "status": status,
         "neighbours": _neighbours(night, folder),
         "nights": _nights(night),
-        "limits": limits,
     }
     trends, changes = _trends(night), _changes(night)
+    policy_of = by_cluster(night.select("SELECT * FROM policy WHERE snapshot_id = {night}").rows)
     findings_of, changes_of = by_cluster(findings.rows), by_cluster(changes.rows)
     for each in clusters:
         write_page(
             "cluster.html.j2",
             folder / pages[each.cluster_id],
             **shared,
+            limits=limits_of_cluster(limits, policy_of[each.cluster_id]),
             root="../",
             cluster=each,
             answers=list(_answers(each)),
@@ -124,10 +126,19 @@ def _write_dictionary(page: Path) -> None:
 def _findings(night: _Night) -> Section:
     section = night.select(_FINDINGS.format(cluster=""))
     broken = night.select(
-        "SELECT cluster_id, cause, suite, rule, sentence, broken_rows FROM broken_since WHERE snapshot_id = {night} AND cause IS NOT NULL"
+        "SELECT cluster_id, cause, suite, rule, sentence, broken_rows, waived_rows FROM broken_since "
+        "WHERE snapshot_id = {night} AND cause IS NOT NULL"
     )
+    waivers = night.select(
+        "SELECT cluster_id, suite, rule, topics, groups, reason, owner, expires FROM waiver "
+        "WHERE snapshot_id = {night} AND snapshot_date <= expires ORDER BY cluster_id, entry"
+    )
+    in_force: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for waiver in waivers.rows:
+        in_force[waiver["cluster_id"], waiver["suite"], waiver["rule"]].append(waiver)
     rules: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for rule in broken.rows:
+        rule["waivers"] = in_force[rule["cluster_id"], rule["suite"], rule["rule"]]
         rules[rule["cluster_id"], rule["cause"]].append(rule)
     for row in section.rows:
         symptoms = rules[row["cluster_id"], row["cause"]]
@@ -139,8 +150,8 @@ def _findings(night: _Night) -> Section:
 
 
 def _counts(findings: Iterable[Row]) -> dict[str, int]:
-    """Return the number of findings of each consequence."""
-    found = [row["consequence"] for row in findings]
+    """Return the number of findings of each consequence that are not waived."""
+    found = [row["consequence"] for row in findings if row["waived_until"] is None]
     return {consequence: found.count(consequence) for consequence in CONSEQUENCES}
 
 

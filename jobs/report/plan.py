@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from expectations.limits import limits_of_cluster
 from jobs.report.page import sections, write_page
 from jobs.report.rows import rows
 from jobs.report.tables import HARM_WORDS, query_table
@@ -168,6 +169,7 @@ def write_plan_page(
     (plan,) = rows(connection, f"SELECT throttle_bytes_per_s FROM plan {_WHERE}", parameters)
     throttle = plan["throttle_bytes_per_s"]
     waves = rows(connection, f"SELECT wave, moved_replicas, moved_bytes FROM plan_wave {_WHERE} ORDER BY plan_wave.wave", parameters)
+    policy = rows(connection, "SELECT * FROM policy WHERE snapshot_id = ? AND cluster_id = ?", [snapshot_id, cluster_id])
     for wave in waves:  # the throttle is per broker: if one broker receives all bytes, the wave takes longest
         known = throttle is not None and throttle >= 1 and wave["moved_bytes"] is not None
         wave["most_seconds"] = wave["moved_bytes"] / throttle if known else None
@@ -180,5 +182,5 @@ def write_plan_page(
         brokers=rows(connection, f"SELECT *, true AS live FROM plan_broker {_WHERE} ORDER BY broker_id", parameters),
         files={file.name: file.read_text(encoding="utf-8") for file in files[:-1]},
         commands=files[-1].read_text(encoding="utf-8") if files else "",
-        limits=limits,
+        limits=limits_of_cluster(limits, policy),
     )

@@ -26,9 +26,11 @@ def night_summary(connection: DuckdbViews, snapshot_id: str, width: int) -> Iter
     clusters, absent = survivals(connection, snapshot_id), absent_clusters(connection, snapshot_id)
     found = rows(
         connection,
-        f"SELECT cluster_id, priority, consequence, problem, is_new FROM finding WHERE snapshot_id = ? ORDER BY {FINDINGS_WORST_FIRST}",
+        "SELECT cluster_id, priority, consequence, problem, is_new, owner, waived_until FROM finding WHERE snapshot_id = ? "
+        f"ORDER BY {FINDINGS_WORST_FIRST}",
         [snapshot_id],
     )
+    active = [row for row in found if row["waived_until"] is None]
     if absent:
         named = ", ".join(f"{each.cluster_id} ({each.reason})" for each in absent)
         yield Text(_shortened(f"Absent: {named}", width), "bold red")
@@ -41,9 +43,11 @@ def night_summary(connection: DuckdbViews, snapshot_id: str, width: int) -> Iter
     if len(clusters) > _MAX_CLUSTERS:
         yield Text(f"  and {len(clusters) - _MAX_CLUSTERS} more clusters")
     if found:
-        counted = (f"{sum(row['consequence'] == each for row in found)} {each}" for each in CONSEQUENCES)
-        yield Text(_shortened(f"Findings: {', '.join(each for each in counted if not each.startswith('0 '))}. Fix first:", width), "bold")
-        yield from (_finding(row, width) for row in found[:_MAX_FINDINGS])
+        counted = [f"{sum(row['consequence'] == each for row in active)} {each}" for each in CONSEQUENCES]
+        counted.append(f"{len(found) - len(active)} waived")
+        fix = " Fix first:" if active else ""
+        yield Text(_shortened(f"Findings: {', '.join(each for each in counted if not each.startswith('0 '))}.{fix}", width), "bold")
+        yield from (_finding(row, width) for row in active[:_MAX_FINDINGS])
 
 
 def _headline(snapshot_id: str, clusters: Sequence[Survival], absent: int) -> str:
@@ -76,8 +80,8 @@ def _cluster(cluster: Survival, width: int) -> Iterator[Text]:
 
 
 def _finding(row: Row, width: int) -> Text:
-    new = " (new)" if row["is_new"] else ""
-    return Text(_shortened(f"  {row['consequence']}: {row['cluster_id']}: {row['problem']}{new}", width))
+    notes = "; ".join(note for note in ("new" if row["is_new"] else None, row["owner"]) if note)
+    return Text(_shortened(f"  {row['consequence']}: {row['cluster_id']}: {row['problem']}{f' ({notes})' if notes else ''}", width))
 
 
 def _shortened(text: str, width: int) -> str:

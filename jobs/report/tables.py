@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
 HARM_WORDS = {"newly_offline": "offline", "newly_refusing_acks_all": "refuse acks=all", "newly_lost": "lose data"}
-FINDINGS_WORST_FIRST = "priority, NOT is_new, cluster_id, broken_rows DESC, cause"  # the order of the view `finding` in every report
+# The order of the view `finding` in every report: waived findings last.
+FINDINGS_WORST_FIRST = "waived_until IS NOT NULL, priority, NOT is_new, cluster_id, broken_rows DESC, cause"
 # The query that every command suggests next.
 HARMED_PARTITIONS = "SELECT cluster_id, scenario_id, topic, partition, trouble FROM harmed_partition"
 

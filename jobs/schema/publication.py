@@ -16,14 +16,17 @@ VALIDATION = Table(
     suite STRING NOT NULL COMMENT 'table that the rule is about',
     rule STRING NOT NULL COMMENT 'name of the rule within its suite',
     severity STRING NOT NULL COMMENT 'hard: the dumps (gate ingest) or a computed table contradict themselves, and the cluster is withheld; soft: a finding about the cluster',
-    success BOOLEAN COMMENT 'no row breaks the rule; null: the input of the rule is missing, so it is neither passed nor failed',
-    broken_rows BIGINT NOT NULL COMMENT 'number of rows that break the rule',
-    example STRING COMMENT 'one row that breaks the rule, as JSON; null: none',
+    success BOOLEAN COMMENT 'no row breaks the rule, or only waived rows do; null: the input of the rule is missing, so it is neither passed nor failed',
+    broken_rows BIGINT NOT NULL COMMENT 'number of rows that break the rule and are not waived',
+    example STRING COMMENT 'one row that breaks the rule, as JSON; a waived one if all are waived; null: none',
     sentence STRING NOT NULL COMMENT 'the rule in a sentence',
     cause STRING COMMENT 'what the broken rules of one finding have in common; null: a hard rule',
     consequence STRING COMMENT 'what the broken rule means, from worst to least: data loss, unavailable, writes refused, less redundancy, balance or hygiene; null: a hard rule',
-    problem STRING COMMENT 'what is wrong, with the number of broken rows; null: a hard rule, or no row breaks it',
-    smallest_change STRING COMMENT 'smallest change that repairs the row in example; null: a hard rule, or no row breaks it'
+    problem STRING COMMENT 'what is wrong, with the number of broken rows; with that of waived rows if all are waived; null: a hard rule, or no row breaks it',
+    smallest_change STRING COMMENT 'smallest change that repairs the row in example; null: a hard rule, or no row breaks it',
+    owner STRING COMMENT 'names of the owners of the broken rows, or of the waived rows if all are waived (table owner), sorted, separated by a comma and a space; null: a hard rule, no row breaks it, or its rows have no owner',
+    waived_rows BIGINT NOT NULL COMMENT 'number of rows that break the rule and are waived (table waiver)',
+    waived_until DATE COMMENT 'last day on which all rows that break the rule are waived; null: a row without a waiver breaks it, or no row does'
 """,
     partition_by=("snapshot_id", "gate"),
 )

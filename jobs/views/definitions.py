@@ -7,7 +7,7 @@ view `failover` has more columns than its table (failover_rows.py).
 `absent_cluster` and the views `all_...` contain the rows of every night, published or not. Further views answer questions: each is a `.sql`
 file beside this module. It opens with a comment that states what a row is, then an example query. Names in braces are replaced: by the
 predicates of jobs.schema.failure, by lists of columns that differ only in their names, `{stored_failover}` by the stored rows of every failure,
-and `{latest}` and `{is_latest}` as `_render` states.
+`{owners}` by an aggregate in the SQL of the engine, and `{latest}` and `{is_latest}` as `_render` states.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def statements(raw: Callable[[Table], str], dialect: Dialect = Dialect.DUCKDB) -
                 f"JOIN {SNAPSHOT.name} s ON {same_snapshot} AND s.attempt_id = t.attempt_id"
             )
     for name, view in VIEWS.items():
-        query = _render(view.template, stored_failover=f"({stored_rows(raw)})")
+        query = _render(view.template, stored_failover=f"({stored_rows(raw)})", owners=_OWNERS[dialect])
         views[name] = f"SELECT t.*, s.snapshot_age, s.stale FROM ({query}) t JOIN {SNAPSHOT.name} s ON {same_snapshot}"
     newest = f"SELECT snapshot_id, {_NEWEST} AS attempt_id FROM {raw(PARAMETER)} GROUP BY snapshot_id"
     same_attempt = "n.snapshot_id = t.snapshot_id AND n.attempt_id = t.attempt_id"
@@ -155,12 +155,17 @@ def _list(columns: Iterable[str]) -> str:
 _SURVIVAL = dict(_survival_columns())
 _WORST_FIRST = "(-harmed, brokers, broker_id, other_broker_id, scenario_id)"  # broker 2 before broker 10
 _WORST = {"worst_scenario": "scenario_id", **{count: count for count in HARMS}}
+# The names in the lists `owner` of several rows, as one list. The engines name the functions differently.
+_OWNERS = {
+    Dialect.DUCKDB: "array_to_string(list_sort(list_distinct(flatten(list(string_split(owner, ', ')) FILTER (WHERE owner IS NOT NULL)))), ', ')",
+    Dialect.SPARK: "nullif(array_join(array_sort(array_distinct(flatten(collect_list(split(owner, ', '))))), ', '), '')",
+}
 _WORST_SYMPTOM = "(priority, -broken_rows, suite, rule)"
 _PLACEHOLDERS = {
     "priorities": " ".join(f"WHEN '{consequence}' THEN {priority}" for priority, consequence in enumerate(CONSEQUENCES, start=1)),
     "worst_symptom": _list(
         f"min_by({column}, {_WORST_SYMPTOM}) AS {column}"
-        for column in ("priority", "consequence", "problem", "broken_rows", "smallest_change", "example", "suite", "rule")
+        for column in ("priority", "consequence", "problem", "broken_rows", "waived_rows", "smallest_change", "example", "suite", "rule")
     ),
     "HARMED": HARMED,
     "ONE_BROKER_KILLED": ONE_BROKER_KILLED,

@@ -21,7 +21,7 @@ import pyarrow as pa
 from expectations.limits import limits
 from jobs.plan.answer import compute_plan
 from jobs.plan.question import PlanQuestion
-from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, PLAN, REPLICA, TOPIC, Table
+from jobs.schema import BROKER, CLUSTER, LOG_DIR, PARTITION, PARTITION_LOAD, PLAN, POLICY, REPLICA, TOPIC, Table
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, evaluate
 from kafka_model.cruise_control.limits import CPU, DISK, NETWORK_IN, NETWORK_OUT, Thresholds, count_limits
 from kafka_model.cruise_control.plan import REASONS, Plan
@@ -127,6 +127,7 @@ def ingested_tables(cluster: Cluster) -> dict[Table, pa.Table]:
             cpu_capacity_percent=cluster.capacities[CPU],
         ),
         LOG_DIR: table_rows(LOG_DIR, 0),
+        POLICY: table_rows(POLICY, 0),
         TOPIC: table_rows(
             TOPIC,
             len(topics),

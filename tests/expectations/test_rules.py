@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from datetime import date
 
 import pyarrow as pa
 import pytest
@@ -164,6 +165,7 @@ BROKEN: dict[str, list[Edit]] = {
         *(drop(table) for table in ("group_member", "observed_assignment", "consumer_assignment", "group_assignment")),
     ],
     "topic.enough_replicas": [edit("topic", replication_factor=2)],
+    "waiver.waivers_in_force": [edit("waiver", snapshot_date=date(2026, 2, 1), owner="other team")],
     "topic.min_insync_replicas_known": [edit("topic", min_insync_replicas=None)],
     "partition.not_empty": [lambda tables: tables.update({name: [] for name in tables if name not in ROWS_OF_EVERY_CLUSTER})],
     "partition.no_reassignment_in_progress": [edit("partition", {"partition": 0}, removing_replicas=[2])],
@@ -526,6 +528,7 @@ def test_near_miss_breaks_only_its_own_rule(verdicts: dict, rule: str) -> None:
         assert example.keys() >= {"measured", "limit_value", "formula", "smallest_change"}
         assert example["measured"] != example["limit_value"]
         assert None not in (example["measured"], example["limit_value"], example["formula"], example["smallest_change"])
+        assert verdict["owner"] == ("other team" if rule == "waiver.waivers_in_force" else "team")
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,28 @@ def test_a_broken_rule_has_the_night_since_which_it_is_broken(two_nights: Lake) 
     assert query(two_nights, f"{since} 'topic.enough_replicas' ORDER BY 1") == [(FIRST, FIRST, 1), (SECOND, FIRST, 2)]
 
 
-@pytest.mark.parametrize("view", [*views.VIEWS, "broker", "parameter", "all_input_file", "all_validation"])
+def test_the_first_night_has_the_owners_waivers_and_limits_beside_its_dumps(two_nights: Lake) -> None:
+    """tests/snapshots/night-before/topology-audit.toml"""
+    columns = "cluster_id, rule, result, broken_rows > 0, owner, waived_rows > 0, CAST(waived_until AS VARCHAR)"
+    rules = "('above_min_isr', 'data_survives_a_broker', 'enough_replicas', 'several_partitions', 'topics_per_group_limited', 'waivers_in_force')"
+    assert query(two_nights, f"SELECT {columns} FROM broken_rule WHERE snapshot_id = '{FIRST}' AND rule IN {rules} ORDER BY ALL") == [
+        ("orders-eu", "enough_replicas", "broken", True, "platform", False, None),
+        ("orders-eu", "several_partitions", "broken", True, "platform", False, None),
+        ("orders-eu", "topics_per_group_limited", "waived", False, "platform", True, "2026-06-30"),
+        ("orders-eu", "waivers_in_force", "broken", True, "platform", False, None),
+        ("payments-us", "above_min_isr", "broken", True, "payments team", False, None),
+        ("payments-us", "data_survives_a_broker", "broken", True, "platform", False, None),
+        ("payments-us", "enough_replicas", "waived", False, "payments team", True, "2026-01-01"),
+        ("payments-us", "waivers_in_force", "broken", True, "platform", False, None),
+    ]
+    waived = "SELECT cluster_id, cause, owner, CAST(waived_until AS VARCHAR) FROM finding WHERE waived_until IS NOT NULL"
+    assert query(two_nights, waived) == [("orders-eu", "reads are expensive", "platform", "2026-06-30")]
+    fatal = f"SELECT owner FROM finding WHERE snapshot_id = '{FIRST}' AND cluster_id = 'payments-us' AND cause = 'one broker is fatal'"
+    assert query(two_nights, fatal) == [("payments team, platform",)]
+    assert query(two_nights, f"SELECT count(*) FROM finding WHERE snapshot_id = '{SECOND}' AND owner IS NOT NULL") == [(0,)]
+
+
+@pytest.mark.parametrize("view", [*views.VIEWS, "broker", "owner", "waiver", "policy", "parameter", "all_input_file", "all_validation"])
 def test_spark_and_duckdb_return_the_same_rows_of_a_view(two_nights: Lake, view: str) -> None:
     def rows(answer: tuple[list[str], list[tuple[object, ...]]]) -> tuple[list[str], list[str]]:
         return answer[0], sorted(str([round(value, 9) if isinstance(value, float) else value for value in row]) for row in answer[1])

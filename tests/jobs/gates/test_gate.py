@@ -14,7 +14,7 @@ from expectations import rules_of
 from expectations.limits import limits
 from expectations.rule import Rule
 from jobs.errors import AuditError
-from jobs.gates import gate
+from jobs.gates import gate, policy
 from jobs.gates.duckdb_tables import SAMPLE_ROWS, DuckdbTables, tables_read
 from jobs.gates.gate import check, evaluate
 from jobs.lake.lake import Lake, open_lake
@@ -43,7 +43,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def written(uri: str, clusters: dict) -> Lake:
     lake = open_lake(uri, pytest.fail)
     for name, rows in arrow(clusters).items():
-        if name in ("cluster", "topic", "partition"):
+        if name in ("cluster", "topic", "partition", "owner", "waiver", "policy"):
             lake.create(BY_NAME[name])
             lake.replace(BY_NAME[name], rows, snapshot_id="s", attempt_id="1")
     return lake
@@ -135,7 +135,8 @@ def test_page_of_a_suite_shows_up_to_20_rows_that_break_a_rule_and_their_number(
 def test_datasets_give_the_verdicts_of_files(lake: Lake, monkeypatch: pytest.MonkeyPatch, previous: dict[str, Attempt]) -> None:
     """A lake on other storage, or in a folder whose name DuckDB would expand as a pattern, is read through datasets."""
     rule = Rule("odd", "A rule.", "soft", "SELECT cluster_id, topic FROM previous_partition", requires="SELECT cluster_id FROM partition")
-    monkeypatch.setattr(gate, "rules_of", lambda table, limits: [*rules_of(table, limits), rule])
+    for module in (gate, policy):
+        monkeypatch.setattr(module, "rules_of", lambda table, limits: [*rules_of(table, limits), rule])
     files = check(lake, ATTEMPT, TABLES, previous=previous, limits=limits(), docs=None)
     pattern = Path(lake.uri).with_name("[lake]")
     pattern.symlink_to(lake.uri)
@@ -193,7 +194,7 @@ def test_required_input_is_queried_by_cluster_and_not_by_row(monkeypatch: pytest
     tables = arrow({"sound": night()})
     assert len(tables["replica"]) > 1
     evaluate(DuckdbTables(tables), {"partition": [rule]}, "s", docs=None)
-    assert [len(rows) for rows in answers] == [1, 1, 0]  # the clusters, those with the input, the broken rows
+    assert [len(rows) for rows in answers] == [1, 1, 1, 1, 1, 0]  # clusters, those with the input, owners, waivers, columns, broken rows
 
 
 @pytest.mark.parametrize(

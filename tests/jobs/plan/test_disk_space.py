@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.plan.files import commands
-from jobs.schema import BROKER, LOG_DIR, PARTITION, PARTITION_LOAD, REPLICA
+from jobs.schema import BROKER, LOG_DIR, PARTITION, PARTITION_LOAD, POLICY, REPLICA
 from tests.jobs.plan.clusters import GIB, TWO_RACKS, Tables, cluster_with_disks, plan_rows
 from tests.jobs.rows import rows
 
@@ -46,6 +46,8 @@ def test_no_wave_exceeds_the_disk_limit() -> None:
     assert [wave["fullest_target_share"] for wave in plan.waves] == pytest.approx(fullest)
     lower_limit = plan_rows(tables, disk_limit=0.8)
     assert max(max(wave.values()) for wave in bytes_by_wave(tables, lower_limit.moves)) <= 80 * GIB
+    own_limit = {"entry": 1, "limit_name": "plan_disk_share_most", "limit_value": 0.8}
+    assert plan_rows(tables | {POLICY: rows(POLICY, own_limit)}).moves == lower_limit.moves != plan.moves
 
 
 def test_waves_limit_the_bytes_that_are_copied_not_the_reported_load() -> None:

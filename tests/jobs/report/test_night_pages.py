@@ -17,7 +17,7 @@ from jobs.report.night_pages import write_night_pages
 from jobs.report.page import sections, write_page
 from jobs.report.summary import night_summary
 from jobs.views import DuckdbViews
-from tests.jobs.two_nights import SECOND, query
+from tests.jobs.two_nights import FIRST, SECOND, query
 from tests.web_pages import external_references
 
 
@@ -67,6 +67,22 @@ def test_the_overview_names_the_worst_failure_and_every_finding(two_nights: Lake
     problems = query(two_nights, f"SELECT problem FROM finding WHERE snapshot_id = '{SECOND}'")
     assert len(problems) > 10
     assert [problem for (problem,) in problems if str(problem) not in text] == []
+
+
+def test_a_finding_shows_its_owner_and_until_when_it_is_waived(two_nights: Lake, pages: Path, tmp_path: Path) -> None:
+    connection = DuckdbViews(two_nights)
+    write_night_pages(connection, FIRST, tmp_path, data_docs=None, limits=limits())
+    html = (tmp_path / "clusters" / "orders-eu.html").read_text(encoding="utf-8")
+    findings = re.findall(r"<tr data-consequence.*?</tr>", html, re.S)
+    assert len(findings) > 1
+    assert [row for row in findings if '<td data-label="owner">platform</td>' not in row] == []
+    assert ["waived until 2026-06-30" in row for row in findings] == [False] * (len(findings) - 1) + [True]
+    assert "Waiver of orders team until 2026-06-30: the groups move to a topic each this year." in findings[-1]
+    assert 'data-label="owner"' not in (pages / "index.html").read_text(encoding="utf-8")  # this night has no owners
+    lines = [line.plain for line in night_summary(connection, FIRST, 160)]
+    (counts,) = [line for line in lines if line.startswith("Findings: ")]
+    assert counts.endswith(", 1 waived. Fix first:")
+    assert any(line.endswith("loses acknowledged records (payments team, platform)") for line in lines)
 
 
 def test_the_matrix_has_the_harm_of_each_failure_and_the_leaders_that_each_broker_gains(two_nights: Lake, pages: Path) -> None:
