@@ -56,7 +56,7 @@ def placers(cluster: pa.Table, broker: pa.Table, parameters: Mapping[str, str]) 
     The placement on a single broker does not depend on racks.
     """
     brokers: dict[str, list[Mapping[str, Any]]] = {}
-    for row in broker.select(["cluster_id", "broker_id", "rack", "live"]).to_pylist():
+    for row in broker.select(["cluster_id", "broker_id", "rack", "live", "cordoned"]).to_pylist():
         brokers.setdefault(row["cluster_id"], []).append(row)
     known_racks = clusters_with_known_racks(cluster, broker)
     requested = None
@@ -64,12 +64,14 @@ def placers(cluster: pa.Table, broker: pa.Table, parameters: Mapping[str, str]) 
         requested = Start(int(parameters["start_index"]), int(parameters.get("shift", parameters["start_index"])))
 
     def placer(row: Mapping[str, Any]) -> Placer | None:
-        racks = {each["broker_id"]: each["rack"] for each in brokers[row["cluster_id"]]}
+        rows = brokers[row["cluster_id"]]
+        racks = {each["broker_id"]: each["rack"] for each in rows}
         if row["controller_assumed"] or (len(racks) > 1 and row["cluster_id"] not in known_racks):
             return None
         if row["controller"] == "zookeeper":
             return StartIndexPlacer(racks, requested)
-        return StripedPlacer(racks, [each["broker_id"] for each in brokers[row["cluster_id"]] if not each["live"]])
+        not_live = [each["broker_id"] for each in rows if not each["live"]]
+        return StripedPlacer(racks, not_live, [each["broker_id"] for each in rows if each["cordoned"]])
 
     return {row["cluster_id"]: placer(row) for row in cluster.to_pylist() if row["cluster_id"] in brokers}
 

@@ -1,7 +1,8 @@
 """The draws of StripedReplicaPlacer that explain each topic of a KRaft cluster, recovered by kafka_model.placement.striped_draws.
 
 A dump shows which brokers are fenced now, not at the time when a topic was created or grew: each broker that is not live may have been
-fenced then, or not.
+fenced then, or not. Since 4.3 the placer does not use brokers whose log dirs are all cordoned (ClusterControlManager.usableBrokers): those that
+are cordoned now may have been so then, or not.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ class StripedPlacer:
     algorithm = "striped"
     start_requested = False
 
-    def __init__(self, racks: Mapping[int, str | None], not_live: Collection[int]) -> None:
+    def __init__(self, racks: Mapping[int, str | None], not_live: Collection[int], cordoned: Collection[int]) -> None:
         self.brokers = len(racks)
         self.refusal = "all brokers are fenced" if len(not_live) == len(racks) else None
-        # The possible states of the brokers when a topic was placed, beginning with the present one.
+        # The possible states of the brokers when a topic was placed.
         self._states = [
-            StripedCluster([UsableBroker(id, rack, id in fenced) for id, rack in known.items()])
+            StripedCluster([UsableBroker(id, rack, id in fenced) for id, rack in known.items() if id not in left_out])
+            for left_out in _possibly_cordoned(cordoned)
             for known in _possible_racks(racks, not_live)
-            for fenced in _possible_fenced(sorted(not_live))
-            if len(fenced) < len(racks)
+            for fenced in _possible_fenced(sorted(set(not_live).difference(left_out)))
+            if len(fenced) < len(known.keys() - left_out)
         ]
 
     def explain(self, topic: ObservedTopic, *, compiled: bool) -> ExplainedTopic:
@@ -47,6 +49,11 @@ class StripedPlacer:
         moved = {partition: None if None in replicas else replicas for partition, replicas in recovered.moved.items()}
         draws = [_draws(placement) for placement in recovered.placements]
         return ExplainedTopic(bool(draws), moved, recovered.first_unexplained, draws=draws or None)
+
+
+def _possibly_cordoned(cordoned: Collection[int]) -> list[frozenset[int]]:
+    """List the sets of brokers that may have been cordoned: none, and those that are now."""
+    return [frozenset(), frozenset(cordoned)] if cordoned else [frozenset()]
 
 
 def _possible_racks(racks: Mapping[int, str | None], not_live: Collection[int]) -> Iterator[Mapping[int, str | None]]:

@@ -38,13 +38,18 @@ def run(
     *,
     controller: str | None = "zookeeper",
     not_live: tuple[int, ...] = (),
+    cordoned: tuple[int, ...] = (),
     sources: tuple[str, ...] = ("zookeeper",),
     **parameters: str,
 ) -> tuple[list[Row], dict[str, Row]]:
     cluster = table(
         spark, CLUSTER, {"controller": controller or "zookeeper", "controller_assumed": controller is None, "sources": list(sources)}
     )
-    broker = table(spark, BROKER, *({"broker_id": id, "rack": rack, "live": id not in not_live} for id, rack in racks.items()))
+    broker = table(
+        spark,
+        BROKER,
+        *({"broker_id": id, "rack": rack, "live": id not in not_live, "cordoned": id in cordoned or None} for id, rack in racks.items()),
+    )
     topic = table(
         spark, TOPIC, *({"topic": name, "partitions": len(placed), "replication_factor": len(placed[0])} for name, placed in topics.items())
     )
@@ -165,6 +170,18 @@ def test_without_known_racks_the_placement_is_unknown(spark: SparkSession) -> No
 def test_the_unknown_rack_of_a_dead_broker_is_any_rack(spark: SparkSession) -> None:
     _, placement = run(spark, {**STRIPED_RACKS, 21: None}, {"t": STRIPED}, controller="kraft", not_live=(21,))
     assert placement["t"].explained
+
+
+def test_a_cordoned_broker_has_no_part_in_the_placements_since(spark: SparkSession) -> None:
+    """Broker 13 was cordoned before `new` was created, and before `grown` got more partitions."""
+    racks = {**STRIPED_RACKS, 13: "a"}
+    before = [[13, 21, 31], [22, 32, 11]]  # rack offset 0; offsets 2, 0, 0
+    topics = {"new": STRIPED, "grown": [*before, *STRIPED]}
+    _, placement = run(spark, racks, topics, controller="kraft", cordoned=(13,))
+    assert [placement[topic].explained for topic in topics] == [True, True]
+    assert [draw.first_partition for draw in placement["grown"].draws] == [0, 2]
+    _, placement = run(spark, racks, topics, controller="kraft")
+    assert [placement[topic].explained for topic in topics] == [False, False]
 
 
 def test_a_placement_that_the_kraft_controller_refuses_has_the_reason(spark: SparkSession) -> None:
