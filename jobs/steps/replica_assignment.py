@@ -34,7 +34,6 @@ WRITES = (REPLICA_ASSIGNMENT, TOPIC_PLACEMENT)
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _TOPIC = [*_CLUSTER, "topic"]
-_ROWS_AT_ONCE = 1 << 17  # of replica_assignment: enough to make an Arrow table of them
 _TOPIC_ROW = -1  # sorts the row of a topic before its partitions
 _NO_BROKER = -1
 
@@ -76,8 +75,8 @@ def placers(cluster: pa.Table, broker: pa.Table, parameters: Mapping[str, str]) 
     return {row["cluster_id"]: placer(row) for row in cluster.to_pylist() if row["cluster_id"] in brokers}
 
 
-class _SortedTopics(NamedTuple):
-    """The rows of topics and of their partitions, sorted by cluster, topic and partition, each topic's own row first."""
+class _ClusterTopics(NamedTuple):
+    """The rows of the topics of a cluster and of their partitions, sorted by topic and partition, each topic's own row first."""
 
     rows: pa.Table
     first: Sequence[int]  # index of the first row of each topic, then the number of rows
@@ -88,18 +87,25 @@ class _SortedTopics(NamedTuple):
     broker_ids: Ints
 
 
-def _sorted_topics(rows: pa.Table) -> _SortedTopics:
-    names = {name: rows[name].combine_chunks().dictionary_encode() for name in _TOPIC}
-    clusters, topics, numbers = _ranks(names["cluster_id"]), _ranks(names["topic"]), _ints(rows["partition"])
-    order = np.lexsort((numbers, topics, clusters))
-    is_new = (np.diff(clusters[order]) != 0) | (np.diff(topics[order]) != 0)
-    columns = {**names, **{name: rows[name].combine_chunks() for name in ("partition", "replicas", "replication_factor")}}
-    columns = {name: column.take(pa.array(order)) for name, column in columns.items()}
+def _by_cluster(batches: list[pa.RecordBatch]) -> Iterator[_ClusterTopics]:
+    """Empty the list of batches, and yield the topics of each cluster in them. A worker has the memory for two copies of a task's rows."""
+    rows = pa.Table.from_batches(batches)
+    batches.clear()
+    columns = {name: rows[name].combine_chunks() for name in rows.column_names}
+    columns |= {name: columns[name].dictionary_encode() for name in _TOPIC}
+    del rows
+    clusters, topics = (_ranks(columns[name]) for name in ("cluster_id", "topic"))
+    order = np.lexsort((to_ints(columns["partition"], 0), topics, clusters))
+    for first, end in pairwise(_starts(clusters[order])):
+        yield _cluster_topics({name: column.take(pa.array(order[first:end])) for name, column in columns.items()})
+
+
+def _cluster_topics(columns: Mapping[str, Any]) -> _ClusterTopics:
     lengths = to_ints(pc.list_value_length(columns["replicas"]), 0)
-    return _SortedTopics(
+    return _ClusterTopics(
         pa.table(columns),
-        [0, *(np.flatnonzero(is_new) + 1).tolist(), len(rows)],
-        numbers[order],
+        _starts(to_ints(columns["topic"].indices, 0)),
+        to_ints(columns["partition"], 0),
         to_ints(columns["replication_factor"], 0),
         lengths,
         np.cumsum(lengths),
@@ -107,8 +113,9 @@ def _sorted_topics(rows: pa.Table) -> _SortedTopics:
     )
 
 
-def _ints(column: pa.ChunkedArray) -> Ints:
-    return to_ints(column.combine_chunks(), 0)
+def _starts(sorted_values: Ints) -> list[int]:
+    """Return the index of the first of each run of equal values, and the number of values."""
+    return [0, *(np.flatnonzero(np.diff(sorted_values)) + 1).tolist(), len(sorted_values)]
 
 
 def _ranks(texts: pa.DictionaryArray) -> Ints:
@@ -131,15 +138,21 @@ def _place(placers: Mapping[str, Placer | None], batches: Iterator[pa.RecordBatc
     """Yield rows of both tables for topics with their partitions."""
     if not (pieces := list(batches)):
         return
-    topics = _sorted_topics(pa.Table.from_batches(pieces))
-    compiled = len(topics.numbers) >= COMPILED_FROM
+    compiled = sum(map(len, pieces)) >= COMPILED_FROM
+    for topics in _by_cluster(pieces):
+        cluster_id = topics.rows["cluster_id"][0].as_py()
+        if cluster_id in placers:
+            yield from _place_cluster(topics, placers[cluster_id], compiled=compiled)
+
+
+def _place_cluster(topics: _ClusterTopics, placer: Placer | None, *, compiled: bool) -> Iterator[tuple[Table, pa.Table]]:
     placements: list[dict[str, Any]] = []
     placed: list[_Placed] = []
     names = topics.rows.select(_TOPIC).take(pa.array(topics.first[:-1])).to_pylist()
     for name, (first, end) in zip(names, pairwise(topics.first), strict=True):
-        if topics.numbers[first] != _TOPIC_ROW or name["cluster_id"] not in placers:
-            continue
-        placer, factor, start = placers[name["cluster_id"]], int(topics.factors[first]), first + 1
+        if topics.numbers[first] != _TOPIC_ROW:
+            continue  # partitions of a topic without a row
+        factor, start = int(topics.factors[first]), first + 1
         explained = None
         if placer is not None and 1 <= factor <= placer.brokers and start < end:
             broker_ids = topics.broker_ids[topics.ends[first] : topics.ends[end - 1]]
@@ -147,9 +160,6 @@ def _place(placers: Mapping[str, Placer | None], batches: Iterator[pa.RecordBatc
             explained = placer.explain(observed, compiled=compiled)
             placed.append(_Placed(start, end, explained))
         placements.append(name | _placement(placer, factor, end - start, explained))
-        if placed and end - placed[0].start >= _ROWS_AT_ONCE:
-            yield REPLICA_ASSIGNMENT, _assignment(topics, placed)
-            placed = []
     if placed:
         yield REPLICA_ASSIGNMENT, _assignment(topics, placed)
     yield TOPIC_PLACEMENT, pa.Table.from_pylist(placements, TOPIC_PLACEMENT.schema)
@@ -183,7 +193,7 @@ def _refusal(placer: Placer, factor: int) -> str | None:
     return placer.refusal
 
 
-def _assignment(topics: _SortedTopics, placed: Sequence[_Placed]) -> pa.Table:
+def _assignment(topics: _ClusterTopics, placed: Sequence[_Placed]) -> pa.Table:
     """Return the rows of `replica_assignment` of these topics."""
     lengths = [topic.end - topic.start for topic in placed]
     rows = topics.rows.take(pa.array(np.concatenate([np.arange(topic.start, topic.end) for topic in placed])))
@@ -207,7 +217,7 @@ def _assignment(topics: _SortedTopics, placed: Sequence[_Placed]) -> pa.Table:
     return pa.table(columns)
 
 
-def _moved(topics: _SortedTopics, placed: Sequence[_Placed]) -> tuple[list[int], list[Sequence[int] | None]]:
+def _moved(topics: _ClusterTopics, placed: Sequence[_Placed]) -> tuple[list[int], list[Sequence[int] | None]]:
     """Return the moved partitions, counted from the first one of these topics, and their computed replicas."""
     rows: list[int] = []
     replicas: list[Sequence[int] | None] = []
