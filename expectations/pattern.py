@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+COLUMNS = {"topics": "topic", "groups": "group_id"}  # the column of a rule's rows that each kind of pattern is compared with
 _WILDCARDS = {"*": ".*", "?": "."}
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from expectations import rules_of
 from expectations.limits import Limits, with_limits
-from expectations.pattern import regular_expression
+from expectations.pattern import COLUMNS, regular_expression
 from expectations.rule import Rule
 from jobs.gates.duckdb_tables import DuckdbTables
 from jobs.lake.sql_literal import standard_literal
@@ -21,7 +21,6 @@ from jobs.schema import OWNER, POLICY, WAIVER, Table
 
 Row = Mapping[str, Any]
 TABLES: tuple[Table, ...] = (OWNER, WAIVER, POLICY)
-_COLUMN_OF = {"topics": "topic", "groups": "group_id"}  # the column of a rule's query that each pattern is compared with
 
 
 def matches_sql(column: str, pattern: str) -> str:
@@ -46,7 +45,7 @@ class _Entry(NamedTuple):
         """Return a condition for each pattern of topics and groups; a query without the column has no row that matches."""
         return [
             matches_sql(column, self.values[name]) if column in columns else "false"
-            for name, column in _COLUMN_OF.items()
+            for name, column in COLUMNS.items()
             if self.values[name] is not None
         ]
 

@@ -33,12 +33,12 @@ import pyarrow as pa
 
 from expectations.finding import RULES
 from expectations.limits import CLUSTER_LIMITS, GROUP_LIMITS, TOPIC_LIMITS, limit_value
-from expectations.pattern import matches
+from expectations.pattern import COLUMNS, matches
 from jobs.errors import listed, suggestion
-from jobs.schema import OWNER, POLICY, WAIVER, Table
+from jobs.schema import BY_NAME, OWNER, POLICY, WAIVER, Table
 
 Row = Mapping[str, Any]
-PATTERNS = ("clusters", "topics", "groups")
+PATTERNS = ("clusters", *COLUMNS)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 
 
@@ -141,6 +141,9 @@ def _waiver(values: Row) -> list[Row]:
     if not isinstance(expires, date) or isinstance(expires, datetime):
         raise ValueError(f"expires must be a date such as 2026-12-31, without quotes, not {expires!r}")
     suite, _, rule = names[name].partition(".")
+    for pattern, column in COLUMNS.items():
+        if pattern in values and column not in BY_NAME[suite].schema.names:
+            raise ValueError(f"{pattern} is not possible with {names[name]}: its rows are not about {pattern}")
     return [{"suite": suite, "rule": rule, "reason": _text(values, "reason"), "owner": _owner_name(values, "owner"), "expires": expires}]
 
 

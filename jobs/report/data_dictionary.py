@@ -184,7 +184,11 @@ def _overview(known: Iterable[Description], width: int) -> str:
         "Rules of each table",
         *(_entry(each.name, each.facts["Rules"], width) for each in tables if each.facts["Rules"] != "none"),
         "",
-        _wrapped(f"The limits of the rules are in {DEFAULTS}; the option --limits overrides them.", width),
+        _wrapped(
+            f"The limits of the rules are in {DEFAULTS}; the option --limits overrides them, and [[limit]] of topology-audit.toml does so for "
+            "some clusters, topics and groups.",
+            width,
+        ),
     ]
     return "\n".join(lines) + "\n"
 

@@ -9,6 +9,7 @@ from datetime import date
 import pytest
 
 from expectations import rules_of
+from expectations.finding import RULES
 from expectations.limits import CLUSTER_LIMITS, GROUP_LIMITS, TOPIC_LIMITS, limits, with_limits
 from expectations.rule import Rule, hard, soft
 from jobs.gates.duckdb_tables import DuckdbTables
@@ -195,6 +196,14 @@ def test_a_rule_states_that_some_rows_have_other_limits_and_a_row_has_its_own() 
     assert found["sentence"] == "A topic has a replication factor of at least 3. Some rows have the limits of [[limit]] 7."
     assert json.loads(found["example"])["limit_value"] == 4
     assert found["smallest_change"] == "add 1 replicas to each partition of t"
+
+
+@pytest.mark.parametrize("suite", sorted({rule.partition(".")[0] for rule in RULES}))
+def test_a_rule_about_topics_or_groups_is_a_rule_of_a_table_with_their_column(suite: str) -> None:
+    """A waiver of a rule may have the patterns for which the table of its suite has a column."""
+    opened = DuckdbTables(arrow({"a": sound()}))
+    columns = {name for rule in rules_of(BY_NAME[suite], limits()) if rule.severity == "soft" for name in opened.columns(rule.query, suite)}
+    assert columns & {"topic", "group_id"} <= set(BY_NAME[suite].schema.names)
 
 
 LIMIT_NAMES = [*TOPIC_LIMITS, *GROUP_LIMITS, *CLUSTER_LIMITS]

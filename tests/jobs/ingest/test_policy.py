@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from expectations.pattern import matches
 from jobs.errors import AuditError
 from jobs.gates.duckdb_tables import DuckdbTables
 from jobs.gates.policy import matches_sql
+from jobs.ingest import policy
 from jobs.ingest.cluster_tables import WRITES, cluster_tables
 from jobs.ingest.configuration import parse_configuration
 from jobs.ingest.policy import night_date
@@ -185,6 +187,11 @@ WAIVER = "[[waiver]]\nrule = 'topic.enough_replicas'\nreason = 'r'\nowner = 'o'\
             WAIVER.replace("enough_replicas", "partitions_have_topics"),
             "[[waiver]] 1: rule: no soft rule has the name topic.partitions_have_topics",
         ),
+        (
+            WAIVER.replace("topic.enough_replicas", "reads_survive_a_broker") + "topics = 'a'",
+            "[[waiver]] 1: topics is not possible with scenario.reads_survive_a_broker: its rows are not about topics",
+        ),
+        (WAIVER + "groups = 'a'", "[[waiver]] 1: groups is not possible with topic.enough_replicas: its rows are not about groups"),
         ("[[limit]]\ntopics = 'a'", "[[limit]] 1: sets no limit: add one of those in expectations/limits.toml"),
         ("[[limit]]\nproducer_skew = 4.0", "[[limit]] 1: producer_skew is not a known key: use "),
         ("[[limit]]\nabsent_cluster_nights = 4", "[[limit]] 1: absent_cluster_nights is not a known key: use "),
@@ -202,6 +209,13 @@ def test_an_entry_that_is_not_valid_is_one_clear_line(content: str, message: str
         parse_configuration(content.encode())
     assert str(refused.value).startswith(f"topology-audit.toml: {message}")
     assert "\n" not in str(refused.value)
+
+
+def test_the_examples_in_the_documents_are_valid() -> None:
+    (readme,) = re.findall(r"```toml\n(.*?)```", Path(__file__).parents[3].joinpath("README.md").read_text(encoding="utf-8"), re.DOTALL)
+    docstring = "\n".join(line.strip() for line in (policy.__doc__ or "").splitlines() if line.startswith("    "))
+    kinds = [[entry.kind for entry in parse_configuration(text.encode()).policy.entries] for text in (readme, docstring)]
+    assert kinds == [["owner", "owner", "waiver", "limit"], ["owner", "waiver", "limit"]]
 
 
 def test_every_soft_rule_has_a_name_of_its_own_for_waivers() -> None:

@@ -78,6 +78,7 @@ def test_a_finding_shows_its_owner_and_until_when_it_is_waived(two_nights: Lake,
     assert [row for row in findings if '<td data-label="owner">platform</td>' not in row] == []
     assert ["waived until 2026-06-30" in row for row in findings] == [False] * (len(findings) - 1) + [True]
     assert "Waiver of orders team until 2026-06-30: the groups move to a topic each this year." in findings[-1]
+    assert "limit: 1.75 times the mean" in html
     assert 'data-label="owner"' not in (pages / "index.html").read_text(encoding="utf-8")  # this night has no owners
     lines = [line.plain for line in night_summary(connection, FIRST, 160)]
     (counts,) = [line for line in lines if line.startswith("Findings: ")]
