@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +13,13 @@ from typing import TYPE_CHECKING
 import axe_core_python
 import pytest
 
+from jobs.cli import BUNDLED
+from jobs.ingest.configuration import FILE
 from jobs.lake.lake import open_lake
 from jobs.schema import VALIDATION
 from jobs.views import DuckdbViews
 from tests.browser import chromium, in_a_browser
+from tests.jobs.two_nights import SNAPSHOTS
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -27,11 +31,13 @@ AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run a night, a what-if and a plan, and return the folder of their lake."""
+    """Run a night with owners and a waiver, a what-if and a plan, and return the folder of their lake."""
     folder = tmp_path_factory.mktemp("night")
+    shutil.copytree(BUNDLED, folder / "source")
+    shutil.copy(SNAPSHOTS / "night-before" / FILE, folder / "source")
     executable = str(Path(sys.executable).with_name("topology-audit"))
     cluster = ("--cluster", "payments-us")
-    for command in (["nightly", "--snapshot", NIGHT], ["what-if", *cluster, "--broker", "12"], ["plan", *cluster, "--no-rules"]):
+    for command in (["nightly", "source", "--snapshot", NIGHT], ["what-if", *cluster, "--broker", "12"], ["plan", *cluster, "--no-rules"]):
         process = subprocess.run([executable, *command], cwd=folder, capture_output=True, text=True)
         assert process.returncode == 0, process.stderr
     return folder / "lake"
