@@ -315,14 +315,16 @@ def notify(
     lake: LakeUri = DEFAULT_LAKE,
     snapshot: Snapshot = None,
 ) -> None:
-    """Send what changed in a published snapshot since the previous one, once. The exit code is 7 if a message could not be sent."""
+    """Send what changed in a published snapshot since the previous one, once: all to each URL, and to an owner the findings of that owner.
+
+    An owner is notified if the contact in topology-audit.toml is a URL of Apprise, or $NAME for a URL in the environment variable NAME. The
+    exit code is 7 if a message could not be sent.
+    """
     from jobs.views import DuckdbViews
 
-    urls, snapshot_id, opened = _recipients(to, "--to"), _snapshot_id(snapshot), _lake(lake)
-    if not urls:
-        raise AuditError(f"notify needs at least one --to URL, or URLs in the variable {NOTIFY_VARIABLE}")
+    given, snapshot_id, opened = _recipients(to, "--to"), _snapshot_id(snapshot), _lake(lake)
     _check_snapshot(DuckdbViews(opened), snapshot_id, lake)
-    if not_sent := _send_messages(opened, snapshot_id, urls, Console(highlight=False)):
+    if not_sent := _send_messages(opened, snapshot_id, given, Console(highlight=False)):
         raise not_sent
 
 
@@ -725,10 +727,16 @@ def _recipients(urls: list[str] | None, option: str) -> list[Recipient]:
 
 def _send_messages(lake: Lake, snapshot_id: str, to: list[Recipient], console: Console) -> NotSent | None:
     """Send what changed in a night, print who got it, and return an error if somebody did not."""
-    from jobs.notify.delivery import deliver
+    from jobs.notify.delivery import deliver, owner_recipients
     from jobs.views import DuckdbViews
 
-    delivery = deliver(lake, DuckdbViews(lake), snapshot_id, to)
+    connection = DuckdbViews(lake)
+    everybody = [*to, *owner_recipients(connection, snapshot_id)]
+    if not everybody:
+        raise AuditError(
+            f"nobody to notify: give --to a URL, set the variable {NOTIFY_VARIABLE}, or give an [[owner]] a URL as its contact"
+        )
+    delivery = deliver(lake, connection, snapshot_id, everybody)
     for words, names in (("Sent to", delivery.sent), ("Sent before to", delivery.already_sent)):
         if names:
             console.print(f"{words} {escape(', '.join(names))}", soft_wrap=True)

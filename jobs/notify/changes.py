@@ -13,8 +13,9 @@ from jobs.report.rows import Row, by_cluster, rows
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
-# The kinds of failures in the view `survival`, in words, in the order in which a message names them.
+# The kinds of failures in the view `survival`, in words, in the order in which a message names them, and the cause of their findings.
 FAILURES = {"broker": "any broker", "stop": "the shutdown of any broker", "rack": "any rack", "pair": "any two brokers"}
+_CAUSES = {"broker": "one broker is fatal", "stop": "one broker is fatal", "rack": "one rack is fatal", "pair": "two brokers are fatal"}
 
 
 @dataclass(slots=True)
@@ -77,10 +78,10 @@ def _add_survival(connection: DuckdbViews, snapshot_id: str, previous: Mapping[s
 
 
 def _add_findings(connection: DuckdbViews, snapshot_id: str, previous: Mapping[str, str], changes: Mapping[str, ClusterChanges]) -> None:
-    """Add the new findings, and those of the previous night whose rule the cluster now fulfills."""
+    """Add the new findings, and those of the previous night whose rule the cluster now fulfills. A waived finding is neither."""
     nights = [snapshot_id, *set(previous.values())]
     query = (
-        "SELECT snapshot_id, cluster_id, cause, priority, consequence, problem, smallest_change, suite, rule, is_new FROM finding "
+        "SELECT snapshot_id, cluster_id, cause, priority, consequence, problem, smallest_change, suite, rule, is_new, owner, waived_until FROM finding "
         f"WHERE snapshot_id IN ({_marks(nights)}) ORDER BY priority, broken_rows DESC, cause"
     )
     found = by_cluster(rows(connection, query, nights))
@@ -89,12 +90,15 @@ def _add_findings(connection: DuckdbViews, snapshot_id: str, previous: Mapping[s
         fulfilled[row["cluster_id"]].add((row["suite"], row["rule"]))
     for cluster_id, night_before in previous.items():
         now = [row for row in found[cluster_id] if row["snapshot_id"] == snapshot_id]
-        before = [row for row in found[cluster_id] if row["snapshot_id"] == night_before]
+        before = [row for row in found[cluster_id] if row["snapshot_id"] == night_before and row["waived_until"] is None]
         causes = {row["cause"] for row in now}
-        changes[cluster_id].new_findings = [row for row in now if row["is_new"]]
+        changes[cluster_id].new_findings = [row for row in now if row["is_new"] and row["waived_until"] is None]
         changes[cluster_id].repaired_findings = [
             row for row in before if row["cause"] not in causes and (row["suite"], row["rule"]) in fulfilled[cluster_id]
         ]
+        waived = {row["cause"] for row in now if row["waived_until"] is not None}
+        for kind in [kind for kind in changes[cluster_id].newly_fatal if _CAUSES[kind] in waived]:
+            del changes[cluster_id].newly_fatal[kind]
 
 
 def _marks(values: Sequence[object]) -> str:

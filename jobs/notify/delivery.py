@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from jobs.errors import AuditError
 from jobs.lake.lake import Lake
 from jobs.lake.selection import Attempt
 from jobs.notify.changes import cluster_changes
-from jobs.notify.message import Message, night_message
+from jobs.notify.message import Message, night_message, owner_message
 from jobs.report.rows import rows
 from jobs.report.survival import survivals
 from jobs.schema import NOTIFICATION
@@ -33,12 +34,13 @@ if TYPE_CHECKING:
 class Recipient:
     """Who gets a message.
 
-    `name` is for people, and `id` is stored: neither contains the URL, which may have a password.
+    `name` is for people, and `id` is stored: neither contains the URL, which may have a password. An `owner` gets only the findings of that owner.
     """
 
     id: str
     name: str
     url: str
+    owner: str | None = None
 
 
 class Delivery(NamedTuple):
@@ -59,6 +61,17 @@ def recipients(urls: Sequence[str], option: str) -> list[Recipient]:
         id = f"url {hashlib.sha256(url.encode()).hexdigest()[:16]}"
         found.append(Recipient(id, f"URL {number} of {option} ({service.service_name})", url))
     return found
+
+
+def owner_recipients(connection: DuckdbViews, snapshot_id: str) -> list[Recipient]:
+    """Return the owners of a night whose contact is a URL, or `$NAME`: the environment variable NAME then contains it."""
+    query = "SELECT DISTINCT owner, contact FROM owner WHERE snapshot_id = ? ORDER BY 1"
+    contacts = {row["owner"]: row["contact"] or "" for row in rows(connection, query, [snapshot_id])}
+    return [
+        Recipient(f"owner {owner}", f"owner {owner}", contact, owner)
+        for owner, contact in contacts.items()
+        if contact.startswith("$") or "://" in contact
+    ]
 
 
 def deliver(lake: Lake, connection: DuckdbViews, snapshot_id: str, to: Sequence[Recipient]) -> Delivery:
@@ -94,8 +107,9 @@ def _messages(connection: DuckdbViews, snapshot_id: str, to: Sequence[Recipient]
     fatal = any(each.newly_fatal for each in changes)
     known = {survival.cluster_id: survival for survival in survivals(connection, snapshot_id)} if fatal else {}
     night = "SELECT cluster_id FROM snapshot WHERE snapshot_id = ? UNION SELECT cluster_id FROM absent_cluster WHERE snapshot_id = ?"
-    message = night_message(snapshot_id, len(rows(connection, night, [snapshot_id, snapshot_id])), changes, known)
-    return [(recipient, message) for recipient in to]
+    whole = night_message(snapshot_id, len(rows(connection, night, [snapshot_id, snapshot_id])), changes, known)
+    messages = ((each, owner_message(snapshot_id, each.owner, changes) if each.owner else whole) for each in to)
+    return [(recipient, message) for recipient, message in messages if message]
 
 
 def _published_attempt(connection: DuckdbViews, snapshot_id: str) -> Attempt:
@@ -116,8 +130,12 @@ def _send(url: str, message: Message) -> str | None:
     """Send a message, and return None or why it was not sent, without the parts of the URL."""
     from apprise import NotifyFormat, NotifyType
 
+    if url.startswith("$") and url[1:] not in os.environ:
+        return f"its contact {url} is not set in the environment"
+    url = os.environ[url[1:]] if url.startswith("$") else url
     service = _service(url)
-    assert service is not None
+    if service is None:
+        return "its contact is not valid for any service of Apprise"
     with _warnings() as reasons:
         type = NotifyType.WARNING if message.is_bad else NotifyType.SUCCESS
         if service.notify(message.body, title=message.title, notify_type=type, body_format=NotifyFormat.TEXT):

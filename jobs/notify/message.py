@@ -47,6 +47,21 @@ def night_message(snapshot_id: str, clusters: int, changes: Sequence[ClusterChan
     return Message(title, _body(lines), is_bad)
 
 
+def owner_message(snapshot_id: str, owner: str, changes: Sequence[ClusterChanges]) -> Message | None:
+    """Return the message about the findings of an owner, or None if none is new or repaired."""
+    new = [row for each in changes for row in each.new_findings if owner in _owners(row)]
+    repaired = [row for each in changes for row in each.repaired_findings if owner in _owners(row)]
+    if not new and not repaired:
+        return None
+    counted = [f"{len(rows)} {word} finding{'s' * (len(rows) != 1)}" for word, rows in (("new", new), ("repaired", repaired)) if rows]
+    lines = [*map(_new_line, new), *map(_repaired_line, repaired)]
+    return Message(f"Kafka topology audit {snapshot_id}: {owner}: {', '.join(counted)}", _body(lines), bool(new))
+
+
+def _owners(finding: Row) -> list[str]:
+    return finding["owner"].split(", ") if finding["owner"] else []
+
+
 def _cluster_lines(changes: ClusterChanges, survival: Survival | None) -> Iterator[str]:
     name = changes.cluster_id
     if changes.newly_absent:
@@ -59,14 +74,17 @@ def _cluster_lines(changes: ClusterChanges, survival: Survival | None) -> Iterat
         yield "  " + " ".join(filter(None, (survival.sentence, survival.news, survival.fix)))
     if changes.newly_safe:
         yield f"{name} is newly safe: {_failures(changes.newly_safe)}"
-    yield from (f"{name}: new finding, {finding_line(row)}" for row in changes.new_findings)
-    yield from (f"{name}: repaired finding, {row['consequence']}: {row['problem']}" for row in changes.repaired_findings)
+    yield from map(_new_line, changes.new_findings)
+    yield from map(_repaired_line, changes.repaired_findings)
 
 
-def finding_line(row: Row) -> str:
-    """Return a finding in a line: its consequence, what is wrong, and the smallest change."""
+def _new_line(row: Row) -> str:
     change = f". Smallest change: {row['smallest_change']}" if row["smallest_change"] else ""
-    return f"{row['consequence']}: {row['problem']}{change}"
+    return f"{row['cluster_id']}: new finding, {row['consequence']}: {row['problem']}{change}"
+
+
+def _repaired_line(row: Row) -> str:
+    return f"{row['cluster_id']}: repaired finding, {row['consequence']}: {row['problem']}"
 
 
 def _failures(harms_by_kind: Mapping[str, Sequence[str]]) -> str:

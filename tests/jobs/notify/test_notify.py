@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 from expectations.limits import limits
 from jobs.lake.folder_lake import FolderLake
 from jobs.lake.lake import Lake, open_lake
-from jobs.schema import NOTIFICATION, SCENARIO, TABLES, VALIDATION, Table
+from jobs.schema import NOTIFICATION, OWNER, SCENARIO, TABLES, VALIDATION, Table
 from tests.jobs.command import Command
 from tests.jobs.lake.test_publish import FIRST, SECOND, THIRD, night, query, validation_rows
 from tests.jobs.notify.recorder import Webhook, recording_webhook
 from tests.jobs.two_nights import SECOND as REAL_NIGHT
 
+ONE_BROKER = "one broker is fatal"  # the cause of a finding
 SECRETS = ("sesame", "token-in-the-path")
 
 
@@ -43,27 +45,52 @@ def row(table: Table, **values: Any) -> dict[str, Any]:
     return required | values
 
 
-def publish(lake: Lake, snapshot_id: str, findings: dict[str, list[str]], *, fatal: dict[str, int] | None = None, **more: Any) -> None:
-    """Publish a night. `findings` are the problems of each cluster; broker 1's death takes the `fatal` number of partitions offline."""
+def publish(
+    lake: Lake,
+    snapshot_id: str,
+    findings: dict[str, list[str]],
+    *,
+    fatal: dict[str, int] | None = None,
+    owners: dict[str, str] | None = None,
+    contacts: dict[str, str | None] | None = None,
+    waived: tuple[str, ...] = (),
+    **more: Any,
+) -> None:
+    """Publish a night.
+
+    `findings` are the problems of each cluster; those in `waived` are waived. `owners` are the names of a problem's owners, `contacts` those
+    of the owners. The death of broker 1 takes the `fatal` number of partitions offline.
+    """
     run = night(lake, snapshot_id, *findings, **more)
-    read = [*findings, *more.get("withheld", {})]
     scenarios = [
         row(SCENARIO, snapshot_id=snapshot_id, cluster_id=id, scenario_set="nightly", scenario_id="broker 1", kind="broker", brokers=[1])
         | {"newly_offline": (fatal or {}).get(id, 0)}
         for id in findings
     ]
     run.replace(SCENARIO, pa.Table.from_pylist(scenarios, SCENARIO.schema))
-    hard = [each for id in read for each in validation_rows(id, *more.get("withheld", {}).get(id, []))]
+    hard = [each for id in findings for each in validation_rows(id)]
     soft = {"severity": "soft", "suite": "topic", "gate": "ingest", "sentence": "It must hold.", "consequence": "hygiene"}
-    known = ("configs are missing", "names collide")
-    results = [
-        {"cluster_id": id, **soft, "rule": problem.replace(" ", "_"), "cause": problem, "success": problem not in problems}
-        | {"broken_rows": int(problem in problems), "waived_rows": 0, "problem": f"2 topics whose {problem}", "smallest_change": "rename"}
+    soft = [
+        {
+            "cluster_id": id,
+            **soft,
+            "rule": problem.replace(" ", "_"),
+            "cause": problem,
+            "success": problem not in problems or problem in waived,
+        }
+        | {"broken_rows": int(problem in problems and problem not in waived), "problem": f"2 topics whose {problem}"}
+        | {"waived_rows": int(problem in waived), "waived_until": date(2026, 3, 1) if problem in problems and problem in waived else None}
+        | {"owner": (owners or {}).get(problem), "smallest_change": "rename"}
         for id, problems in findings.items()
-        for problem in known
+        for problem in (ONE_BROKER, "configs are missing", "names collide")
     ]
-    rows = [{"snapshot_id": snapshot_id, **each} for each in (*hard, *results)]
-    run.replace(VALIDATION, pa.Table.from_pylist(rows, VALIDATION.schema))
+    run.replace(VALIDATION, pa.Table.from_pylist([{"snapshot_id": snapshot_id, **each} for each in (*hard, *soft)], VALIDATION.schema))
+    entries = [
+        row(OWNER, snapshot_id=snapshot_id, cluster_id=id, entry=entry, owner=name, contact=contact)
+        for id in findings
+        for entry, (name, contact) in enumerate((contacts or {}).items(), start=1)
+    ]
+    run.replace(OWNER, pa.Table.from_pylist(entries, OWNER.schema))
     run.publish(limits())
 
 
@@ -165,19 +192,72 @@ def test_urls_come_from_the_environment_too(lake: Lake, webhook: Webhook, comman
     assert (len(webhook.titles("a")), len(webhook.titles("b"))) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("urls", "error"),
-    [
-        ((), "topology-audit: notify needs at least one --to URL, or URLs in the variable TOPOLOGY_NOTIFY"),
-        (("json://127.0.0.1", "secret://sesame"), "topology-audit: URL 2 of --to is not valid for any service of Apprise: see https://"),
-    ],
-)
-def test_a_missing_or_invalid_url_is_an_error_before_anything_is_sent(
-    lake: Lake, command: Command, urls: tuple[str, ...], error: str
-) -> None:
-    code, printed = notify(command, lake, SECOND, *urls)
+def test_an_invalid_url_is_an_error_before_anything_is_sent(lake: Lake, webhook: Webhook, command: Command) -> None:
+    code, printed = notify(command, lake, SECOND, webhook.url(), "secret://open-sesame")
     assert code == 1
-    assert printed.startswith(error)
+    assert printed.startswith("topology-audit: URL 2 of --to is not valid for any service of Apprise: see https://")
+    assert webhook.messages == []
+
+
+def test_nobody_to_notify_is_an_error(lake: Lake, command: Command) -> None:
+    publish(lake, FIRST, {"east": []}, contacts={"platform": "#platform in chat"})
+    assert notify(command, lake, FIRST) == (
+        1,
+        "topology-audit: nobody to notify: give --to a URL, set the variable TOPOLOGY_NOTIFY, or give an [[owner]] a URL as its contact\n",
+    )
+
+
+def test_each_owner_gets_a_message_about_the_findings_of_that_owner(
+    lake: Lake, webhook: Webhook, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_WEBHOOK", webhook.url("search"))
+    owners = {"names collide": "payments, search", "configs are missing": "payments", ONE_BROKER: "platform"}
+    contacts = {
+        "payments": webhook.url("payments"),
+        "search": "$SEARCH_WEBHOOK",
+        "platform": "#platform in chat",
+        "idle": webhook.url("idle"),
+    }
+    policy: dict[str, Any] = {"owners": owners, "contacts": contacts}
+    publish(lake, FIRST, {"east": ["configs are missing"], "west": []}, **policy)
+    publish(lake, SECOND, {"east": ["names collide"], "west": ["names collide"]}, **policy)
+    code, printed = notify(command, lake, SECOND, webhook.url())
+    assert (code, printed) == (0, "Sent to URL 1 of --to (JSON), owner payments, owner search\n")
+    assert webhook.titles("payments") == ["Kafka topology audit 2026-01-02: payments: 2 new findings, 1 repaired finding"]
+    assert webhook.bodies("payments")[0].splitlines() == [
+        "east: new finding, hygiene: 2 topics whose names collide. Smallest change: rename",
+        "west: new finding, hygiene: 2 topics whose names collide. Smallest change: rename",
+        "east: repaired finding, hygiene: 2 topics whose configs are missing",
+    ]
+    assert webhook.titles("search") == ["Kafka topology audit 2026-01-02: search: 2 new findings"]
+    assert (len(webhook.titles()), webhook.titles("idle")) == (1, [])
+    # Owners alone are enough, and a rerun repeats no message.
+    publish(lake, SECOND, {"east": ["names collide"], "west": ["names collide"]}, **policy)
+    assert notify(command, lake, SECOND) == (0, "Sent before to owner payments, owner search\n")
+    assert len(webhook.messages) == 3
+
+
+def test_an_owner_without_a_usable_url_is_reported(lake: Lake, webhook: Webhook, command: Command) -> None:
+    owners = {"names collide": "payments, search"}
+    contacts = {"payments": "$PAYMENTS_WEBHOOK", "search": "secret://open-sesame"}
+    publish(lake, FIRST, {"east": []}, owners=owners, contacts=contacts)
+    publish(lake, SECOND, {"east": ["names collide"]}, owners=owners, contacts=contacts)
+    code, printed = notify(command, lake, SECOND, webhook.url())
+    assert code == 7
+    assert "owner payments: its contact $PAYMENTS_WEBHOOK is not set in the environment" in printed
+    assert "owner search: its contact is not valid for any service of Apprise" in printed
+    assert len(webhook.messages) == 1  # the others get theirs
+
+
+def test_a_waived_finding_is_silent(lake: Lake, webhook: Webhook, command: Command) -> None:
+    publish(lake, FIRST, {"east": ["names collide"], "west": []}, waived=("names collide",))
+    waived = (ONE_BROKER, "configs are missing")
+    publish(lake, SECOND, {"east": [], "west": list(waived)}, fatal={"west": 9}, waived=waived)
+    # West is newly fatal, but a waiver accepts all that one broker's death does.
+    assert notify(command, lake, SECOND, webhook.url()) == (0, "Nothing changed in night 2026-01-02: no message.\n")
+    publish(lake, SECOND, {"east": [], "west": list(waived)}, fatal={"west": 9}, waived=("configs are missing",))
+    assert notify(command, lake, SECOND, webhook.url())[0] == 0
+    assert webhook.titles() == ["Kafka topology audit 2026-01-02: 2 clusters: 1 newly fatal, 1 with new findings"]
 
 
 def test_a_long_message_is_cut(lake: Lake, webhook: Webhook, command: Command) -> None:
