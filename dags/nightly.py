@@ -7,6 +7,10 @@ Delta tables of the lake (Variable `topology_lake`). It validates those tables a
 is in the **Topology report** tab of the run's page. Each task after `capture` is a spark-submit through the connection `spark_default`. The
 code of step `x` is in `jobs/steps/x.py`.
 
+The start of Spark takes most of the time of a small night. Therefore `ingest` also runs the steps and checks of a night with at most 4 MiB of dumps
+ahead, in its Spark application, and their tasks only confirm it; its log has the times. A task that failed there, or that is cleared, has its
+own spark-submit. With the Variable `topology_submit_each_task` (any value), every task has.
+
 A night becomes visible at once, when `publish` is green. Until then, readers see the last published night. DAGs that are scheduled on the
 published tables run only if at least one cluster is published; the event of each asset names the snapshot and its clusters. If no cluster
 is published, `publish` is skipped. `notify` sends what changed since the previous night to the URLs of the connection `topology_notify` (type

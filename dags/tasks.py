@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from dags.alerts import NOTIFY_CONNECTION, REPORT, SNAPSHOT, on_failure
 from dags.lineage import NightSubmit
 from jobs.errors import AuditError, NothingReadable
+from jobs.report.folder import AHEAD
 from jobs.schema import BY_NAME
 from jobs.spark.scale import Scale
 from jobs.views import VIEWS
@@ -43,6 +45,9 @@ PUBLISHED = [
 _JOBS = Path(__file__).parents[1] / "jobs"
 _CLI = _JOBS / "cli.py"
 _NIGHT = ("--lake", LAKE, "--snapshot", SNAPSHOT)
+_AHEAD_FOLDER = f"{REPORT}/{AHEAD}"
+# A second try runs nothing ahead: what ended the first one is then the error of its own task.
+_WHETHER_AHEAD = "{{ '--no-ahead' if ti.try_number > 1 or var.value.get('topology_submit_each_task', '') else '--ahead' }}"
 
 
 def capture() -> PythonOperator:
@@ -85,16 +90,18 @@ def capture_connections(connections: str, source: str) -> None:
 class Ingest(NightSubmit):
     """A spark-submit of `step ingest`, which is not retried if no cluster of the source has a readable file.
 
-    The tasks after it use the Spark settings for the scale of the source.
+    The tasks after it use the Spark settings for the scale of the source. In a small night, starting Spark takes most of the time of a task, so
+    the first try also runs the steps and checks ahead, and creates a file for each in the folder `ahead`.
     """
 
-    template_fields = (*NightSubmit.template_fields, "source")
+    template_fields = (*NightSubmit.template_fields, "source", "ahead")
 
-    def __init__(self, *, source: str, **options: Any) -> None:
+    def __init__(self, *, source: str, ahead: str, **options: Any) -> None:
         super().__init__(**options)
-        self.source = source
+        self.source, self.ahead = source, ahead
 
     def execute(self, context: Context) -> None:
+        shutil.rmtree(self.ahead, ignore_errors=True)  # from an earlier attempt
         try:
             super().execute(context)
         except AirflowException as error:
@@ -115,6 +122,24 @@ def _source_scale(source: str) -> Scale:
     except (AuditError, OSError) as error:
         logging.getLogger("airflow.task").warning("Spark runs with the settings of a small night: %s", error)
         return Scale.SMALL
+
+
+class Computation(NightSubmit):
+    """A spark-submit of a step or a check, unless `ingest` ran it ahead. If the task is cleared, it runs again."""
+
+    template_fields = (*NightSubmit.template_fields, "ahead_file")
+
+    def __init__(self, *, ahead_file: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.ahead_file = ahead_file
+
+    def execute(self, context: Context) -> None:
+        try:
+            Path(self.ahead_file).unlink()
+        except FileNotFoundError:
+            super().execute(context)
+        else:
+            self.log.info("The task ingest ran this task ahead, because the night is small; its log has the time.")
 
 
 class Publish(NightSubmit):
@@ -181,20 +206,24 @@ def _environment_variable(name: str, value: str) -> Iterator[None]:
 
 
 def ingest() -> Ingest:
-    """Read the dumps of every cluster into the lake."""
+    """Read the dumps of every cluster into the lake, and run the steps and checks of a small night ahead."""
     source = "{{ var.value.topology_source }}"
-    return submit("ingest", ["step", "ingest", *_NIGHT, "--source", source], Ingest, source=source, doc_md=_docstring("ingest/__init__.py"))
+    arguments = ["step", "ingest", *_NIGHT, "--source", source, "--report", REPORT, _WHETHER_AHEAD]
+    doc = _docstring("ingest/__init__.py")
+    return submit("ingest", arguments, Ingest, source=source, ahead=_AHEAD_FOLDER, doc_md=doc)
 
 
-def step(name: str) -> NightSubmit:
+def step(name: str) -> Computation:
     """Compute and write the tables of jobs/steps/<name>.py."""
-    return submit(name, ["step", name, *_NIGHT], NightSubmit, doc_md=_docstring(f"steps/{name}.py"))
+    doc = _docstring(f"steps/{name}.py")
+    return submit(name, ["step", name, *_NIGHT], Computation, ahead_file=f"{_AHEAD_FOLDER}/step-{name}", doc_md=doc)
 
 
-def check(gate: str) -> NightSubmit:
+def check(gate: str) -> Computation:
     """Validate the tables of a gate."""
     doc = f"Evaluates the rules of the gate `{gate}` with Great Expectations. The results are rows of `validation`; the rules are in `expectations/`."
-    return submit(f"check_{gate}", ["check", gate, *_NIGHT, "--report", REPORT], NightSubmit, doc_md=doc)
+    arguments = ["check", gate, *_NIGHT, "--report", REPORT]
+    return submit(f"check_{gate}", arguments, Computation, ahead_file=f"{_AHEAD_FOLDER}/check-{gate}", doc_md=doc)
 
 
 def publish() -> Publish:

@@ -28,7 +28,7 @@ from jobs.names import folder_name, new_id, snapshot_name
 from jobs.report import fail_on, query_output
 from jobs.report.absent import AbsentCluster, absent_cluster_report, absent_clusters, unread_file_report
 from jobs.report.finding_formats import FindingFormat, formatted_findings
-from jobs.report.folder import name_snapshot
+from jobs.report.folder import AHEAD, name_snapshot
 from jobs.report.night import night_report
 from jobs.report.query_output import Format
 from jobs.report.tables import HARMED_PARTITIONS, print_parts
@@ -219,6 +219,15 @@ def step(
     ] = str(BUNDLED),
     parameters: Parameters = None,
     limits: LimitsFile = None,
+    report: Report = None,
+    ahead: Annotated[
+        bool,
+        typer.Option(
+            "--ahead/--no-ahead",
+            help="For ingest of a small night: also run the steps and checks after it, and create a file in the folder ahead of the report for each "
+            "one that succeeds.",
+        ),
+    ] = False,
 ) -> None:
     """Run one step of a night: read its tables, compute, write its tables."""
     from jobs.night import JOBS
@@ -236,6 +245,25 @@ def step(
         from jobs.views import DuckdbViews
 
         print_parts(unread_file_report(DuckdbViews(night.lake), night.snapshot_id))
+        if ahead and night.scale is Scale.SMALL and (folder := _report_folder(night.lake, night.snapshot_id, report)):
+            _run_ahead(night, thresholds, folder)
+
+
+def _run_ahead(night: NightlyRun, limits: Limits, folder: Path) -> None:
+    """Run the steps and checks after ingest. A task that fails is no error here: it has no file, so its own run reports it."""
+
+    @contextmanager
+    def recorded(task: str) -> Iterator[None]:
+        with _timed(task):
+            yield
+        (folder / AHEAD / task.replace(" ", "-")).touch()
+
+    (folder / AHEAD).mkdir(parents=True, exist_ok=True)
+    try:
+        night.steps_and_checks(limits, _data_docs_folder(folder, night.snapshot_id), recorded)
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        print(f"topology-audit: a task after ingest failed; its own run reports it: {reason}", file=sys.stderr)
 
 
 @app.command()

@@ -110,6 +110,16 @@ class NightlyRun(Snapshot):
         clusters may be absent.
         """
 
+        if source is not None:
+            with timed("step ingest"):
+                self.ingest(source, parameters)
+        self.steps_and_checks(limits, docs, timed)
+        with timed("publish"):
+            return self.publish(limits, retired)
+
+    def steps_and_checks(self, limits: Limits, docs: str | None, timed: Callable[[str], AbstractContextManager[None]]) -> None:
+        """Run the tasks between `ingest` and `publish` in this process, each within the context `timed`."""
+
         def run_task(task: Task) -> None:
             with timed(f"{task.kind} {task.name}"):
                 if task.kind == "check":
@@ -117,12 +127,7 @@ class NightlyRun(Snapshot):
                 else:
                     self.step(task.name, limits)
 
-        if source is not None:
-            with timed("step ingest"):
-                self.ingest(source, parameters)
         _run_in_order(NIGHT[1:-1], run_task, _PARALLEL_TASKS if self.scale is Scale.SMALL else 1)
-        with timed("publish"):
-            return self.publish(limits, retired)
 
     def ingest(self, source: str, parameters: Mapping[str, str]) -> None:
         """Read the dumps of every cluster into the lake; raise NothingReadable if no cluster has a readable file."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 SNAPSHOT_FILE = "snapshot.txt"
+AHEAD = "ahead"  # subfolder of a night's report with an empty file for each task that `ingest` ran ahead, such as step-remedy
 _MAX_DEPTH = 4  # folders from the root of all reports to that of a what-if or plan
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.airflow_ui
 HERE = Path(__file__).parent
-NIGHT = "2026-01-31"
+NIGHT, GROUPED_NIGHT = "2026-01-31", "2026-02-01"
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,7 @@ class InterruptedNight:
 
 @pytest.fixture(scope="module")
 def night(airflow: Airflow) -> InterruptedNight:
+    airflow.call("POST", "variables", key="topology_submit_each_task", value="yes")
     # The DAG is active, so its last scheduled run starts at once. Fail that run, because nights run one at a time.
     (scheduled,) = wait_until(lambda: airflow.call("GET", "dags/nightly/dagRuns")["dag_runs"])
     airflow.call("PATCH", f"dags/nightly/dagRuns/{quote(scheduled['dag_run_id'])}", state="failed")
@@ -74,6 +75,15 @@ def night(airflow: Airflow) -> InterruptedNight:
     tasks = {"dag_run_id": run_id, "task_ids": ["failover"], "include_downstream": True, "only_failed": False, "dry_run": False}
     airflow.call("POST", "dags/nightly/clearTaskInstances", **tasks)
     return InterruptedNight(run_id, published, page, written, airflow.wait_for_end("nightly", run_id))
+
+
+@pytest.fixture(scope="module")
+def grouped_night(airflow: Airflow, night: InterruptedNight) -> str:
+    """The id of a run whose steps and checks `ingest` ran ahead."""
+    airflow.call("PATCH", "variables/topology_submit_each_task", key="topology_submit_each_task", value="")
+    run_id = airflow.trigger("nightly", snapshot=GROUPED_NIGHT)
+    assert airflow.wait_for_end("nightly", run_id) == "success"
+    return run_id
 
 
 def kill_during_write(airflow: Airflow, step: str, tables: tuple[str, ...]) -> set[str]:
@@ -124,6 +134,17 @@ def test_a_night_succeeds_after_its_killed_step_is_cleared(airflow: Airflow, nig
     assert DuckdbViews(open_lake(str(airflow.lake), pytest.fail)).execute(duplicate_keys).fetchone() == (0,)
 
 
+def test_a_night_whose_tasks_ran_ahead_has_the_same_rows(airflow: Airflow, grouped_night: str) -> None:
+    for task in ("failover", "check_failover", "goal"):
+        assert "The task ingest ran this task ahead" in "".join(airflow.log("nightly", grouped_night, task))
+    assert "step failover" in "".join(airflow.log("nightly", grouped_night, "ingest"))
+    views = DuckdbViews(open_lake(str(airflow.lake), pytest.fail))
+    for table in ("failover", "remedy", "goal_verdict", "validation"):
+        counts = f"SELECT snapshot_id, count(*) FROM {table} WHERE snapshot_id IN ('{NIGHT}', '{GROUPED_NIGHT}') GROUP BY 1 ORDER BY 1"
+        [(_, apart), (_, grouped)] = views.execute(counts).fetchall()
+        assert apart == grouped > 0, table
+
+
 def test_a_late_night_is_reported_and_one_without_a_change_is_not(night: InterruptedNight, airflow: Airflow, webhook: Webhook) -> None:
     # The deadline of 72 s passed while the killed step waited. The scheduled run, which was failed, is late as well.
     late = [
@@ -136,7 +157,7 @@ def test_a_late_night_is_reported_and_one_without_a_change_is_not(night: Interru
 
 
 def test_a_dag_scheduled_on_published_tables_runs_after_they_are_published(airflow: Airflow, night: InterruptedNight) -> None:
-    (run,) = wait_until(lambda: airflow.call("GET", "dags/downstream/dagRuns")["dag_runs"])
+    run, *_ = wait_until(lambda: airflow.call("GET", "dags/downstream/dagRuns")["dag_runs"])
     assert run["run_type"] == "asset_triggered"
     assert airflow.wait_for_end("downstream", run["dag_run_id"]) == "success"
 
@@ -216,9 +237,7 @@ def save_screenshot(browser: Chrome, name: str) -> None:
 
 @in_a_browser
 @pytest.mark.browser
-def test_a_what_if_from_the_form_shows_its_report_on_the_page_of_the_run(
-    airflow: Airflow, night: InterruptedNight, browser: Chrome
-) -> None:
+def test_a_what_if_from_the_form_shows_its_report_on_the_page_of_the_run(airflow: Airflow, grouped_night: str, browser: Chrome) -> None:
     from selenium.webdriver.common.by import By
 
     before = {run["dag_run_id"] for run in airflow.call("GET", "dags/what_if/dagRuns")["dag_runs"]}
@@ -241,7 +260,7 @@ def test_a_what_if_from_the_form_shows_its_report_on_the_page_of_the_run(
     text = browser.find_element(By.TAG_NAME, "body").text
     save_screenshot(browser, "result")
     browser.switch_to.default_content()
-    assert f"Cluster payments-us of {NIGHT}: brokers 12 killed, unclean election as configured for each topic." in text
+    assert f"Cluster payments-us of {GROUPED_NIGHT}: brokers 12 killed, unclean election as configured for each topic." in text
 
 
 @in_a_browser

@@ -52,7 +52,7 @@ def run_context(dag: DAG, **form: Any) -> dict[str, Any]:
         "dag": dag,
         "dag_run": SimpleNamespace(run_after=datetime(2026, 1, 31, 2, tzinfo=UTC), dag_id=dag.dag_id, run_id=RUN_ID),
         "run_id": RUN_ID,
-        "ti": SimpleNamespace(xcom_pull=lambda task_id, key: None),
+        "ti": SimpleNamespace(xcom_pull=lambda task_id, key: None, try_number=1),
     }
 
 
@@ -88,7 +88,7 @@ def test_the_nightly_tasks_pass_these_arguments(bag: DagBag) -> None:
     report = ["--report", f"/reports/nightly/{RUN_ID}"]
     assert rendered_arguments(bag.dags["nightly"]) == {
         "capture": {"connections": "", "source": "/dumps"},
-        "ingest": ["step", "ingest", *night, "--source", "/dumps"],
+        "ingest": ["step", "ingest", *night, "--source", "/dumps", *report, "--ahead"],
         "check_ingest": ["check", "ingest", *night, *report],
         "change": ["step", "change", *night],
         "replica_assignment": ["step", "replica_assignment", *night],
@@ -227,7 +227,7 @@ def test_every_task_except_capture_is_a_spark_submit_of_the_same_command(bag: Da
 def test_tasks_use_the_spark_settings_for_the_scale_that_ingest_pushed(bag: DagBag, scale: str | None, expected: str) -> None:
     dag = bag.dags["nightly"]
     pushed = {("ingest", "scale"): scale}
-    context = run_context(dag) | {"ti": SimpleNamespace(xcom_pull=lambda task_id, key: pushed[task_id, key])}
+    context = run_context(dag) | {"ti": SimpleNamespace(xcom_pull=lambda task_id, key: pushed[task_id, key], try_number=1)}
     task = dag.get_task("failover").prepare_for_execution()
     task.render_template_fields(context)
     assert task.properties_file == f"/spark-{expected}.properties"
@@ -253,7 +253,9 @@ def test_ingest_pushes_the_scale_of_the_source(
     (tmp_path / "c" / "topics.txt").write_text("\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n" * lines)
     dag, pushed = bag.dags["nightly"], []
     task = dag.get_task("ingest").prepare_for_execution()
-    context = run_context(dag) | {"ti": SimpleNamespace(xcom_pull=lambda task_id, key: None, xcom_push=lambda *pair: pushed.append(pair))}
+    context = run_context(dag) | {
+        "ti": SimpleNamespace(xcom_pull=lambda task_id, key: None, xcom_push=lambda *pair: pushed.append(pair), try_number=1)
+    }
     task.render_template_fields(context)
     task.execute(context)
     assert pushed == [("scale", expected)]
@@ -279,15 +281,21 @@ def test_live_clusters_are_captured_from_connections_without_leaking_passwords(
     assert "sesame" not in caplog.text + str(error.value) + "".join(captures.values())
 
 
+@pytest.fixture
+def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program spark-submit that writes its arguments, and the URLs in its environment, to this file."""
+    file = tmp_path / "submitted.txt"
+    (tmp_path / "spark-submit").write_text(f'#!/bin/sh\necho "$@" > {file}\necho "$TOPOLOGY_NOTIFY" >> {file}\n')
+    (tmp_path / "spark-submit").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return file
+
+
 def test_the_urls_of_messages_are_only_in_the_environment_of_spark_submit(
-    bag: DagBag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bag: DagBag, submitted: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from airflow.sdk.exceptions import AirflowSkipException
 
-    submitted = tmp_path / "submitted.txt"
-    (tmp_path / "spark-submit").write_text(f'#!/bin/sh\necho "$@" > {submitted}\necho "$TOPOLOGY_NOTIFY" >> {submitted}\n')
-    (tmp_path / "spark-submit").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     urls = ["json://audit:sesame@a", "json://b"]
     config = [{"path": url, "tag": "alerts"} for url in urls]
     caplog.set_level(logging.DEBUG)
@@ -304,6 +312,43 @@ def test_the_urls_of_messages_are_only_in_the_environment_of_spark_submit(
         assert command.endswith("notify --lake /lake --snapshot 2026-01-31")
     assert "TOPOLOGY_NOTIFY" not in os.environ
     assert "sesame" not in caplog.text + command
+
+
+def test_a_task_that_ingest_ran_ahead_is_not_submitted_until_it_is_cleared(
+    bag: DagBag, submitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", str(tmp_path / "reports"))
+    ahead = tmp_path / "reports" / "nightly" / RUN_ID / "ahead"
+    ahead.mkdir(parents=True)
+    for task_id, file, command in (("remedy", "step-remedy", "step remedy"), ("check_failover", "check-failover", "check failover")):
+        (ahead / file).touch()
+        for submits in (False, True):
+            submitted.unlink(missing_ok=True)
+            task = bag.dags["nightly"].get_task(task_id).prepare_for_execution()
+            context = run_context(bag.dags["nightly"])
+            task.render_template_fields(context)
+            task.execute(context)
+            assert submitted.exists() is submits
+        assert f"cli.py {command} --lake" in submitted.read_text()
+
+
+def test_ingest_forgets_the_tasks_of_an_earlier_attempt_and_runs_none_ahead_in_a_second_try(
+    bag: DagBag, submitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_REPORTS", str(tmp_path / "reports"))
+    folder = tmp_path / "reports" / "nightly" / RUN_ID / "ahead"
+    dag, found = bag.dags["nightly"], []
+    for try_number, each_task in ((1, ""), (2, ""), (1, "yes")):
+        folder.mkdir(parents=True)
+        monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_SUBMIT_EACH_TASK", each_task)
+        ti = SimpleNamespace(xcom_pull=lambda task_id, key: None, xcom_push=lambda *pair: None, try_number=try_number)
+        context = run_context(dag) | {"ti": ti}
+        task = dag.get_task("ingest").prepare_for_execution()
+        task.render_template_fields(context)
+        task.execute(context)
+        found.append(submitted.read_text().split()[-1])
+        assert not folder.exists()
+    assert found == ["--ahead", "--no-ahead", "--no-ahead"]
 
 
 def test_the_nightly_dag_runs_the_same_commands_as_the_local_night(bag: DagBag) -> None:

@@ -27,7 +27,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def folder(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder lake, with a night that the tasks of the DAG wrote."""
     folder = tmp_path_factory.mktemp("night")
-    wired = wiring(folder, cluster.master, SNAPSHOTS / "night-before")
+    wired = wiring(folder, cluster.master, SNAPSHOTS / "night-before") | {"AIRFLOW_VAR_TOPOLOGY_SUBMIT_EACH_TASK": "yes"}
     run(["airflow", "db", "migrate"], wired)
     run(["airflow", "dags", "test", "nightly", "--conf", json.dumps({"snapshot": FIRST})], wired)
     return folder / "lake"

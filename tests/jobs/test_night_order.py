@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from expectations import rules_of
 from expectations.limits import limits
 from expectations.rule import PREVIOUS
-from jobs import ingest
+from jobs import cli, ingest
+from jobs.errors import AuditError
 from jobs.gates.gate import tables_of
 from jobs.lake.lake import open_lake
 from jobs.lake.publication import Outcome
@@ -79,6 +81,24 @@ def test_a_gate_reads_only_ingested_tables_and_its_own(gate: str) -> None:
     read = {name.removeprefix(PREVIOUS) for name in tables_of({table.name: rules_of(table, limits()) for table in GATES[gate]})}
     assert read > {"cluster"}
     assert read <= own | {table.name for table in ingest.WRITES}
+
+
+def test_tasks_that_run_ahead_leave_a_file_unless_they_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class RecordedNight(NightlyRun):
+        scale = Scale.SMALL
+
+        def step(self, name: str, limits: object) -> None:
+            if name == "goal":
+                raise AuditError("no goal today")
+
+        def check(self, gate: str, limits: object, docs: str | None) -> list[str]:
+            return []
+
+    cli._run_ahead(RecordedNight(open_lake("file:///nowhere", pytest.fail), FIRST), limits(), tmp_path)
+    files = {file.name for file in (tmp_path / "ahead").iterdir()}
+    assert {"step-producer_load", "step-failover"} <= files  # goal waits for them or starts after them
+    assert files <= {f"{kind}-{name}" for kind, name in NIGHT[1:-1]} - {"step-goal", "check-balance"}
+    assert capsys.readouterr().err == "topology-audit: a task after ingest failed; its own run reports it: no goal today\n"
 
 
 def test_every_table_of_a_night_has_one_writer_and_is_read_after_it() -> None:
