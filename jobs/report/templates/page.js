@@ -30,6 +30,7 @@ for (const filters of document.querySelectorAll(".filters")) {
     count.textContent = `${shown} of ${table.tBodies[0].rows.length}`;
   };
   filters.addEventListener("input", apply);
+  filters.addEventListener("change", apply);  // some browsers send no input event for a select
 }
 // Copy the command beside the button.
 for (const button of document.querySelectorAll("button.copy")) {
