@@ -23,6 +23,7 @@ from typing import Any
 
 from jobs import ingest
 from jobs.ingest.reading import read_dump
+from tests.jobs.ingest import test_kafka_acls, test_kafka_streams_groups
 from tests.jobs.ingest import test_topology_capture as capture
 from tests.jobs.ingest.test_admin_client import KAFKA_PYTHON
 from tests.jobs.ingest.test_kcat_and_cruise_control import LOAD, OTHER, kcat, kcat_partition, state
@@ -225,6 +226,7 @@ def seed_inputs() -> list[bytes]:
         capture.text({"broker": 1, "rack": None, "fenced": True}, capture.QUOTAS, capture.ACL, capture.TOPIC, capture.GROUP, share, keys),
         kcat(kcat_partition(0, 1, [2, 1], [1]), kcat_partition(1, -1, [2], [], error="Broker: Leader not available")),
         json.dumps({"brokers": [{"id": 1, "fenced": True}], "topics": [KAFKA_PYTHON]}), state(other=[OTHER]), json.dumps({"brokers": [LOAD]}), "broker_id,rack\n1,a\n2,b\n",
+        test_kafka_acls.LISTED, test_kafka_acls.EARLY, test_kafka_streams_groups.VERBOSE_STATES, test_kafka_streams_groups.VERBOSE_MEMBERS,
     ]  # fmt: skip
     inputs = {text.encode() for text in texts}
     for path in DUMPS:
