@@ -76,7 +76,7 @@ def test_every_command_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path
     packages = tmp_path / "environment" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     assert run(str(bin_folder / "python"), "-c", "import jobs; print(jobs.__path__[0])").strip() == str(packages / "jobs")
 
-    assert "NO: 9 lose" in run(audit, "nightly")
+    assert "If broker 12 dies, 9 partitions lose data" in run(audit, "nightly")
     assert "payments-us" in run(audit, "query", "SELECT cluster_id, any_broker_writes FROM verdict WHERE latest")
     run(audit, "what-if", "--cluster", "orders-eu", "--broker", "1")
     run(audit, "plan", "--cluster", "payments-us", "--no-rules")
