@@ -17,11 +17,11 @@ A partition may be assigned to several members of a share group.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text, topic_name, whole_number
-from jobs.ingest.facts import Fact, GroupOffset, GroupState, ListedGroup, MemberLine
+from jobs.ingest.dump import Dump, Unreadable, identifier, plain_text, topic_name, whole_number
+from jobs.ingest.facts import GroupOffset, ListedGroup, MemberLine
 from jobs.ingest.formats.kafka_consumer_groups import assignment_of, cells_of
+from jobs.ingest.group_tool import GroupTool
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-share-groups"
@@ -35,8 +35,6 @@ _MEMBERS = re.compile(
 _STATE = re.compile(rf"GROUP{_GAP}COORDINATOR \(ID\){_GAP}STATE{_GAP}(?:GROUP-EPOCH{_GAP}ASSIGNMENT-EPOCH{_GAP})?#MEMBERS[ ]{{0,300}}")
 _NOTICE = re.compile(r"Share group '(.{1,300})' has no active members\.")
 _ASSIGNED = r"[A-Za-z0-9._-]{1,249}:[0-9]+(?:[,;:A-Za-z0-9._-]*)"
-_COLUMN = re.compile(r"\S+")
-_COORDINATED = re.compile(r"(\S+)[ ]+\S*[ ]*\((-?[0-9]{1,10})\)[ ]+(\S+)[ ]+(?:\S+[ ]+\S+[ ]+)?([0-9]{1,10})[ ]*")
 # Without --verbose, consumer groups have the same members' header: only the form of the assignment differs.
 _KNOWN_BY = re.compile(
     rf"^(?:{_OFFSETS.pattern}|{_STATE.pattern}|{_NOTICE.pattern}|GROUP{_GAP}CONSUMER-ID.{{1,900}}MEMBER-EPOCH{_GAP}ASSIGNMENT[ ]{{0,300}}"
@@ -48,37 +46,6 @@ _KNOWN_BY = re.compile(
 def recognises(dump: Dump) -> bool:
     """Return whether the dump contains a header or an assignment that only this tool prints."""
     return _KNOWN_BY.search(dump.head) is not None
-
-
-def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
-    """Yield a fact for each partition, member and group."""
-    header: re.Match[str] | None = None
-    for number, line in dump.lines():
-        try:
-            if match := _OFFSETS.fullmatch(line) or _MEMBERS.fullmatch(line) or _STATE.fullmatch(line):
-                header = match
-            elif match := _NOTICE.fullmatch(line):
-                yield Parsed(number, line, ListedGroup(plain_text(match[1], "the group"), "share", "Empty"))
-            elif header is None:
-                raise Unreadable("no header of kafka-share-groups above it")
-            else:
-                yield Parsed(number, line, _fact(line, header))
-        except Unreadable as e:
-            yield Rejected(number, line, str(e))
-
-
-def _fact(line: str, header: re.Match[str]) -> Fact:
-    if header.re is _OFFSETS:
-        return _offset(line.split(), header)
-    if header.re is _STATE:
-        match = _COORDINATED.fullmatch(line)
-        if match is None:
-            raise Unreadable("coordinator, state or #MEMBERS is missing")
-        group_id, coordinator_id, state, members = match.groups()
-        coordinator = None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)")
-        group_id, state = plain_text(group_id, "GROUP"), plain_text(state, "STATE")
-        return GroupState(group_id, "share", None, state, coordinator, identifier(members, "#MEMBERS"))
-    return _member(line, {match[0]: match.start() for match in _COLUMN.finditer(header[0])})
 
 
 def _member(line: str, header: dict[str, int]) -> MemberLine:
@@ -106,3 +73,6 @@ def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset | ListedGrou
     return GroupOffset(
         plain_text(group_id, "GROUP"), topic_name(topic), identifier(partition, "PARTITION"), numbers[0], None, numbers[1], None, None, None
     )
+
+
+parse = GroupTool(NAME, "share", _OFFSETS, _MEMBERS, _STATE, _NOTICE, _offset, _member).parse

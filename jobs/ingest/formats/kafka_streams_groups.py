@@ -17,11 +17,11 @@ The assignments are tasks of subtopologies, whose topics the tool does not print
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from jobs.ingest.dump import Dump, Parsed, Rejected, Unreadable, identifier, plain_text, topic_name, whole_number
-from jobs.ingest.facts import Fact, GroupOffset, GroupState, ListedGroup, MemberLine
+from jobs.ingest.dump import Dump, Unreadable, identifier, plain_text, topic_name, whole_number
+from jobs.ingest.facts import GroupOffset, MemberLine
 from jobs.ingest.formats.kafka_consumer_groups import cells_of
+from jobs.ingest.group_tool import GroupTool
 from jobs.ingest.precedence import Precedence
 
 NAME = "kafka-streams-groups"
@@ -37,9 +37,7 @@ _MEMBERS = re.compile(rf"GROUP{_GAP}(?:{_VERBOSE_MEMBER}|MEMBER){_GAP}PROCESS{_G
 _STATE = re.compile(
     rf"GROUP{_GAP}COORDINATOR \(ID\){_GAP}STATE(?:[ ]{{21}}|{_GAP}GROUP-EPOCH{_GAP}TARGET-ASSIGNMENT-EPOCH{_GAP})#MEMBERS[ ]{{0,300}}"
 )
-_COLUMN = re.compile(r"\S+")
 _NOTICE = re.compile(r"Streams group '(.{1,300})' has no active members\.")
-_COORDINATED = re.compile(r"(\S+)[ ]+\S*[ ]*\((-?[0-9]{1,10})\)[ ]+(\S+)[ ]+(?:\S+[ ]+\S+[ ]+)?([0-9]{1,10})[ ]*")
 _KNOWN_BY = re.compile(rf"^(?:{_OFFSETS.pattern}|{_MEMBERS.pattern}|{_STATE.pattern}|{_NOTICE.pattern})\r?$", re.MULTILINE)
 
 
@@ -48,32 +46,8 @@ def recognises(dump: Dump) -> bool:
     return _KNOWN_BY.search(dump.head) is not None
 
 
-def parse(dump: Dump) -> Iterator[Parsed | Rejected]:
-    """Yield a fact for each partition, member and group."""
-    header: re.Match[str] | None = None
-    for number, line in dump.lines():
-        try:
-            if match := _OFFSETS.fullmatch(line) or _MEMBERS.fullmatch(line) or _STATE.fullmatch(line):
-                header = match
-            elif match := _NOTICE.fullmatch(line):
-                yield Parsed(number, line, ListedGroup(plain_text(match[1], "the group"), "streams", "Empty"))
-            elif header is None:
-                raise Unreadable("no header of kafka-streams-groups above it")
-            else:
-                yield Parsed(number, line, _fact(line, header))
-        except Unreadable as e:
-            yield Rejected(number, line, str(e))
-
-
-def _fact(line: str, header: re.Match[str]) -> Fact:
-    if header.re is _OFFSETS:
-        return _offset(line.split(), verbose=header[1] is not None)
-    if header.re is _STATE:
-        return _state(line)
-    return _member(line, {match[0]: match.start() for match in _COLUMN.finditer(header[0])})
-
-
-def _offset(cells: list[str], *, verbose: bool) -> GroupOffset:
+def _offset(cells: list[str], header: re.Match[str]) -> GroupOffset:
+    verbose = header[1] is not None
     if len(cells) != (7 if verbose else 4):
         raise Unreadable("the number of values differs from the header")
     group_id, topic, partition, *numbers = cells
@@ -85,17 +59,6 @@ def _offset(cells: list[str], *, verbose: bool) -> GroupOffset:
     return GroupOffset(plain_text(group_id, "GROUP"), topic_name(topic), identifier(partition, "PARTITION"), *offsets, None, None, None)
 
 
-def _state(line: str) -> GroupState:
-    match = _COORDINATED.fullmatch(line)
-    if match is None:
-        raise Unreadable("coordinator, state or #MEMBERS is missing")
-    group_id, coordinator_id, state, members = match.groups()
-    coordinator = None if coordinator_id == "-1" else identifier(coordinator_id, "COORDINATOR (ID)")
-    return GroupState(
-        plain_text(group_id, "GROUP"), "streams", None, plain_text(state, "STATE"), coordinator, identifier(members, "#MEMBERS")
-    )
-
-
 def _member(line: str, header: dict[str, int]) -> MemberLine:
     if len(line.rstrip()) <= header["ASSIGNMENTS"]:  # a member without tasks
         line = f"{line.rstrip():<{header['ASSIGNMENTS']}}-"
@@ -104,3 +67,6 @@ def _member(line: str, header: dict[str, int]) -> MemberLine:
     if group_id is None or member_id is None:
         raise Unreadable("GROUP or MEMBER is missing")
     return MemberLine(group_id, member_id, None, None, cells["CLIENT-ID"], "streams", 0, None)
+
+
+parse = GroupTool(NAME, "streams", _OFFSETS, _MEMBERS, _STATE, _NOTICE, _offset, _member).parse
