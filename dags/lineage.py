@@ -1,6 +1,6 @@
 """The tables that each task of a night reads and writes, for OpenLineage.
 
-Airflow calls the methods of `NightSubmit` only if the provider `apache-airflow-providers-openlineage` is installed and configured. Datasets have
+Airflow asks `NightSubmit` for them only if the provider `apache-airflow-providers-openlineage` is installed and configured. Datasets have
 the names that OpenLineage's Spark integration gives to the files of a Delta table.
 """
 
@@ -14,7 +14,6 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from jobs.schema import Table
 
 if TYPE_CHECKING:
-    from airflow.models.taskinstance import TaskInstance
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import Dataset
 
@@ -31,7 +30,7 @@ class NightSubmit(SparkSubmitOperator):
         return kind, "" if kind == "publish" else name
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage:
-        """Return the tables that the task reads and writes, with their columns."""
+        """Return the tables that the task reads and writes, with their columns. The provider also sends them when the task has ended."""
         # Imported here because parsing a DAG needs neither Spark nor OpenLineage.
         from airflow.providers.openlineage.extractors import OperatorLineage
 
@@ -42,10 +41,6 @@ class NightSubmit(SparkSubmitOperator):
         return OperatorLineage(
             inputs=[_dataset(lake, table) for table in reads(task)], outputs=[_dataset(lake, table) for table in writes(task)]
         )
-
-    def get_openlineage_facets_on_complete(self, task_instance: TaskInstance) -> OperatorLineage:
-        """Return the same tables when the task has ended."""
-        return self.get_openlineage_facets_on_start()
 
 
 def dataset_name(lake: str, table: str) -> tuple[str, str]:

@@ -400,6 +400,25 @@ def test_openlineage_gets_the_address_of_a_table(airflow_environment: None, lake
     assert dataset_name(lake, "broker") == expected
 
 
+def test_openlineage_converts_a_step_to_the_tables_that_it_reads_and_writes(bag: DagBag, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.providers.openlineage.extractors.manager import ExtractorManager
+    from airflow.utils.state import TaskInstanceState
+
+    monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_LAKE", "s3a://bucket/lake")
+    task = bag.dags["nightly"].get_task("remedy").prepare_for_execution()
+    context = run_context(bag.dags["nightly"])
+    task.render_template_fields(context)
+    lineage = ExtractorManager().extract_metadata(context["dag_run"], task, TaskInstanceState.RUNNING, context["ti"])
+    assert {(dataset.namespace, dataset.name) for dataset in lineage.inputs} == {
+        ("s3://bucket", f"lake/{table}") for table in ("broker", "cluster", "failover", "partition", "scenario", "topic")
+    }
+    (remedy,) = lineage.outputs
+    assert (remedy.namespace, remedy.name) == ("s3://bucket", "lake/remedy")
+    assert {("snapshot_id", "STRING"), ("attempt_id", "STRING"), ("partition", "INT"), ("added_replicas", "ARRAY<INT>")} <= {
+        (field.name, field.type) for field in remedy.facets["schema"].fields
+    }
+
+
 def test_every_dag_and_task_has_an_owner_and_a_description(bag: DagBag) -> None:
     for dag in bag.dags.values():
         assert dag.description

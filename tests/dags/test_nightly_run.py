@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.airflow import environment
+from jobs.ingest import WRITES
 from jobs.lake.lake import open_lake
 from jobs.schema import BY_NAME, TABLES
 from jobs.spark.scale import Scale
@@ -32,6 +33,8 @@ class Runs:
     withheld: dict[str, Any]
     unreadable: dict[str, Any]
     log: str
+    lineage: list[dict[str, Any]]  # the events that OpenLineage's provider sent
+    lake: str
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +55,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     )
     nights = [f"{FIRST}={EVERY_TASK_BEFORE_PUBLISH}", f"{SECOND}={EVERY_TASK_BEFORE_PUBLISH}", THIRD]
     command = [sys.executable, "-m", "tests.dags.run_nightly", str(DAGS), *nights]
-    variables |= {"AIRFLOW_VAR_TOPOLOGY_RETIRED_CLUSTERS": "west"}
+    events = folder / "lineage.jsonl"
+    transport = {"type": "file", "log_file_path": str(events), "append": True}
+    variables |= {"AIRFLOW_VAR_TOPOLOGY_RETIRED_CLUSTERS": "west", "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport)}
     process = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=540)
     log = process.stdout + process.stderr
     assert process.returncode == 0, log[-3000:]
     results = [json.loads(line) for line in process.stdout.splitlines() if line.startswith('{"state"')]
-    return Runs(*results, log)
+    return Runs(*results, log, [json.loads(line) for line in events.read_text().splitlines()], lake.uri)
 
 
 def test_every_asset_event_lists_the_clusters_of_the_night(runs: Runs) -> None:
@@ -87,3 +92,27 @@ def test_an_ingest_without_a_readable_dump_fails_the_run_without_a_retry(runs: R
     assert set(tasks.values()) == {"upstream_failed"}
     assert runs.unreadable["events"] == {}
     assert "has no readable dump, for example in cluster east: topics.txt: unknown format" in runs.log
+
+
+@pytest.mark.parametrize(
+    ("task", "states", "inputs", "outputs"),
+    [
+        (
+            "publish",
+            ["START", "COMPLETE"] * 2,
+            {"cluster", "input_file", "rejected_input", "snapshot", "validation"},
+            {"absent_cluster", "snapshot"},
+        ),
+        ("ingest", ["START", "FAIL"], set(), {table.name for table in WRITES} | {"parameter"}),
+    ],
+)
+def test_a_lineage_backend_receives_the_tables_of_a_task(
+    runs: Runs, task: str, states: list[str], inputs: set[str], outputs: set[str]
+) -> None:
+    events = [event for event in runs.lineage if event["job"]["name"] == f"nightly.{task}"]
+    assert [event["eventType"] for event in events] == states
+    for event in events:
+        for side, tables in (("inputs", inputs), ("outputs", outputs)):
+            assert {(dataset["namespace"], dataset["name"]) for dataset in event[side]} == {
+                ("file", f"{runs.lake}/{table}") for table in tables
+            }
