@@ -5,9 +5,10 @@ A text names its relations in braces, as in `SELECT * FROM {partition} p`. It us
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,12 +19,14 @@ from jobs.schema.failure import HARMS, LEADER_MOVED
 from jobs.spark.session import dataframe_from_arrow
 
 if TYPE_CHECKING:
-    import duckdb
+    from duckdb import DuckDBPyConnection
     from pyspark.sql import DataFrame, SparkSession
 
 Batches = Iterable[pa.RecordBatch]
 
 _PREDICATES = {"LEADER_MOVED": LEADER_MOVED, "HARMS": ", ".join(f"{harm} AS {name}" for name, harm in HARMS.items())}
+# DuckDB writes to disk what exceeds it. The rules of a night of 49 million sampled keys take up to three times as long with half of it.
+_DUCKDB_MEMORY = "1GiB"
 # Functions of Spark that have another name in DuckDB.
 _MACROS = (
     "array_intersect(list, other) AS list_filter(list, lambda element: list_contains(other, element))",
@@ -39,42 +42,69 @@ class Engine(Protocol):
     """Runs SQL texts on relations. Each engine takes Arrow tables, and rows that it returned itself."""
 
     def sql(self, text: str, **relations: Any) -> Any:
-        """Return the rows of a query."""
+        """Return the rows of a query, which is computed when they are read."""
 
     def map_batches(self, rows: Any, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> Any:
         """Return the rows of a table that a function computes from batches of rows."""
 
-    def materialize(self, rows: Any, table: Table | None) -> Any:
-        """Compute rows once, for queries that read them more than once; `table` consists of exactly these rows, if there is one."""
+    def from_arrow(self, rows: pa.Table, table: Table | None = None) -> Any:
+        """Return rows of this process as rows of this engine; `table` declares them, if there is one."""
 
 
-@dataclass(frozen=True)
+def duckdb_connection() -> DuckDBPyConnection:
+    """Return a connection to an empty database in this process, with a limit on its memory."""
+    import duckdb
+
+    connection = duckdb.connect(
+        config={"memory_limit": _DUCKDB_MEMORY, "temp_directory": tempfile.gettempdir(), "preserve_insertion_order": False}
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+@dataclass(frozen=True, slots=True)
+class DuckdbRows:
+    """Rows of a view or table of a DuckDB connection."""
+
+    connection: DuckDBPyConnection
+    name: str
+
+    def toArrow(self) -> pa.Table:
+        """Return the rows as Arrow, as the method of Spark's DataFrame does."""
+        return self.connection.table(self.name).to_arrow_table()
+
+    def materialized(self) -> DuckdbRows:
+        """Compute the rows once, for queries that read them more than once."""
+        name = f"{self.name}_computed"
+        self.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {self.name}")
+        return DuckdbRows(self.connection, name)
+
+
 class DuckdbEngine:
-    """Runs SQL texts in this process. A relation is an Arrow table, or a query on the files of a lake; rows are Arrow tables."""
+    """Runs SQL texts in this process, for one thread. A relation can also be a query on the files of a lake."""
 
-    def sql(self, text: str, **relations: pa.Table | str) -> pa.Table:
-        with self._connection.cursor() as cursor:  # Arrow tables are registered for one query
-            for name, relation in relations.items():
-                if not isinstance(relation, str):
-                    cursor.register(name, relation)
-            names = {name: f"({relation})" if isinstance(relation, str) else name for name, relation in relations.items()}
-            return cursor.sql(text.format(**names)).to_arrow_table()
-
-    def map_batches(self, rows: pa.Table, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> pa.Table:
-        batches = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
-        return pa.Table.from_batches(function(batches), table.schema)
-
-    def materialize(self, rows: pa.Table, table: Table | None) -> pa.Table:
-        return rows if table is None else rows.select(table.schema.names).cast(table.schema)
-
-    @cached_property
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        import duckdb
-
-        connection = duckdb.connect()
+    def __init__(self) -> None:
+        self._connection = duckdb_connection()
+        self._numbers = count(1)
         for macro in _MACROS:
-            connection.execute(f"CREATE MACRO {macro}")
-        return connection
+            self._connection.execute(f"CREATE MACRO {macro}")
+
+    def sql(self, text: str, **relations: DuckdbRows | pa.Table | str) -> DuckdbRows:
+        sources = {
+            name: f"({relation})" if isinstance(relation, str) else self.from_arrow(relation).name for name, relation in relations.items()
+        }
+        return self._named(lambda name: self._connection.execute(f"CREATE TEMP VIEW {name} AS {text.format(**sources)}"))
+
+    def map_batches(self, rows: DuckdbRows, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> pa.Table:
+        return pa.Table.from_batches(function(one_or_more_batches(rows.toArrow())), table.schema)
+
+    def from_arrow(self, rows: DuckdbRows | pa.Table, table: Table | None = None) -> DuckdbRows:
+        return self._named(lambda name: self._connection.register(name, rows)) if isinstance(rows, pa.Table) else rows
+
+    def _named(self, create: Callable[[str], object]) -> DuckdbRows:
+        name = f"rows_{next(self._numbers)}"
+        create(name)
+        return DuckdbRows(self._connection, name)
 
 
 @dataclass(frozen=True)
@@ -84,17 +114,19 @@ class SparkEngine:
     spark: SparkSession
 
     def sql(self, text: str, **relations: pa.Table | DataFrame) -> DataFrame:
-        dataframes: dict[str, Any] = {name: self._dataframe(relation) for name, relation in relations.items()}
+        dataframes: dict[str, Any] = {name: self.from_arrow(relation) for name, relation in relations.items()}
         return self.spark.sql(text, **dataframes)
 
     def map_batches(self, rows: DataFrame, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> DataFrame:
         return rows.mapInArrow(function, table.columns)
 
-    def materialize(self, rows: DataFrame, table: Table | None) -> DataFrame:
-        return dataframe_from_arrow(self.spark, rows.toArrow(), None if table is None else table.columns)
+    def from_arrow(self, rows: DataFrame | pa.Table, table: Table | None = None) -> DataFrame:
+        return dataframe_from_arrow(self.spark, rows, None if table is None else table.columns) if isinstance(rows, pa.Table) else rows
 
-    def _dataframe(self, relation: pa.Table | DataFrame) -> DataFrame:
-        return dataframe_from_arrow(self.spark, relation) if isinstance(relation, pa.Table) else relation
+
+def one_or_more_batches(rows: pa.Table) -> list[pa.RecordBatch]:
+    """Return rows as batches, at least one."""
+    return rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
 
 
 def sql_text(module: str, name: str) -> str:

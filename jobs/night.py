@@ -19,9 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from expectations.limits import Limits
 from jobs import ingest
+from jobs.engine import DuckdbRows, Engine, SparkEngine
 from jobs.errors import AuditError, NothingReadable
 from jobs.gates.gate import check
 from jobs.lake import publication as publish
+from jobs.lake.lake import Rows
 from jobs.lake.publication import Outcome
 from jobs.lake.selection import Attempt, Values
 from jobs.lake.table_file import TableFile
@@ -44,7 +46,7 @@ from jobs.steps import (
     remedy,
     replica_assignment,
 )
-from jobs.steps.stage import ARROW_TABLES, Materializer, Stages, run_stages, transform
+from jobs.steps.stage import ARROW_TABLES, InThisProcess, OnDisk, Stages, run_stages, takes, transform
 
 # The order of a night. Each gate evaluates the tables of the steps beside it. The local command and the DAG follow this order.
 _ORDER: tuple[tuple[tuple[ModuleType, ...], str], ...] = (
@@ -90,8 +92,8 @@ class NightlyRun(Snapshot):
     replaces it.
     """
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
-        if isinstance(rows, DataFrame) and self.scale is Scale.SMALL:
+    def replace(self, table: Table, rows: Rows, **where: Values) -> None:
+        if isinstance(rows, DataFrame | DuckdbRows) and self.scale is Scale.SMALL:
             rows = rows.toArrow()
         self.lake.replace(table, rows, **self.attempt._asdict(), **where)
 
@@ -167,15 +169,16 @@ class NightlyRun(Snapshot):
     def step(self, name: str, limits: Limits) -> None:
         """Run a step (jobs/steps/stage.py): read its tables, transform them, and write the tables that it computes."""
         job = JOBS[name]
-        self.session()
-        result = transform(job, self.inputs(job), parameters=self.parameters(), thresholds=limits.cruise_control)
-        self.write(job.WRITES, result, scenario_set=NIGHTLY)  # keeps the scenarios of what-ifs
+        engine = self.lake.engine(self.scale) if takes(job, "engine") else SparkEngine(self.session())
+        result = transform(job, self.inputs(job), engine=engine, parameters=self.parameters(), thresholds=limits.cruise_control)
+        self._write(job, result, engine)
 
-    def inputs(self, job: ModuleType) -> list[DataFrame | pa.Table]:
+    def inputs(self, job: ModuleType) -> list[Any]:
         """Return the tables that a step reads, in the order of its declarations."""
+        read_at_any_size = self._reader(job)
 
-        def read(table: Table, **where: Any) -> DataFrame | pa.Table:
-            return self.lake.read_local(table, **where) if table in ARROW_TABLES else self.lake.read(table, **where)
+        def read(table: Table, **where: Any) -> Any:
+            return self.lake.read_local(table, **where) if table in ARROW_TABLES else read_at_any_size(table, **where)
 
         inputs = [read(table, **self.attempt._asdict()) for table in job.READS]
         if previous := getattr(job, "READS_PREVIOUS", ()):
@@ -183,32 +186,39 @@ class NightlyRun(Snapshot):
             inputs += [read(table, attempts=earlier) for table in previous]
         return inputs
 
-    def write(self, tables: Sequence[Table], result: Stages[tuple[DataFrame, ...]] | tuple[DataFrame, ...], **where: str) -> None:
-        """Run the stages of a step, and replace these rows of each table: those with the values `where`, in the columns that it has."""
+    def _reader(self, job: ModuleType) -> Callable[..., Any]:
+        """Return the function that reads tables for a step: as relations of its engine, or as DataFrames."""
+        return self.lake.relation if takes(job, "engine") else self.lake.read
+
+    def _write(self, job: ModuleType, result: Stages[tuple[Any, ...]] | tuple[Any, ...], engine: Engine) -> None:
+        """Run the stages of a step, and replace the rows of each of its tables; the scenarios of what-ifs remain."""
 
         def selection(table: Table) -> dict[str, str]:
-            return {name: value for name, value in where.items() if name in table.schema.names}
+            return {"scenario_set": NIGHTLY} if "scenario_set" in table.schema.names else {}
 
-        def write_and_reread(table: Table, rows: DataFrame) -> DataFrame:
+        def replace(table: Table, rows: Rows) -> None:
             self.replace(table, rows, **selection(table))
-            return self.read(table, **selection(table))
 
-        def write_and_reread_computed(rows: WorkerRows) -> list[DataFrame]:
-            with self.lake.computed(rows, **self.attempt._asdict(), **where) as computed:
-                _in_parallel(
-                    lambda pair: self.replace(*pair, **selection(pair[0])),
-                    [*zip(rows.tables, computed, strict=True)],
-                )
-            return [self.read(table, **selection(table)) for table in rows.tables]
+        def reread(table: Table) -> Any:
+            return self._reader(job)(table, **self.attempt._asdict(), **selection(table))
 
-        # The files of workers replace whole partitions of a table, and one cluster's rows fit in this process.
-        in_process = self.scale is Scale.SMALL or "cluster_id" in where
-        with Materializer(in_process, write_and_reread, write_and_reread_computed) as materialize:
-            computed = zip(tables, run_stages(result, materialize), strict=True)
-            _in_parallel(
-                lambda pair: self.replace(*pair, **selection(pair[0])),
-                [(table, rows) for table, rows in computed if table not in materialize.written],
-            )
+        def write_and_reread(table: Table, rows: Rows) -> Any:
+            replace(table, rows)
+            return reread(table)
+
+        def write_and_reread_computed(rows: WorkerRows) -> list[Any]:
+            with self.lake.computed(rows, **self.attempt._asdict(), scenario_set=NIGHTLY) as computed:
+                _in_parallel(lambda pair: replace(*pair), [*zip(rows.tables, computed, strict=True)])
+            return [reread(table) for table in rows.tables]
+
+        with OnDisk(write_and_reread, write_and_reread_computed) as on_disk:
+            computed = run_stages(result, InThisProcess(engine) if self.scale is Scale.SMALL else on_disk)
+            rows_by_table = {table: rows for table, rows in zip(job.WRITES, computed, strict=True) if table not in on_disk.written}
+            if isinstance(engine, SparkEngine):
+                _in_parallel(lambda pair: replace(*pair), [*rows_by_table.items()])
+            else:  # DuckDB takes one query at a time, and uses all cores for it
+                for table, rows in rows_by_table.items():
+                    replace(table, rows)
 
     def check(self, gate: str, limits: Limits, docs: str | None) -> list[str]:
         """Evaluate the rules of a gate's tables; return a line for each broken hard rule."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from jobs.errors import AuditError, listed, suggestion
-from jobs.lake.lake import Lake
+from jobs.lake.lake import Lake, Rows
 from jobs.lake.publication import attempt_of, newest
 from jobs.lake.selection import Attempt, Values, newest_attempts
 from jobs.names import snapshot_name
@@ -79,7 +79,7 @@ class Snapshot:
         """Return rows as a relation of the lake's engine."""
         return self.lake.relation(table, **self.attempt._asdict(), **where)
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame, **where: Values) -> None:
+    def replace(self, table: Table, rows: Rows, **where: Values) -> None:
         """Replace the rows of this attempt that `where` selects."""
         self.lake.replace(table, rows, **self.attempt._asdict(), **where)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 from jobs.errors import AuditError, listed
 from jobs.failure.cluster_state import ClusterState, cluster_states
@@ -15,7 +14,7 @@ from jobs.names import storable_id
 from jobs.schema import BROKER, CLUSTER, LOG_DIR, REPLICA
 from jobs.snapshot import Snapshot, published_snapshot
 from jobs.steps import failover
-from jobs.steps.stage import in_this_process, run_stages
+from jobs.steps.stage import InThisProcess, run_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +45,12 @@ def simulate(lake: Lake, snapshot_id: str | None, what_if: WhatIf) -> str:
     engine = lake.engine(snapshot.scale)
     tables = (*failover.READS, *([REPLICA] if what_if.log_dirs else []))
     inputs = {table: snapshot.relation(table, cluster_id=cluster_id) for table in tables}
-    computed = run_stages(failover.simulate(engine, [scenario], states, inputs), partial(in_this_process, engine))
+    computed = run_stages(failover.simulate(engine, [scenario], states, inputs), InThisProcess(engine))
+    in_this_process = [rows.toArrow() for rows in computed]  # one after the other, since an engine serves one thread
     with ThreadPoolExecutor(len(failover.WRITES)) as pool:
         writing = [
             pool.submit(snapshot.replace, table, rows, scenario_set=what_if.id, cluster_id=cluster_id)
-            for table, rows in zip(failover.WRITES, computed, strict=True)
+            for table, rows in zip(failover.WRITES, in_this_process, strict=True)
         ]
     for written in writing:
         written.result()

@@ -24,13 +24,13 @@ ALLOWED: dict[str, set[str]] = {
     "jobs.ingest": _BASE | {"jobs.schema", "jobs.spark", "expectations", "kafka_model"},
     "jobs.capture": _BASE | {"jobs.ingest", "jobs.spark"},
     "jobs.views": _BASE | {"jobs.schema", "jobs.lake"},
-    "jobs.gates": _BASE | {"jobs.schema", "jobs.lake", "expectations"},
+    "jobs.gates": _BASE | {"jobs.schema", "jobs.engine", "jobs.lake", "expectations"},
     "jobs.report": _BASE | {"jobs.schema", "jobs.views", "jobs.lake", "expectations"},
     "jobs.notify": _BASE | {"jobs.schema", "jobs.lake", "jobs.report"},
     "jobs.generate": _BASE | {"jobs.schema", "jobs.ingest", "kafka_model"},
     "jobs.snapshot": _BASE | {"jobs.schema", "jobs.lake", "jobs.spark"},
     "jobs.night": _BASE
-    | {"jobs.snapshot", "jobs.schema", "jobs.steps", "jobs.gates", "jobs.ingest", "jobs.lake", "jobs.spark", "expectations"},
+    | {"jobs.snapshot", "jobs.schema", "jobs.engine", "jobs.steps", "jobs.gates", "jobs.ingest", "jobs.lake", "jobs.spark", "expectations"},
     "jobs.what_if": _BASE | {"jobs.schema", "jobs.snapshot", "jobs.failure", "jobs.steps", "jobs.lake"},
     "jobs.plan": _BASE
     | {

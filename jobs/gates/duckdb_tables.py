@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import groupby
@@ -13,11 +12,10 @@ import duckdb
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 
+from jobs.engine import duckdb_connection
 from jobs.errors import AuditError
 
 SAMPLE_ROWS = 20  # rows that break a rule, as examples
-# DuckDB writes to disk what exceeds it. A night of 49 million sampled keys then takes up to three times as long with half of it.
-_MEMORY_LIMIT = "1GiB"
 
 
 class BrokenRows(NamedTuple):
@@ -47,9 +45,7 @@ class DuckdbTables:
     """Tables by name, to be queried: rows in memory, queries over files of this machine, or datasets on other storage."""
 
     def __init__(self, tables: Mapping[str, pa.Table | str | FilteredDataset]) -> None:
-        self._connection = duckdb.connect(
-            config={"memory_limit": _MEMORY_LIMIT, "temp_directory": tempfile.gettempdir(), "preserve_insertion_order": False}
-        )
+        self._connection = duckdb_connection()
         for name, rows in tables.items():
             if isinstance(rows, str):
                 self._connection.execute(f"CREATE VIEW {name} AS {rows}")

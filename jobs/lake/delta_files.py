@@ -70,7 +70,7 @@ def duckdb_query(table: Table, delta: DeltaTable, folder: Path, selection: Selec
         return None
     selected = files(delta, selection)
     if not len(selected):
-        nulls = ", ".join(f'CAST(NULL AS {_duckdb_type(field.type)}) AS "{field.name}"' for field in table.schema)
+        nulls = ", ".join(f'CAST(NULL AS {duckdb_type(field.type)}) AS "{field.name}"' for field in table.schema)
         return f"SELECT {nulls} WHERE false"
     paths = ", ".join(standard_literal(f"{folder}/{unquote(path)}") for path in selected["path"].to_pylist())
     columns = ", ".join(f'"{name}"' for name in table.schema.names)
@@ -94,12 +94,13 @@ def complete(table: Table, rows: pa.Table, where: Mapping[str, Values]) -> pa.Ta
     return rows.select(table.schema.names).cast(table.schema)
 
 
-def _duckdb_type(type: pa.DataType) -> str:
+def duckdb_type(type: pa.DataType) -> str:
+    """Return the type of a column in DuckDB."""
     if pa.types.is_list(type):
-        return f"{_duckdb_type(type.value_type)}[]"
+        return f"{duckdb_type(type.value_type)}[]"
     if pa.types.is_map(type):
-        return f"MAP({_duckdb_type(type.key_type)}, {_duckdb_type(type.item_type)})"
+        return f"MAP({duckdb_type(type.key_type)}, {duckdb_type(type.item_type)})"
     if pa.types.is_struct(type):
-        fields = ", ".join(f'"{field.name}" {_duckdb_type(field.type)}' for field in type.fields)
+        fields = ", ".join(f'"{field.name}" {duckdb_type(field.type)}' for field in type.fields)
         return f"STRUCT({fields})"
     return _DUCKDB_TYPES[type]

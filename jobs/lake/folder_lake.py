@@ -19,12 +19,12 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction, RemoveAction
 
-from jobs.engine import DuckdbEngine
+from jobs.engine import DuckdbEngine, DuckdbRows
 from jobs.lake import delta_files
 from jobs.lake.selection import Attempt, Selection, Values, any_of_sql
 from jobs.lake.spark_lake import TABLE_PROPERTIES, SparkLake
 from jobs.lake.sql_literal import standard_literal
-from jobs.lake.table_file import TableFile, TableFileWriter
+from jobs.lake.table_file import TableFile, TableFileWriter, write_duckdb_rows
 from jobs.lake.worker_rows import write_files
 from jobs.lake.write_lock import file_lock
 from jobs.schema import Table
@@ -89,14 +89,16 @@ class FolderLake:
     def engine(self, scale: Scale) -> DuckdbEngine:
         return DuckdbEngine()
 
-    def relation(self, table: Table, **where: Values) -> str | pa.Table:
-        return self.duckdb_query(table, attempts=None, **where) or self.read_local(table, attempts=None, **where)
+    def relation(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> str | pa.Table:
+        return self.duckdb_query(table, attempts=attempts, **where) or self.read_local(table, attempts=attempts, **where)
 
     def dataset(self, table: Table) -> Dataset:
         return delta_files.dataset(self._open(table), self.folder / table.name)
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
-        if isinstance(rows, Sequence):
+    def replace(self, table: Table, rows: pa.Table | DataFrame | DuckdbRows | Sequence[TableFile], **where: Values) -> None:
+        if isinstance(rows, DuckdbRows):
+            self._commit(table, [write_duckdb_rows(rows, str(self.folder), _partition(where), table)], where)
+        elif isinstance(rows, Sequence):
             self._commit(table, rows, where)
         elif isinstance(rows, pa.Table):
             rows = delta_files.complete(table.stored, rows, where)
@@ -111,7 +113,7 @@ class FolderLake:
         if where.keys() != set(partition_by):
             raise ValueError(f"files of table {table.name} replace whole partitions ({', '.join(partition_by)}), not {dict(where)}")
         delta, now_ms = self._open(table), time.time_ns() // 1_000_000
-        partition = {column: value for column, value in where.items() if isinstance(value, str)}
+        partition = _partition(where)
         added: list[AddAction | RemoveAction] = [
             AddAction(file.path, file.size_bytes, partition, now_ms, data_change=True, stats=file.stats) for file in files
         ]
@@ -119,7 +121,8 @@ class FolderLake:
         delta.create_write_transaction(added, "overwrite", delta.schema(), list(partition_by), replaced)
 
     def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Sequence[TableFile] | pa.Table]]:
-        return nullcontext(write_files(rows, partial(TableFileWriter, str(self.folder), where)))
+        input_file = self.folder / ".worker_input" / f"{rows.tables[0].name}.parquet"
+        return nullcontext(write_files(rows, partial(TableFileWriter, str(self.folder), where), self.spark, input_file))
 
     def attempts(self, table: Table) -> set[Attempt]:
         if not self.exists(table):
@@ -157,3 +160,8 @@ class FolderLake:
 
     def _open(self, table: Table) -> DeltaTable:
         return delta_files.open_table(self.path(table), self.uri)
+
+
+def _partition(where: Mapping[str, Values]) -> dict[str, str]:
+    """Return the columns that have a single selected value."""
+    return {column: value for column, value in where.items() if isinstance(value, str)}

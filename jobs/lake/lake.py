@@ -10,7 +10,7 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 
-from jobs.engine import Engine
+from jobs.engine import DuckdbRows, Engine
 from jobs.errors import AuditError
 from jobs.lake.selection import Attempt, Values
 from jobs.lake.table_file import TableFile
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame, SparkSession
 
-Rows: TypeAlias = "pa.Table | DataFrame | Sequence[TableFile]"  # that `replace` writes
+Rows: TypeAlias = "pa.Table | DataFrame | DuckdbRows | Sequence[TableFile]"  # that `replace` writes
 _SCHEMES = ("file", "s3a", "abfss", "gs", "hdfs", "viewfs")  # which both Hadoop and delta-rs can read
 
 
@@ -65,9 +65,9 @@ class Lake(Protocol):
         """Return a query that reads rows from the table's files in DuckDB; None if DuckDB cannot open them, for example in S3."""
 
     def engine(self, scale: Scale) -> Engine:
-        """Return the engine for queries on one cluster of a night of this scale: DuckDB in this process if the lake is a folder, or Spark."""
+        """Return an engine for SQL texts on a night of this scale: DuckDB in this process if the lake is a folder, otherwise Spark."""
 
-    def relation(self, table: Table, **where: Values) -> Any:
+    def relation(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> Any:
         """Return rows as a relation of this engine."""
 
     def dataset(self, table: Table) -> Dataset:
@@ -77,7 +77,7 @@ class Lake(Protocol):
         """Replace the selected rows by these, in one commit.
 
         A column with a single selected value need not be among the columns of `rows`. Raises for an unknown or missing column, and for a
-        null in a column that is NOT NULL. Files are those of `computed`.
+        null in a column that is NOT NULL. Files are those of `computed`, and rows of DuckDB those of `engine`: both replace whole partitions.
         """
 
     def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Rows]]:

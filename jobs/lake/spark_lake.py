@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyarrow.fs import SubTreeFileSystem
 
-from jobs.engine import SparkEngine
+from jobs.engine import DuckdbRows, SparkEngine
 from jobs.lake import delta_files
 from jobs.lake.hadoop import hadoop_path
 from jobs.lake.selection import Attempt, Selection, Values, any_of_sql
@@ -84,8 +84,8 @@ class SparkLake:
         configure_for_scale(self.spark(), scale)
         return SparkEngine(self.spark())
 
-    def relation(self, table: Table, **where: Values) -> DataFrame:
-        return self.read(table, attempts=None, **where)
+    def relation(self, table: Table, *, attempts: Mapping[str, Attempt] | None = None, **where: Values) -> DataFrame:
+        return self.read(table, attempts=attempts, **where)
 
     def dataset(self, table: Table) -> Dataset:
         delta = self._open(table)
@@ -97,11 +97,11 @@ class SparkLake:
             return delta.to_pyarrow_dataset(filesystem=SubTreeFileSystem(f"{address.netloc}{address.path}", s3))
         return delta.to_pyarrow_dataset()
 
-    def replace(self, table: Table, rows: pa.Table | DataFrame | Sequence[TableFile], **where: Values) -> None:
+    def replace(self, table: Table, rows: pa.Table | DataFrame | DuckdbRows | Sequence[TableFile], **where: Values) -> None:
         from pyspark.sql import functions as F
 
-        if isinstance(rows, Sequence):
-            raise TypeError(f"files cannot be committed to {self.uri}")
+        if isinstance(rows, Sequence | DuckdbRows):
+            raise TypeError(f"only Spark writes to {self.uri}, so it takes neither files nor rows of DuckDB")
         spark, selection = self.spark(), Selection(where)
         stored = table.stored
         df = dataframe_from_arrow(spark, delta_files.complete(stored, rows, where), stored.columns) if isinstance(rows, pa.Table) else rows

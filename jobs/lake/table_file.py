@@ -1,4 +1,4 @@
-"""Parquet files that Spark's workers write into a table's folder from Arrow rows, and that the driver commits.
+"""Parquet files that Spark's workers write into a table's folder from Arrow rows, or DuckDB from its rows, and that the driver commits.
 
     worker: TableFileWriter(folder, partition, table).write(rows) ... .close() -> TableFile    driver: lake.replace(table, files, ...)
 
@@ -18,6 +18,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from jobs.engine import DuckdbRows
+from jobs.lake.delta_files import duckdb_type
+from jobs.lake.sql_literal import standard_literal
 from jobs.schema import Table
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow rows in memory
@@ -38,12 +41,8 @@ class TableFileWriter:
 
     def __init__(self, folder: str, partition: Mapping[str, str], table: Table):
         self._key = table.key
-        partition = {name: partition[name] for name in table.stored.partition_by}
-        # Spark's name of a partition folder, since SparkLake looks for it before it appends.
-        self._path = "/".join(f"{name}={value.replace(':', '%3A')}" for name, value in partition.items()) + f"/part-{uuid4()}.parquet"
-        self._file = Path(folder, table.name, self._path)
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._schema = pa.schema([field.remove_metadata() for field in table.schema if field.name not in partition])
+        self._path, self._file = _new_file(folder, partition, table)
+        self._schema = _schema_of_files(table)
         self._metadata: list[pq.FileMetaData] = []
         self._writer: Any = None  # opened at the first rows
         self._pieces: list[pa.Table] = []
@@ -62,7 +61,7 @@ class TableFileWriter:
             self._open(self._schema)
         self._flush()
         self._writer.close()
-        return TableFile(self._path, self._file.stat().st_size, json.dumps(self._stats(self._metadata[0])))
+        return TableFile(self._path, self._file.stat().st_size, _stats(self._key, self._schema, self._metadata[0]))
 
     def _flush(self) -> None:
         if self._pieces:
@@ -74,16 +73,49 @@ class TableFileWriter:
         self._written_schema = schema
         self._writer = pq.ParquetWriter(self._file, schema, store_schema=False, metadata_collector=self._metadata)
 
-    def _stats(self, metadata: pq.FileMetaData) -> dict[str, Any]:
-        row_groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        columns = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
-        min_values, max_values = {}, {}
-        for name in self._key:
-            if name in columns and self._schema.field(name).type in _TYPES_WITH_STATS:
-                stats = [group.column(columns.index(name)).statistics for group in row_groups]
-                if stats and all(each is not None and each.has_min_max for each in stats):
-                    min_values[name], max_values[name] = min(each.min for each in stats), max(each.max for each in stats)
-        return {"numRecords": metadata.num_rows, "minValues": min_values, "maxValues": max_values}
+
+def write_duckdb_rows(rows: DuckdbRows, folder: str, partition: Mapping[str, str], table: Table) -> TableFile:
+    """Let DuckDB write rows as one file of a partition of a table; raises DuckDB's error for a null in a NOT NULL column."""
+    path, file = _new_file(folder, partition, table)
+    schema = _schema_of_files(table)
+    columns = ", ".join(map(_checked_column, schema))
+    rows.connection.execute(f"COPY (SELECT {columns} FROM {rows.name}) TO {standard_literal(str(file))} (FORMAT parquet)")
+    return TableFile(path, file.stat().st_size, _stats(table.key, schema, pq.read_metadata(file)))
+
+
+def _checked_column(field: pa.Field) -> str:
+    """Return SQL for a column in its declared type."""
+    value = f'CAST("{field.name}" AS {duckdb_type(field.type)})'
+    if not field.nullable:
+        value = f"CASE WHEN {value} IS NULL THEN error('column {field.name} has a null') ELSE {value} END"
+    return f'{value} AS "{field.name}"'
+
+
+def _new_file(folder: str, partition: Mapping[str, str], table: Table) -> tuple[str, Path]:
+    """Return a new file of a partition of a table: its path in the table's folder, which exists then, and its whole path."""
+    values = {name: partition[name] for name in table.stored.partition_by}
+    # Spark's name of a partition folder, since SparkLake looks for it before it appends.
+    path = "/".join(f"{name}={value.replace(':', '%3A')}" for name, value in values.items()) + f"/part-{uuid4()}.parquet"
+    file = Path(folder, table.name, path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return path, file
+
+
+def _schema_of_files(table: Table) -> pa.Schema:
+    """Return the columns of a table's files: those without the Delta partition columns."""
+    return pa.schema([field.remove_metadata() for field in table.schema if field.name not in table.stored.partition_by])
+
+
+def _stats(key: tuple[str, ...], schema: pa.Schema, metadata: pq.FileMetaData) -> str:
+    row_groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    columns = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    min_values, max_values = {}, {}
+    for name in key:
+        if name in columns and schema.field(name).type in _TYPES_WITH_STATS:
+            stats = [group.column(columns.index(name)).statistics for group in row_groups]
+            if stats and all(each is not None and each.has_min_max for each in stats):
+                min_values[name], max_values[name] = min(each.min for each in stats), max(each.max for each in stats)
+    return json.dumps({"numRecords": metadata.num_rows, "minValues": min_values, "maxValues": max_values})
 
 
 def _with_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

@@ -70,7 +70,7 @@ def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limi
 
 def _partitions(rows: Mapping[Table, pa.Table], state: ClusterState) -> pa.RecordBatch:
     """Return the partitions with their election inputs, sorted by topic and number."""
-    partitions = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state])
+    partitions = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state]).toArrow()
     ordered = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
     return next(iter(ordered.to_batches()), pa.RecordBatch.from_pylist([], ordered.schema))
 

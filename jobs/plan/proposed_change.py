@@ -143,7 +143,7 @@ def check(rows: Mapping[Table, pa.Table], change: ProposedChange) -> CheckedChan
     (cluster,) = rows[CLUSTER].to_pylist()
     (state,) = cluster_states([cluster], rows[BROKER].to_pylist()).values()
     _check_possible(rows, state, change)
-    inputs = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state])
+    inputs = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state]).toArrow()
     partitions = inputs.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
     before = _batch(partitions.filter(_changes(partitions, change)))
     altered, incomplete = _after(before, change, state, parse_release(cluster["kafka_version"]))

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from jobs.engine import DuckdbRows
     from jobs.schema import Table
 
 Batches = Iterator[pa.RecordBatch]
@@ -28,11 +29,10 @@ Compute = Callable[[Batches], "Iterable[tuple[Table, pa.Table]]"]
 class WorkerRows:
     """Rows of `tables` that `compute` returns for the batches of `input`, with all columns of their table.
 
-    The rows of an `input` that is an Arrow table are computed in this process. The tables `deduplicated` are short, and several tasks may
-    return the same rows of them.
+    The tables `deduplicated` are short, and several tasks may return the same rows of them.
     """
 
-    input: DataFrame | pa.Table
+    input: DataFrame | DuckdbRows
     compute: Compute
     tables: tuple[Table, ...]
     deduplicated: frozenset[Table] = frozenset()
@@ -40,7 +40,7 @@ class WorkerRows:
     def in_this_process(self) -> list[pa.Table]:
         """Compute the rows of each table in this process."""
         pieces: dict[str, list[pa.Table]] = {table.name: [] for table in self.tables}
-        rows_of_input = self.input if isinstance(self.input, pa.Table) else self.input.toArrow()
+        rows_of_input = self.input.toArrow()
         for table, rows in self.compute(iter(rows_of_input.combine_chunks().to_batches())):
             pieces[table.name].append(complete(table, rows))
         return [self.merged(table, pieces[table.name]) for table in self.tables]

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.engine import Engine, SparkEngine, sql_text
+from jobs.engine import Engine, sql_text
 from jobs.failure.cluster_state import ClusterState, cluster_states
 from jobs.failure.election_inputs import election_inputs
 from jobs.failure.outcomes import OutcomeCollector
@@ -60,10 +60,9 @@ _TEXTS = {
 _GROUPS = "SELECT snapshot_id, cluster_id, group_id FROM {consumer_group}"
 
 
-def transform(*tables: Any) -> Stages[tuple[Any, ...]]:
+def transform(*tables: Any, engine: Engine) -> Stages[tuple[Any, ...]]:
     inputs = dict(zip(READS, tables, strict=True))
     states = cluster_states(inputs[CLUSTER].to_pylist(), inputs[BROKER].to_pylist())
-    engine = SparkEngine(inputs[PARTITION].sparkSession)
     return simulate(engine, [scenario for state in states.values() for scenario in nightly_scenarios(state)], states, inputs)
 
 
@@ -91,7 +90,7 @@ def simulate(
     hashes = engine.map_batches(engine.sql(_GROUPS, consumer_group=inputs[CONSUMER_GROUP]), group_hashes, GROUP_HASH)
     read = (PARTITION, TOPIC, PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
     scenario = run("failover_scenario", *read, **outcomes, load=load, group_hash=hashes)
-    return scenario.select(SCENARIO.schema.names), affected, patterns, load
+    return scenario, affected, patterns, load
 
 
 def _simulation(rows: pa.Table) -> Compute:

@@ -5,13 +5,14 @@ A step is a module of this folder that declares
     READS            the tables that `transform` takes, in this order
     READS_PREVIOUS   tables of each cluster's previous published snapshot, which follow those of READS (optional)
     WRITES           the tables that `transform` returns, in this order
-    transform        a function from the tables to DataFrames; `parameters` and `thresholds` are passed by name if it has them
+    transform        a function from the tables to rows; `engine`, `parameters` and `thresholds` are passed by name if it has them
 
-The tables ARROW_TABLES arrive as Arrow rows, all others as DataFrames.
+The tables ARROW_TABLES arrive as Arrow rows. All others arrive as relations of the `engine`, which also runs the step's SQL texts
+(jobs/engine.py), or as DataFrames if `transform` takes no engine.
 
 `transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
 once, it yields them as a Stage, and the runner sends them back materialized. Tables that Spark's workers compute as Arrow are yielded as
-WorkerRows, and the runner sends back a list with a DataFrame for each of them.
+WorkerRows, and the runner sends back a list with the rows of each of them.
 
     def transform(topic, partition, *, parameters):
         counts = yield Stage(partition.groupBy("topic").count())
@@ -28,12 +29,11 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jobs.engine import DuckdbRows
 from jobs.schema import BROKER, CLUSTER, SCENARIO, Table
-from jobs.spark.session import dataframe_from_arrow
-from jobs.spark.worker_rows import WorkerRows
+from jobs.spark.worker_rows import WorkerRows, complete
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from jobs.engine import Engine
@@ -53,7 +53,7 @@ class Stage:
     the longest value that Spark sends to Python to compute the rows.
     """
 
-    rows: DataFrame
+    rows: DataFrame | DuckdbRows
     table: Table | None = None
     longest_bytes: DataFrame | None = None
 
@@ -62,10 +62,14 @@ class Stage:
 Stages = Generator[Stage | WorkerRows, Any, Result]
 
 
-def transform(step: ModuleType, inputs: Sequence[DataFrame | pa.Table], **options: Any) -> Any:
+def takes(step: ModuleType, option: str) -> bool:
+    """Return whether the `transform` of a step has a parameter of this name."""
+    return option in inspect.signature(step.transform).parameters
+
+
+def transform(step: ModuleType, inputs: Sequence[Any], **options: Any) -> Any:
     """Call the `transform` of a step with its inputs, and with those options that it takes."""
-    taken = inspect.signature(step.transform).parameters
-    return step.transform(*inputs, **{name: value for name, value in options.items() if name in taken})
+    return step.transform(*inputs, **{name: value for name, value in options.items() if takes(step, name)})
 
 
 def run_stages(step: Stages[Result] | Result, materialize: Callable[[Stage | WorkerRows], Any]) -> Result:
@@ -80,55 +84,56 @@ def run_stages(step: Stages[Result] | Result, materialize: Callable[[Stage | Wor
         return end.value  # type: ignore[no-any-return]
 
 
-def in_this_process(engine: Engine, stage: Stage | WorkerRows) -> Any:
-    """Return the rows of a stage, computed in this process; they must fit into its memory."""
-    return stage.in_this_process() if isinstance(stage, WorkerRows) else engine.materialize(stage.rows, stage.table)
+@dataclass(frozen=True)
+class InThisProcess:
+    """Materializes the stages of a step in this process, for a small night or one cluster.
+
+    Most of Spark's time is planning there, and what reads the rows is planned without the query that computed them.
+    """
+
+    engine: Engine
+
+    def __call__(self, stage: Stage | WorkerRows) -> Any:
+        """Return the rows of a stage, or of each table of WorkerRows, computed once."""
+        if isinstance(stage, WorkerRows):
+            return [self.engine.from_arrow(*pair) for pair in zip(stage.in_this_process(), stage.tables, strict=True)]
+        rows = stage.rows.toArrow()
+        return self.engine.from_arrow(rows if stage.table is None else complete(stage.table, rows), stage.table)
 
 
 @dataclass
-class Materializer:
-    """Materializes the stages of one step, and releases them on exit from its `with` block."""
+class OnDisk:
+    """Materializes the stages of a step on disk, for a large night, and releases them on exit from its `with` block.
 
-    small: bool  # the rows of every stage fit in this process
-    write_and_reread: Callable[[Table, DataFrame], DataFrame]
-    write_and_reread_computed: Callable[[WorkerRows], list[DataFrame]]
+    Rows are written to their table, or cached on disk: in memory they would leave no room for joins.
+    """
+
+    write_and_reread: Callable[[Table, DataFrame | DuckdbRows], Any]
+    write_and_reread_computed: Callable[[WorkerRows], list[Any]]
     written: set[Table] = field(default_factory=set)
     _cached: list[DataFrame] = field(default_factory=list)
 
-    def __enter__(self) -> Materializer:
+    def __enter__(self) -> OnDisk:
         return self
 
     def __exit__(self, *_: object) -> None:
         for rows in self._cached:
             rows.unpersist()
 
-    def __call__(self, stage: Stage | WorkerRows) -> DataFrame | list[DataFrame]:
-        """Return the rows of a stage, computed once.
-
-        Rows of a small night come to this process: most of Spark's time is planning there, and what reads them is planned without the
-        query that computed them. Large results are written to their table, or cached on disk: in memory they would leave no room for joins.
-        """
+    def __call__(self, stage: Stage | WorkerRows) -> Any:
+        """Return the rows of a stage, or of each table of WorkerRows, computed once."""
         if isinstance(stage, WorkerRows):
-            return self._computed(stage)
-        if self.small:
-            return dataframe_from_arrow(stage.rows.sparkSession, stage.rows.toArrow())
+            self.written.update(stage.tables)
+            return self.write_and_reread_computed(stage)
         if stage.table is not None:
             self.written.add(stage.table)
             return self.write_and_reread(stage.table, stage.rows)
-        return self._cache_on_disk(stage)
+        return stage.rows.materialized() if isinstance(stage.rows, DuckdbRows) else self._cache_on_disk(stage, stage.rows)
 
-    def _computed(self, rows: WorkerRows) -> list[DataFrame]:
-        spark = rows.input.sparkSession
-        if self.small:
-            computed = zip(rows.tables, rows.in_this_process(), strict=True)
-            return [dataframe_from_arrow(spark, in_process, table.columns) for table, in_process in computed]
-        self.written.update(rows.tables)
-        return self.write_and_reread_computed(rows)
-
-    def _cache_on_disk(self, stage: Stage) -> DataFrame:
+    def _cache_on_disk(self, stage: Stage, rows: DataFrame) -> DataFrame:
         from pyspark import StorageLevel
 
-        rows = stage.rows.persist(StorageLevel.DISK_ONLY)
+        rows = rows.persist(StorageLevel.DISK_ONLY)
         self._cached.append(rows)
         if stage.longest_bytes is not None:
             with _batches_of_any_size(rows.sparkSession, stage.longest_bytes):

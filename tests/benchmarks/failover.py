@@ -20,13 +20,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.engine import SparkEngine
 from jobs.lake.worker_rows import packed_rows
 from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, dataframe_from_arrow, session
 from jobs.spark.worker_rows import WorkerRows
 from jobs.steps import failover, joint_failover
-from jobs.steps.stage import ARROW_TABLES, Materializer, run_stages, transform
+from jobs.steps.stage import ARROW_TABLES, OnDisk, run_stages, transform
 
 RUNS = 3
 NAMES = ("floor", "singles", "pairs")
@@ -72,8 +73,8 @@ def run_step(step: ModuleType, tables: Mapping[Table, DataFrame], use: Callable[
             tables = released.enter_context(packed_rows(rows))
             return [dataframe_from_arrow(rows.input.sparkSession, each) if isinstance(each, pa.Table) else each for each in tables]
 
-        materialize = released.enter_context(Materializer(False, lambda table, rows: rows.localCheckpoint(), computed))
-        use(run_stages(transform(step, inputs), materialize))
+        materialize = released.enter_context(OnDisk(lambda table, rows: rows.localCheckpoint(), computed))
+        use(run_stages(transform(step, inputs, engine=SparkEngine(tables[PARTITION].sparkSession)), materialize))
 
 
 def discard(outputs: Sequence[DataFrame]) -> None:

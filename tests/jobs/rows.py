@@ -6,12 +6,12 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.engine import DuckdbEngine, Engine, SparkEngine
 from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
-from jobs.steps.stage import ARROW_TABLES, Materializer, Result, Stages, run_stages, transform
+from jobs.steps.stage import ARROW_TABLES, InThisProcess, Result, Stages, run_stages, takes, transform
 from kafka_model.release import LATEST
 
 
@@ -37,12 +37,29 @@ def sorted_rows(df: DataFrame, *names: str) -> list[tuple[Any, ...]]:
 
 
 def run_step(step: ModuleType, *inputs: DataFrame, **options: Any) -> tuple[DataFrame, ...]:
-    """Return the tables that a step computes from its inputs on a small night; `options` are passed to its `transform` by name."""
+    """Return the tables that a step computes from its inputs on a small night; `options` are passed to its `transform` by name.
+
+    A step that takes an engine must compute the same rows in Spark and in DuckDB.
+    """
     tables = (*step.READS, *getattr(step, "READS_PREVIOUS", ()))
     arranged = [rows.toArrow() if table in ARROW_TABLES else rows for table, rows in zip(tables, inputs, strict=True)]
-    return materialized(transform(step, arranged, **options))
+    engine = SparkEngine(inputs[0].sparkSession)
+    computed = materialized(transform(step, arranged, engine=engine, **options), engine)
+    if takes(step, "engine"):
+        in_duckdb = DuckdbEngine()
+        arrow = [rows.toArrow() for rows in inputs]
+        others = materialized(transform(step, arrow, engine=in_duckdb, **options), in_duckdb)
+        for table, rows, other in zip(step.WRITES, computed, others, strict=True):
+            assert_same_rows(table, rows.toArrow(), other.toArrow())
+    return computed
 
 
-def materialized(step: Stages[Result] | Result) -> Result:
+def assert_same_rows(table: Table, rows: pa.Table, other: pa.Table) -> None:
+    """Check that two sets of rows of a table are equal, in any order."""
+    one, two = (sorted(each.select(table.schema.names).cast(table.schema).to_pylist(), key=str) for each in (rows, other))
+    assert one == two
+
+
+def materialized(step: Stages[Result] | Result, engine: Engine) -> Result:
     """Return the result of a generator of stages, run as on a small night."""
-    return run_stages(step, Materializer(True, pytest.fail, pytest.fail))
+    return run_stages(step, InThisProcess(engine))

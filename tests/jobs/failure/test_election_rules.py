@@ -33,7 +33,7 @@ def outcomes_of_a_death(
     broker = [{"cluster_id": id, "broker_id": number, "live": True, "rack": None} for id in clusters for number in live]
     states = cluster_states(rows(CLUSTER, *(row | {"cluster_id": id} for id, row in clusters.items())).to_pylist(), broker)
     tables = (rows(table, *(row | {"cluster_id": id} for id in clusters)) for table, row in ((PARTITION, partition), (TOPIC, topic)))
-    inputs = election_inputs(DuckdbEngine(), *tables, states.values())
+    inputs = election_inputs(DuckdbEngine(), *tables, states.values()).toArrow()
     batch = inputs.append_column("records_per_byte", pa.array([1.0] * len(inputs))).combine_chunks().to_batches()[0]
     failures = Failures(scenario_table([Scenario("s", id, "test", "one", "kill", [killed]) for id in clusters], states))
     outcomes = OutcomeCollector()

@@ -29,7 +29,7 @@ def test_the_columnar_forms_equal_the_model() -> None:
     expected = [effective_min_isr_of_one(min_isr, len(replicas), release) for release, min_isr, replicas in cases]
     assert np.array_equal(effective_min_isr(columns), expected)
     by_sql = DuckdbEngine().sql(f"SELECT {EFFECTIVE_MIN_ISR} AS effective FROM {{partitions}}", partitions=pa.table(columns))
-    assert by_sql["effective"].to_pylist() == expected
+    assert by_sql.toArrow()["effective"].to_pylist() == expected
 
 
 def test_before_3_7_a_partition_with_too_few_replicas_refuses_acks_all_before_any_failure() -> None:
@@ -41,7 +41,7 @@ def test_before_3_7_a_partition_with_too_few_replicas_refuses_acks_all_before_an
     for version, controller in product(("3.6.2", "3.7.0"), ("kraft", "zookeeper")):
         cluster = {"controller": controller, "kafka_version": version, "kafka_version_source": "configured"}
         state = cluster_states(rows(CLUSTER, cluster).to_pylist(), brokers)["c"]
-        (batch,) = election_inputs(DuckdbEngine(), partition, topic, [state]).combine_chunks().to_batches()
+        (batch,) = election_inputs(DuckdbEngine(), partition, topic, [state]).toArrow().combine_chunks().to_batches()
         counts = FailureCounts(state)
         counts.add(batch)
         killed = next(failure for failure in counts.compare(counts) if failure.scenario_id == "broker 2")

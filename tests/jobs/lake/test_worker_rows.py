@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PythonException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from jobs.engine import DuckdbEngine, DuckdbRows, Engine, SparkEngine
 from jobs.lake.lake import Lake, open_lake
 from jobs.schema import Table
 from jobs.spark.worker_rows import WorkerRows
@@ -23,16 +25,37 @@ SET = {"snapshot_id": "2026-01-31T02:00", "set_id": "odd"}
 WHERE = {**SET, "attempt_id": "1"}
 
 
-@pytest.fixture(params=["folder", "uri"])
-def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Lake:
-    lake = open_lake(str(tmp_path) if request.param == "folder" else tmp_path.as_uri(), lambda: spark)
+class Input(NamedTuple):
+    """Where the workers get their input from: rows of this engine. DuckDB's reach them in a folder only."""
+
+    engine: Engine
+
+    def numbers_below(self, count: int) -> DataFrame | DuckdbRows:
+        if isinstance(self.engine, SparkEngine):
+            return self.engine.spark.range(0, count, 1, 2)
+        return self.engine.sql(f"SELECT unnest(range({count})) AS id")
+
+
+@pytest.fixture(params=["folder", "uri", "duckdb"])
+def storage(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> tuple[Lake, Input]:
+    lake = open_lake(tmp_path.as_uri() if request.param == "uri" else str(tmp_path), lambda: spark)
     for table in (NUMBERS, SQUARES):
         lake.create(table)
-    return lake
+    return lake, Input(DuckdbEngine() if request.param == "duckdb" else SparkEngine(spark))
 
 
-def odd_numbers(spark: SparkSession, count: int, fails_at: int = -1) -> WorkerRows:
-    """Return the odd numbers below `count` and the squares of those below 5, which two tasks compute."""
+@pytest.fixture
+def lake(storage: tuple[Lake, Input]) -> Lake:
+    return storage[0]
+
+
+@pytest.fixture
+def input(storage: tuple[Lake, Input]) -> Input:
+    return storage[1]
+
+
+def odd_numbers(input: Input, count: int, fails_at: int = -1) -> WorkerRows:
+    """Return the odd numbers below `count` and the squares of those below 5, which workers compute."""
 
     def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
         for batch in batches:
@@ -50,7 +73,7 @@ def odd_numbers(spark: SparkSession, count: int, fails_at: int = -1) -> WorkerRo
                 ),
             )
 
-    return WorkerRows(spark.range(0, count, 1, 2), compute, (NUMBERS, SQUARES))
+    return WorkerRows(input.numbers_below(count), compute, (NUMBERS, SQUARES))
 
 
 def constant(value: str, rows: list[int]) -> pa.Array:
@@ -71,25 +94,26 @@ def expected_numbers(count: int) -> list[dict]:
     return [{**SET, "n": n, "parts": [n] * (n % 3)} for n in range(1, count, 2)]
 
 
-def test_the_rows_of_each_table_replace_its_partition(spark: SparkSession, lake: Lake) -> None:
+def test_the_rows_of_each_table_replace_its_partition(input: Input, lake: Lake) -> None:
     other = {"snapshot_id": WHERE["snapshot_id"], "set_id": "even", "n": 2, "parts": None}
     lake.replace(NUMBERS, pa.Table.from_pylist([other], NUMBERS.schema), **{**WHERE, "set_id": "even"})
     for count in (9, 5):
-        replace(lake, odd_numbers(spark, count))
+        replace(lake, odd_numbers(input, count))
         assert stored(lake, NUMBERS) == sorted([other, *expected_numbers(count)], key=lambda row: row["n"])
         assert [(row["n"], row["square"]) for row in stored(lake, SQUARES)] == [(1, 1), (3, 9)]
 
 
-def test_a_task_that_fails_replaces_nothing(spark: SparkSession, lake: Lake) -> None:
-    replace(lake, odd_numbers(spark, 9))
+def test_a_task_that_fails_replaces_nothing(input: Input, lake: Lake) -> None:
+    replace(lake, odd_numbers(input, 9))
     with pytest.raises(PythonException, match="there is no square of 7"):
-        replace(lake, odd_numbers(spark, 20, fails_at=7))
+        replace(lake, odd_numbers(input, 20, fails_at=7))
     assert stored(lake, NUMBERS) == expected_numbers(9)
+    assert not list(lake.folder.glob(".worker_input/*"))
 
 
-def test_no_rows_empty_the_partition(spark: SparkSession, lake: Lake) -> None:
-    replace(lake, odd_numbers(spark, 9))
-    replace(lake, odd_numbers(spark, 0))
+def test_no_rows_empty_the_partition(input: Input, lake: Lake) -> None:
+    replace(lake, odd_numbers(input, 9))
+    replace(lake, odd_numbers(input, 0))
     assert stored(lake, NUMBERS) == stored(lake, SQUARES) == []
 
 
@@ -98,7 +122,7 @@ def test_packed_rows_are_released(spark: SparkSession, tmp_path: Path) -> None:
         return set(spark.sparkContext._jsc.getPersistentRDDs())
 
     before = cached()  # Delta caches the state of tables
-    with open_lake(tmp_path.as_uri(), lambda: spark).computed(odd_numbers(spark, 9), **WHERE) as (numbers, _):
+    with open_lake(tmp_path.as_uri(), lambda: spark).computed(odd_numbers(Input(SparkEngine(spark)), 9), **WHERE) as (numbers, _):
         assert numbers.count() == 4
         assert len(cached() - before) == 1
     assert cached() <= before
@@ -109,8 +133,17 @@ def test_files_replace_whole_partitions_only(spark: SparkSession, tmp_path: Path
         open_lake(str(tmp_path), lambda: spark).replace(NUMBERS, [], snapshot_id=WHERE["snapshot_id"])
 
 
-def test_this_process_computes_the_same_rows(spark: SparkSession) -> None:
-    numbers, squares = odd_numbers(spark, 9).in_this_process()
+def test_rows_of_many_row_groups_are_divided_among_the_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path), lambda: spark)
+    for table in (NUMBERS, SQUARES):
+        lake.create(table)
+    replace(lake, odd_numbers(Input(DuckdbEngine()), 100_000))
+    assert [row["n"] for row in stored(lake, NUMBERS)] == [*range(1, 100_000, 2)]
+    assert len(list(tmp_path.glob("number/*/*/*/*.parquet"))) == 5  # DuckDB's input has a row group for each 20,480 rows
+
+
+def test_this_process_computes_the_same_rows(input: Input) -> None:
+    numbers, squares = odd_numbers(input, 9).in_this_process()
     assert numbers.to_pylist() == expected_numbers(9)
     assert squares.to_pylist() == [{"snapshot_id": WHERE["snapshot_id"], "n": n, "square": n * n} for n in (1, 3)]
 

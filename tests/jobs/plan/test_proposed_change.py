@@ -126,7 +126,7 @@ def test_counts_after_a_change_are_those_of_a_cluster_with_these_replicas_from_t
         DuckdbEngine(), pa.Table.from_pylist(moved, PARTITION.schema), pa.Table.from_pylist(topics, TOPIC.schema), [state]
     )
     failures = NightlyFailures(state)
-    expected = sum(failures.totals(batch) for batch in inputs.to_batches())
+    expected = sum(failures.totals(batch) for batch in inputs.toArrow().to_batches())
     names = ["no failure", *(scenario.scenario_id for scenario in failures.scenarios)]
     single = [each for each in result.failures if each.kind != "pairs"]
     assert single
@@ -141,7 +141,7 @@ def test_totals_are_those_of_the_scenarios_of_a_night() -> None:
     tables = cluster_on_three_racks([ALL_IN_SYNC, ([2, 3, 4], 2, [2, 3, 4]), ([1, 2, 3], 1, [1, 2, 3])])
     (state,) = cluster_states(tables[CLUSTER].to_pylist(), tables[BROKER].to_pylist()).values()
     counts = FailureCounts(state)
-    (batch,) = election_inputs(DuckdbEngine(), tables[PARTITION], tables[TOPIC], [state]).to_batches()
+    (batch,) = election_inputs(DuckdbEngine(), tables[PARTITION], tables[TOPIC], [state]).toArrow().to_batches()
     counts.add(batch)
     failures = NightlyFailures(state)
     totals = {scenario.scenario_id: row for scenario, row in zip(failures.scenarios, failures.totals(batch)[1:].tolist(), strict=True)}

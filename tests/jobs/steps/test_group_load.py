@@ -7,6 +7,7 @@ from math import sqrt
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.engine import SparkEngine
 from jobs.schema import BROKER, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD
 from jobs.steps.group_load import group_load
 from tests.jobs.rows import materialized, table
@@ -29,7 +30,7 @@ def test_members_and_hosts_have_the_load_of_their_partitions(spark: SparkSession
             *({"group_id": "g", "member_id": "m1" if id < 3 else "m2", "topic": "t", "partition": id} for id in leader_and_isr),
         ),
     )  # fmt: skip
-    found = {row.group_id: row.asDict() for row in materialized(stages).collect()}
+    found = {row.group_id: row.asDict() for row in materialized(stages, SparkEngine(spark)).collect()}
     common = {"snapshot_id": "s", "cluster_id": "c", "topics": 1, "partitions": 4, "records": 100, "size_bytes": 1000,
               "cross_rack_partitions": 2, "cross_rack_size_bytes": 300, "local_replica_size_bytes": 100, "cross_rack_share": 0.5,
               "avoidable_share": pytest.approx(1 / 6)}  # fmt: skip

@@ -85,7 +85,7 @@ def test_counts_in_this_process_equal_those_of_the_night(spark: SparkSession, co
     rows = {each: inputs[each].toArrow() for each in (CLUSTER, BROKER, TOPIC, PARTITION)}
     state = cluster_states(rows[CLUSTER].to_pylist(), rows[BROKER].to_pylist())["c"]
     counts, empty = FailureCounts(state), FailureCounts(state)
-    (partitions,) = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state]).combine_chunks().to_batches()
+    (partitions,) = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state]).toArrow().combine_chunks().to_batches()
     counts.add(partitions)
     failures = counts.compare(empty)
     scenario, pair, _ = computed(inputs)

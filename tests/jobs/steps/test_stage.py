@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,13 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.limits import limits
+from jobs.engine import DuckdbEngine, SparkEngine
 from jobs.lake.lake import Lake
 from jobs.night import JOBS, NightlyRun
 from jobs.schema import ABSENT_CLUSTER, LOG_STORAGE, Table
 from jobs.spark.scale import Scale
-from jobs.spark.session import configure_for_scale, dataframe_from_arrow
+from jobs.spark.session import configure_for_scale
 from jobs.spark.worker_rows import WorkerRows
-from jobs.steps.stage import Materializer, Stage, run_stages, transform
+from jobs.steps.stage import InThisProcess, OnDisk, Stage, run_stages, takes, transform
 from tests.jobs.two_nights import SECOND
 
 
@@ -72,19 +74,21 @@ def test_a_transform_triggers_no_spark_action_and_opens_no_file(
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
         opened_files.active = group == name
 
-    def materialize(stage: Stage | WorkerRows) -> DataFrame | list[DataFrame]:
+    engine = DuckdbEngine() if takes(JOBS[name], "engine") else SparkEngine(spark)
+
+    def materialize(stage: Stage | WorkerRows) -> Any:
         observe("stages")
-        if isinstance(stage, WorkerRows):
-            rows = [dataframe_from_arrow(spark, computed) for computed in stage.in_this_process()]
-        else:
+        if isinstance(stage, Stage) and isinstance(stage.rows, DataFrame):
             rows = stage.rows.localCheckpoint()
+        else:
+            rows = InThisProcess(engine)(stage)
         observe(name)
         return rows
 
     opened_files.names = []
     observe(name)
     try:
-        run_stages(transform(JOBS[name], inputs, parameters={}, thresholds=thresholds), materialize)
+        run_stages(transform(JOBS[name], inputs, engine=engine, parameters={}, thresholds=thresholds), materialize)
     finally:
         observe("")
     assert list(spark.sparkContext.statusTracker().getJobIdsForGroup(name)) == []
@@ -92,13 +96,13 @@ def test_a_transform_triggers_no_spark_action_and_opens_no_file(
 
 
 def test_a_small_night_computes_the_rows_of_a_stage_once_in_this_process(spark: SparkSession) -> None:
-    rows = Materializer(True, pytest.fail, pytest.fail)(Stage(spark.range(3).withColumn("random", F.rand()), LOG_STORAGE))
+    rows = InThisProcess(SparkEngine(spark))(Stage(spark.range(3).withColumn("random", F.rand())))
     assert rows.collect() == rows.collect()
     assert not rows.is_cached
 
 
 def test_a_large_night_caches_a_stage_on_disk_until_the_step_ends(spark: SparkSession, large: None) -> None:
-    with Materializer(False, pytest.fail, pytest.fail) as materialize:
+    with OnDisk(pytest.fail, pytest.fail) as materialize:
         rows = materialize(Stage(spark.range(3).withColumn("random", F.rand())))
         assert rows.storageLevel.useDisk
         assert not rows.storageLevel.useMemory
@@ -108,7 +112,7 @@ def test_a_large_night_caches_a_stage_on_disk_until_the_step_ends(spark: SparkSe
 
 def test_a_large_night_writes_a_stage_that_is_a_table_and_reads_it_back(spark: SparkSession, large: None) -> None:
     stored, reread = [], spark.range(1)
-    with Materializer(False, lambda table, rows: stored.append((table, rows.count())) or reread, pytest.fail) as materialize:
+    with OnDisk(lambda table, rows: stored.append((table, rows.count())) or reread, pytest.fail) as materialize:
         assert materialize(Stage(spark.range(3), LOG_STORAGE)) is reread
         assert materialize.written == {LOG_STORAGE}
     assert stored == [(LOG_STORAGE, 3)]
@@ -123,15 +127,13 @@ def absent_clusters(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, 
 
 
 def test_a_small_night_computes_the_rows_of_workers_in_this_process(spark: SparkSession) -> None:
-    materialize = Materializer(True, pytest.fail, pytest.fail)
-    (rows,) = materialize(WorkerRows(spark.range(3), absent_clusters, (ABSENT_CLUSTER,)))
+    (rows,) = InThisProcess(SparkEngine(spark))(WorkerRows(spark.range(3), absent_clusters, (ABSENT_CLUSTER,)))
     assert [row["cluster_id"] for row in rows.collect()] == ["0", "1", "2"]
-    assert materialize.written == set()
 
 
 def test_a_large_night_writes_the_rows_of_workers_and_reads_them_back(spark: SparkSession, large: None) -> None:
     stored, reread = [], [spark.range(1)]
-    with Materializer(False, pytest.fail, lambda rows: stored.append(rows) or reread) as materialize:
+    with OnDisk(pytest.fail, lambda rows: stored.append(rows) or reread) as materialize:
         rows = WorkerRows(spark.range(3), absent_clusters, (ABSENT_CLUSTER,))
         assert materialize(rows) is reread
         assert materialize.written == {ABSENT_CLUSTER}
@@ -151,7 +153,7 @@ def test_batches_of_short_values_are_limited_by_their_rows_and_others_by_their_b
     try:
         text = spark.range(20_000, numPartitions=1).select(F.repeat(F.lit("k"), 1_024).alias("key"))
         stage = Stage(text.mapInArrow(counted, "rows LONG"), longest_bytes=spark.range(1).select(F.lit(longest_bytes)))
-        with Materializer(False, pytest.fail, pytest.fail) as materialize:
+        with OnDisk(pytest.fail, pytest.fail) as materialize:
             sizes = [row["rows"] for row in materialize(stage).collect()]
         assert sum(sizes) == 20_000
         assert rows_in_batch - rows_in_batch // 20 <= max(sizes) <= rows_in_batch

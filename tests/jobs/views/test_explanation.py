@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -17,10 +16,10 @@ from jobs.failure.scenarios import Scenario
 from jobs.report.night import night_report
 from jobs.report.what_if import what_if_report
 from jobs.schema import BROKER, BROKER_BALANCE, BROKER_PAIR, CLUSTER, PARTITION, SNAPSHOT, TOPIC
+from jobs.spark.worker_rows import complete
 from jobs.steps import failover
-from jobs.steps.stage import in_this_process, run_stages
 from tests.jobs.published import published
-from tests.jobs.rows import rows
+from tests.jobs.rows import materialized, rows
 
 
 def failed(partition: dict[str, Any], killed: Sequence[int], *, min_isr: int = 1, scenario_set: str = "w") -> duckdb.DuckDBPyConnection:
@@ -35,8 +34,12 @@ def failed(partition: dict[str, Any], killed: Sequence[int], *, min_isr: int = 1
     inputs = {each: rows(each, *given.get(each, ())) for each in failover.READS}
     engine, states = DuckdbEngine(), cluster_states(inputs[CLUSTER].to_pylist(), inputs[BROKER].to_pylist())
     scenario = Scenario("s", "c", scenario_set, scenario_set, "rack", killed)
-    computed = run_stages(failover.simulate(engine, [scenario], states, inputs), partial(in_this_process, engine))
-    tables = inputs | dict(zip(failover.WRITES, computed, strict=True)) | {SNAPSHOT: rows(SNAPSHOT, {"published_at": 0})}
+    computed = materialized(failover.simulate(engine, [scenario], states, inputs), engine)
+    tables = (
+        inputs
+        | {table: complete(table, rows.toArrow()) for table, rows in zip(failover.WRITES, computed, strict=True)}
+        | {SNAPSHOT: rows(SNAPSHOT, {"published_at": 0})}
+    )
     pair = {"broker_id": 3, "other_broker_id": 4, "order_dependent": True}
     balance = {"broker_id": 1, "live": True}
     return published(tables | {BROKER_PAIR: rows(BROKER_PAIR, pair), BROKER_BALANCE: rows(BROKER_BALANCE, balance)})
