@@ -22,8 +22,8 @@ partitioner.key_attribution    | no class: compares partitioners     | -        
 assignor.group                 | AbstractPartitionAssignor           | 2.0 to 4.3   | consumer_assignment group_assignment
 assignor.range                 | RangeAssignor (client, coordinator) | 2.0 to 4.3   | consumer_assignment group_assignment
 assignor.round_robin           | RoundRobinAssignor                  | 2.0 to 4.3   | consumer_assignment group_assignment
-assignor.sticky                | StickyAssignor                      | 3.5.2 to 4.3 | consumer_assignment group_assignment
-assignor.cooperative_sticky    | CooperativeStickyAssignor           | 3.5.2 to 4.3 | consumer_assignment group_assignment
+assignor.sticky                | StickyAssignor                      | 3.5.0 to 4.4 | consumer_assignment group_assignment
+assignor.cooperative_sticky    | CooperativeStickyAssignor           | 3.5.0 to 4.4 | consumer_assignment group_assignment
 assignor.uniform               | UniformAssignor                     | 4.0 to 4.3   | consumer_assignment group_assignment
 assignor.share_simple          | SimpleAssignor                      | 4.2 to 4.3   | consumer_assignment group_assignment
 election.partition             | LeaderAndIsr, PartitionRegistration | 2.0 to 4.3   | failover broker_restart remedy plan_scenario

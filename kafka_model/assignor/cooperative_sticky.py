@@ -1,6 +1,6 @@
 """The cooperative sticky assignor: sticky, but a partition is not reassigned before its owner has given it up.
 
-Reproduces org.apache.kafka.clients.consumer.CooperativeStickyAssignor, 3.5.2 to 4.3. Older versions are refused, see `sticky`.
+Reproduces org.apache.kafka.clients.consumer.CooperativeStickyAssignor, 3.5.0 to 4.4. Older versions are refused, see `sticky`.
 
 A and B own three partitions each, then C joins. In the first round A and B keep two each and C gets none. When A and B have given up
 partitions 4 and 5, the second round assigns them to C:

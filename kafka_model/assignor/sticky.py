@@ -1,7 +1,9 @@
 """The sticky assignor: a balanced assignment that moves few partitions.
 
-Reproduces org.apache.kafka.clients.consumer.StickyAssignor with internals.AbstractStickyAssignor, 3.5.2 to 4.3, with racks (KIP-881).
-Older versions are refused: 2.0 to 2.3, 2.4 to 2.8 and 3.0 to 3.5.1 have other algorithms, which are as balanced but choose other members.
+Reproduces org.apache.kafka.clients.consumer.StickyAssignor with internals.AbstractStickyAssignor, 3.5.0 to 4.4, with racks (KIP-881).
+Older versions are refused: 2.0 to 2.3, 2.4 to 2.8 and 3.0 to 3.4 have other algorithms, which are as balanced but choose other members.
+Before 3.5.2 two members can get the same partition if three claimed it, and a partition can move back to an earlier owner that no longer
+subscribes to it.
 Since 3.7.1 a member keeps its lowest partition numbers (KAFKA-16277); before, it kept those that it listed first.
 
 A and B own three partitions each, then C joins. A and B keep two each, by partition number, and C gets the rest:
@@ -86,22 +88,26 @@ def assign_and_transfer(
     version: Release = LATEST,
 ) -> tuple[Assignment, dict[TopicPartition, str] | None]:
     """Compute the assignment, and the new member of each partition that another gave up (None if the algorithm does not record it)."""
-    if version < Release(3, 5, 2):
-        raise UnknownVersion(f"the sticky assignors of Kafka {version} are not modelled: use 3.5.2 or later")
+    if version < Release(3, 5, 0):
+        raise UnknownVersion(f"the sticky assignors of Kafka {version} are not modelled: use 3.5.0 or later")
     if not members:
         raise EmptyGroup("the sticky assignors cannot assign partitions to a group without members")
     listed = in_hash_map_order(members)
     known = {topic: partitions[topic] for topic in metadata_order(partitions, listed)}
-    claims = _resolve_claims(known, listed, subscription_generations or {})
+    claims = _resolve_claims(known, listed, subscription_generations or {}, latest_claimant=version < Release(3, 5, 2))
     rack_info = _Racks.create(known, listed, racks)
     if claims.equal_subscriptions:
         return _assign_by_quota(known, claims, rack_info, keep_lowest=version >= Release(3, 7, 1))
-    return _GeneralAssignment(known, listed, claims, rack_info).build(), None
+    balanced_difference = 1 if version >= Release(3, 5, 2) else 0
+    return _GeneralAssignment(known, listed, claims, rack_info, balanced_difference).build(), None
 
 
 @dataclass(slots=True)
 class _Claims:
-    """The partitions that each member owns after conflicting claims are resolved, and those claimed twice in one generation."""
+    """The partitions that each member owns after conflicting claims are resolved, and those claimed twice in one generation.
+
+    Before 3.5.2 two members may still own a partition.
+    """
 
     owned: dict[str, list[TopicPartition]] = field(default_factory=dict)
     disputed: set[TopicPartition] = field(default_factory=set)
@@ -109,7 +115,10 @@ class _Claims:
     generation: int = NO_GENERATION
 
 
-def _resolve_claims(known: Mapping[str, int], listed: Sequence[Member], subscription_generations: Mapping[str, int | None]) -> _Claims:
+def _resolve_claims(
+    known: Mapping[str, int], listed: Sequence[Member], subscription_generations: Mapping[str, int | None], *, latest_claimant: bool
+) -> _Claims:
+    """Resolve conflicting claims. Each claim is compared with the owner, or with `latest_claimant` with the one before, even if that lost."""
     claims = _Claims()
     generations = {member.member_id: _generation(member.generation) for member in listed}
     compared = generations | {
@@ -129,6 +138,8 @@ def _resolve_claims(known: Mapping[str, int], listed: Sequence[Member], subscrip
             if partition[0] not in known:
                 continue
             claimant = owner.get(partition)
+            if latest_claimant:
+                owner[partition] = consumer
             if claimant is None:
                 owned.append(partition)
             elif generation == compared[claimant]:
@@ -195,11 +206,11 @@ def _unassigned(
 ) -> list[TopicPartition]:
     """List the partitions that are not assigned. `assigned` is in the order of `partitions`.
 
-    Kafka merges both lists, and ignores the rest of `assigned` after a partition that does not exist.
+    Kafka merges both lists, and ignores the rest of `assigned` after a partition that does not exist or that is there twice.
     """
     seen: set[TopicPartition] = set()
     for partition in assigned:
-        if not 0 <= partition[1] < counts[partition[0]]:
+        if partition in seen or not 0 <= partition[1] < counts[partition[0]]:
             break
         seen.add(partition)
     return [partition for partition in partitions if partition not in seen]
@@ -352,7 +363,10 @@ def _assign_rest(
 class _GeneralAssignment:
     """The state of the general algorithm: assign partitions to the least loaded members, then move them to less loaded ones."""
 
-    def __init__(self, known: Mapping[str, int], listed: Sequence[Member], claims: _Claims, racks: _Racks) -> None:
+    def __init__(
+        self, known: Mapping[str, int], listed: Sequence[Member], claims: _Claims, racks: _Racks, balanced_difference: int
+    ) -> None:
+        self.balanced_difference = balanced_difference  # between the loads of two members, up to which no partition has to move
         self.known = known
         self.racks = racks
         self.owned = claims.owned
@@ -486,10 +500,13 @@ class _GeneralAssignment:
             return True
         return self._is_balanced_by_topic() if self.consistent else self._is_balanced_by_lists()
 
+    def _lacks(self, consumer: str, owner: str) -> bool:
+        return self.load(consumer) + self.balanced_difference < self.load(owner)
+
     def _is_balanced_by_topic(self) -> bool:
         if self.imbalance is not None:
             consumer, partition = self.imbalance
-            if self.load(consumer) + 1 < self.load(self.owner[partition]) and self.load(consumer) != self._max_load(consumer):
+            if self._lacks(consumer, self.owner[partition]) and self.load(consumer) != self._max_load(consumer):
                 return False
         for topic, consumers in self.subscribers.items():
             if len(consumers) < 2:
@@ -499,7 +516,7 @@ class _GeneralAssignment:
             if least_loaded is None:
                 continue
             most_loaded_partition = max(range(self.known[topic]), key=lambda number: self.load(self.owner[topic, number]))
-            if self.load(least_loaded) + 1 < self.load(self.owner[topic, most_loaded_partition]):
+            if self._lacks(least_loaded, self.owner[topic, most_loaded_partition]):
                 self.imbalance = least_loaded, (topic, most_loaded_partition)
                 return False
         return True
@@ -520,7 +537,7 @@ class _GeneralAssignment:
                         continue
                     if partition not in last_owner:
                         raise BrokenClaims(f"{partition} belongs to no member that may change")
-                    if self.load(consumer) + 1 < self.load(last_owner[partition]):
+                    if self._lacks(consumer, last_owner[partition]):
                         return False
         return True
 

@@ -17,7 +17,7 @@ def test_every_version_uses_the_whole_broker() -> None:
     assert java.coordinate("4.4.0") == "org.apache.kafka:kafka_2.13:4.4.0"
 
 
-@pytest.mark.parametrize(("name", "kafka"), [("sticky", "3.5.1"), ("admin_utils", "4.0.0"), ("sarama_partitioner", "3.9.2")])
+@pytest.mark.parametrize(("name", "kafka"), [("sticky", "3.4.1"), ("admin_utils", "4.0.0"), ("sarama_partitioner", "3.9.2")])
 def test_a_version_that_the_model_does_not_reproduce_is_refused(name: str, kafka: str) -> None:
     with pytest.raises(java.DoesNotCompile):
         at_version(load(name), kafka)

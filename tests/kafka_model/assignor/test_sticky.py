@@ -63,6 +63,29 @@ def test_before_3_7_1_a_member_keeps_the_partitions_that_it_lists_first():
     assert sticky.assign({"T": 6}, members, version=parse_release("3.7.1"))["A"] == _of_t(0, 2)
 
 
+@pytest.mark.parametrize("version", ["3.5.0", "3.5.1"])
+def test_before_3_5_2_a_lost_claim_hides_the_owner_from_the_next_claim(version):
+    """A and C get partition 0: C is compared with B, whose claim A has beaten."""
+    members = [_owner("A", 0, generation=3), _owner("B", 0, generation=1), _owner("C", 0, generation=2)]
+    assert sticky.assign({"T": 4}, members, version=parse_release(version)) == {"A": _of_t(0, 2), "B": _of_t(1), "C": _of_t(0, 3)}
+    assert sticky.assign({"T": 4}, members, version=parse_release("3.5.2")) == {"A": _of_t(0, 3), "B": _of_t(1), "C": _of_t(2)}
+    with pytest.raises(BrokenClaims):
+        sticky.assign({"T": 2}, members, version=parse_release(version))
+
+
+@pytest.mark.parametrize("version", ["3.5.0", "3.5.1"])
+def test_before_3_5_2_a_difference_of_one_can_move_a_partition_to_an_earlier_owner(version):
+    """U-1 moves back to C, although C no longer subscribes to U."""
+    members = [
+        Member("A", ("U",), owned=(("T", 0),), generation=2),
+        Member("B", ("T", "U"), generation=2),
+        Member("C", ("T",), owned=(("U", 1),), generation=1),
+    ]
+    before, since = (sticky.assign({"T": 1, "U": 2}, members, version=parse_release(text)) for text in (version, "3.5.2"))
+    assert before == {"A": [("U", 0)], "B": [("T", 0)], "C": [("U", 1)]}
+    assert since == {"A": [("U", 0), ("U", 1)], "B": [("T", 0)], "C": []}
+
+
 def test_owned_partitions_are_packed_by_topic_in_hash_map_order():
     yesterday = [("refunds", 1), ("orders", 4), ("refunds", 0)]
     assert sticky.pack(yesterday) == (("orders", 4), ("refunds", 1), ("refunds", 0))
@@ -86,8 +109,8 @@ def test_before_3_7_1_a_member_keeps_the_partitions_that_its_packed_user_data_li
 
 
 @pytest.mark.parametrize("assign", [sticky.assign, cooperative_sticky.assign])
-@pytest.mark.parametrize("version", ["2.0.0", "2.4.1", "3.5.1"])
-def test_versions_before_3_5_2_are_refused(assign, version):
+@pytest.mark.parametrize("version", ["2.0.0", "2.4.1", "3.4.1"])
+def test_versions_before_3_5_are_refused(assign, version):
     with pytest.raises(UnknownVersion, match=version):
         assign({"T": 6}, [_owner("A", 0)], version=parse_release(version))
 

@@ -10,9 +10,9 @@ from kafka_model.assignor.sticky import assign, pack
 from kafka_model.release import parse_release
 from tests.oracle.groups import as_members, contested_group, counts, group, maybe_packed, racks_of
 
-PROGRAMS = {"3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
+PROGRAMS = {"3.5.1": "ClientAssignor", "3.9.2": "ClientAssignor", "4.3.1": "ClientAssignor"}
 RECORDED = 800
-SINCE = "3.5.2"
+SINCE = "3.5.0"
 ERRORS = {"ArithmeticException": "EmptyGroup", "IllegalStateException": "BrokenClaims", "NullPointerException": "BrokenClaims"}
 
 
