@@ -30,11 +30,14 @@ _DUCKDB_MEMORY = "1GiB"
 # Functions of Spark that have another name in DuckDB.
 _MACROS = (
     "array_intersect(list, other) AS list_filter(list, lambda element: list_contains(other, element))",
+    "div(dividend, divisor) AS dividend // divisor",
     "element_at(list, position) AS list[position]",
     "explode(list) AS unnest(list)",
     "sequence(first, last) AS generate_series(first, last)",
     "size(list) AS len(list)",
     "slice(list, first, length) AS list[first:first + length - 1]",
+    "timestamp_micros(micros) AS make_timestamptz(micros)",
+    "unix_micros(moment) AS epoch_us(moment)",
 )
 
 

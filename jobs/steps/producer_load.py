@@ -56,8 +56,8 @@ def transform(
     current = _current_partitions(partition, topics, counter_start=int(parameters.get("counter_start", "0")))
     load = yield Stage(_load(topics, samples, summaries, current, _previous_partitions(previous_partition, topics)))
     totals = yield Stage(_totals(load))
-    clusters, previous_clusters = (dataframe_from_arrow(topic.sparkSession, rows) for rows in (cluster, previous_cluster))
-    producer_load = _shares(load, totals, topics, seconds_between(clusters, previous_clusters))
+    captures = dataframe_from_arrow(topic.sparkSession, seconds_between(cluster, previous_cluster))
+    producer_load = _shares(load, totals, topics, captures)
     named_totals = totals.drop("chunk").join(topics.select("number", *_TOPIC, "partition_count"), on="number", how="inner")
     topic_load, hot_key = _topic_load(named_totals, samples), _hot_keys(summaries, named_totals)
     return (
