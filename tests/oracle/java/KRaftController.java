@@ -1,3 +1,4 @@
+// before 4.4.0: org.apache.kafka.common.utils.internals.LogContext -> org.apache.kafka.common.utils.LogContext
 package org.apache.kafka.controller;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -34,8 +35,8 @@ import org.apache.kafka.common.metadata.RegisterBrokerRecord;
 import org.apache.kafka.common.metadata.TopicRecord;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.internals.LogContext;
 import org.apache.kafka.metadata.LeaderRecoveryState;
 import org.apache.kafka.metadata.PartitionRegistration;
 import org.apache.kafka.metadata.Replicas;
