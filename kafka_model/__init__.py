@@ -11,35 +11,35 @@ table.
 module                         | reproduces                          | versions     | tables
 release                        | MetadataVersion; order of releases  | 2.0 to 4.4   | cluster
 placement.zookeeper            | AdminUtils, AdminZkClient           | 2.0 to 3.9   | replica_assignment topic_placement
-placement.kraft                | StripedReplicaPlacer                | 2.8 to 4.3   | -
-placement.striped_draws        | StripedReplicaPlacer, inverted      | 2.8 to 4.3   | replica_assignment topic_placement
-placement.striped_search       | StripedReplicaPlacer, inverted      | 2.8 to 4.3   | replica_assignment topic_placement
-placement.errors               | InvalidPartitionsException          | 2.0 to 4.3   | -
+placement.kraft                | StripedReplicaPlacer                | 3.3 to 4.4   | -
+placement.striped_draws        | StripedReplicaPlacer, inverted      | 3.3 to 4.4   | replica_assignment topic_placement
+placement.striped_search       | StripedReplicaPlacer, inverted      | 3.3 to 4.4   | replica_assignment topic_placement
+placement.errors               | InvalidPartitionsException          | 2.0 to 4.4   | -
 partitioner.java_client        | DefaultPartitioner and successors   | 2.0 to 4.4   | (producer_load)
 partitioner.other_clients      | librdkafka 1 to 2, Sarama 1         | -            | topic_partitioner (producer_load)
 partitioner.key_hash           | Utils.murmur2, FNV-1a               | all          | producer_load hot_key topic_partitioner
 partitioner.key_attribution    | no class: compares partitioners     | -            | topic_partitioner
-assignor.group                 | AbstractPartitionAssignor           | 2.0 to 4.3   | consumer_assignment group_assignment
-assignor.range                 | RangeAssignor (client, coordinator) | 2.0 to 4.3   | consumer_assignment group_assignment
-assignor.round_robin           | RoundRobinAssignor                  | 2.0 to 4.3   | consumer_assignment group_assignment
+assignor.group                 | AbstractPartitionAssignor           | 2.0 to 4.4   | consumer_assignment group_assignment
+assignor.range                 | RangeAssignor (client, coordinator) | 2.0 to 4.4   | consumer_assignment group_assignment
+assignor.round_robin           | RoundRobinAssignor                  | 2.0 to 4.4   | consumer_assignment group_assignment
 assignor.sticky                | StickyAssignor                      | 3.5.0 to 4.4 | consumer_assignment group_assignment
 assignor.cooperative_sticky    | CooperativeStickyAssignor           | 3.5.0 to 4.4 | consumer_assignment group_assignment
-assignor.uniform               | UniformAssignor                     | 4.0 to 4.3   | consumer_assignment group_assignment
-assignor.share_simple          | SimpleAssignor                      | 4.2 to 4.3   | consumer_assignment group_assignment
-election.partition             | LeaderAndIsr, PartitionRegistration | 2.0 to 4.3   | failover broker_restart remedy plan_scenario
+assignor.uniform               | UniformAssignor                     | 4.0 to 4.4   | consumer_assignment group_assignment
+assignor.share_simple          | SimpleAssignor                      | 4.2 to 4.4   | consumer_assignment group_assignment
+election.partition             | LeaderAndIsr, PartitionRegistration | 2.0 to 4.4   | failover broker_restart remedy plan_scenario
 election.leader_election       | PartitionLeaderElectionAlgorithms   | 2.0 to 3.9   | failover broker_restart remedy plan_scenario
 election.leader_and_isr        | kafka.controller.Election           | 3.9          | failover broker_restart remedy plan_scenario
 election.partition_change      | PartitionChangeBuilder              | 3.5 to 4.4   | failover broker_restart remedy plan_scenario
 election.state_machines        | PartitionState, ReplicaState        | 2.0 to 3.9   | failover
-election.preferred_leaders     | ReplicationControlManager           | 4.3          | -
+election.preferred_leaders     | ReplicationControlManager           | 4.0 to 4.4   | -
 election.alterations           | ReplicationControlManager           | 4.0 to 4.4   | -
 election.zookeeper_controller  | KafkaController, its state machines | 3.9          | (scenario)
 failover.broker_failure        | KafkaController, QuorumController   | 2.0 to 4.4   | failover broker_restart remedy plan_scenario
 failover.joint_failure         | no class: counts sets of brokers    | -            | joint_loss
-failover.rolling_restart       | no class: order of clean shutdowns  | 2.0 to 4.3   | broker_restart
-log.segments                   | UnifiedLog, LogSegment, OffsetIndex | 2.0 to 4.3   | (log_storage)
-log.file_formats               | FileRecords, OffsetIndex            | 0.11 to 4.3  | -
-log.replication                | Partition, Replica, fetcher threads | 2.0 to 4.3   | (failover_pattern) (partition_health) (broker_restart)
+failover.rolling_restart       | no class: order of clean shutdowns  | -            | broker_restart
+log.segments                   | UnifiedLog, LogSegment, OffsetIndex | 4.1 to 4.4   | (log_storage)
+log.file_formats               | FileRecords, OffsetIndex            | 4.0 to 4.4   | -
+log.replication                | Partition, Replica, fetcher threads | 3.5 to 3.9   | (failover_pattern) (partition_health) (broker_restart)
 java.hash_map                  | java.util.HashMap, hashCode         | OpenJDK 17   | consumer_assignment (scenario)
 java.random_numbers            | java.util.Random                    | OpenJDK      | -
 java.scala_hash_map            | immutable.HashMap of Scala          | 2.13         | (scenario)

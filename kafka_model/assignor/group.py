@@ -1,4 +1,4 @@
-"""Members of a group, and the orders in which Kafka's assignors visit them (AbstractPartitionAssignor and relatives, Kafka 2.0 to 4.3).
+"""Members of a group, and the orders in which Kafka's assignors visit them (AbstractPartitionAssignor and relatives, Kafka 2.0 to 4.4).
 
 Callers give the members in the order in which Kafka puts them into its HashMap by member id. That order matters only for members whose
 ids are in the same bin.

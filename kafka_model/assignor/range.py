@@ -1,7 +1,7 @@
 """The range assignor, which divides each topic into ranges of consecutive partitions.
 
-Reproduces org.apache.kafka.clients.consumer.RangeAssignor, 2.0.0 to 4.3.1, with static members since 2.4 and racks (KIP-881) since 3.5;
-and the coordinator's own org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.0 to 4.3, which ignores racks.
+Reproduces org.apache.kafka.clients.consumer.RangeAssignor, 2.0 to 4.4, with static members since 2.4 and racks (KIP-881) since 3.5;
+and the coordinator's own org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.0 to 4.4, which ignores racks.
 
 Ten partitions and four members: ten divided by four is two, and the first two members get one more (the remainder):
 

@@ -1,6 +1,6 @@
 """The round robin assignor, which assigns each partition to the next member of a ring that subscribes to its topic.
 
-Reproduces org.apache.kafka.clients.consumer.RoundRobinAssignor, 2.0.0 to 4.3.1. Static members order the ring since 2.4. T1 has 4
+Reproduces org.apache.kafka.clients.consumer.RoundRobinAssignor, 2.0 to 4.4. Static members order the ring since 2.4. T1 has 4
 partitions and T2 has 6; C1 subscribes to T1, C2 to both, C3 to T2:
 
     >>> answer = assign({"T1": 4, "T2": 6}, [Member("C1", ("T1",)), Member("C2", ("T1", "T2")), Member("C3", ("T2",))])

@@ -1,6 +1,6 @@
 """The simple assignor of share groups, in which several members may share a partition.
 
-Reproduces org.apache.kafka.coordinator.group.assignor.SimpleAssignor (KIP-932), 4.2 and 4.3. 4.0 and 4.1 have another algorithm and are
+Reproduces org.apache.kafka.coordinator.group.assignor.SimpleAssignor (KIP-932), 4.2 to 4.4. 4.0 and 4.1 have another algorithm and are
 refused.
 
 With more members than partitions, each partition has enough places that every member gets one. Four members on three partitions: two

@@ -1,6 +1,6 @@
 """The uniform assignor of the group coordinator.
 
-Reproduces org.apache.kafka.coordinator.group.assignor.UniformAssignor (KIP-848), 4.0 to 4.3.
+Reproduces org.apache.kafka.coordinator.group.assignor.UniformAssignor (KIP-848), 4.0 to 4.4.
 
 A and B own three partitions each, then C joins. The quota is two, so A and B keep the first two partitions of Kafka's HashSet:
 

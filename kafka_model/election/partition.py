@@ -1,4 +1,4 @@
-"""A partition as its controller records it: LeaderAndIsr (ZooKeeper, Kafka 2.0 to 3.9) and PartitionRegistration (KRaft, 3.8 to 4.3).
+"""A partition as its controller records it: LeaderAndIsr (ZooKeeper, Kafka 2.0 to 3.9) and PartitionRegistration (KRaft, 3.5 to 4.4).
 
 >>> Partition(replicas=(1, 2), leader=1, isr=(1, 2), min_insync_replicas=3).effective_min_isr
 2

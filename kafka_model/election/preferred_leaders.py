@@ -1,4 +1,4 @@
-"""Automatic return of leadership to preferred replicas in KRaft: ReplicationControlManager.maybeBalancePartitionLeaders (Kafka 4.3.1).
+"""Automatic return of leadership to preferred replicas in KRaft: ReplicationControlManager.maybeBalancePartitionLeaders (Kafka 4.0 to 4.4).
 
 Every leader.imbalance.check.interval.seconds, if auto.leader.rebalance.enable is on (the default), each partition whose first replica
 does not lead has a preferred election, at most 1,000 per round. There is no threshold per broker: only the ZooKeeper controller uses

@@ -1,4 +1,4 @@
-"""Formats of the files of a partition: FileRecords, OffsetIndex, TimeIndex and CheckpointFile (Kafka 0.11 to 4.3, record batches v2).
+"""Formats of the files of a partition: FileRecords, OffsetIndex, TimeIndex and CheckpointFile (Kafka 4.0 to 4.4, record batches v2).
 
 A `.log` file is a sequence of record batches. A `.index` file contains pairs of 4-byte numbers, a `.timeindex` file pairs of an 8-byte
 and a 4-byte number. Index files of the active segment are preallocated and end in zeros. Checkpoints are text: a version, a count, and

@@ -1,4 +1,4 @@
-"""Replication within a partition: LEO, high watermark, ISR and truncation (Partition, Replica, ReplicaFetcherThread; Kafka 2.0 to 4.3).
+"""Replication within a partition: LEO, high watermark, ISR and truncation (Partition, Replica, ReplicaFetcherThread).
 
 `Leader` reproduces Kafka 3.5 to 3.9. The log end offset (LEO) is the offset of the next record. The high watermark (HW) is the smallest
 LEO of the ISR; consumers read below it. Broker 1 leads and has records 1 to 6, broker 2 has fetched up to record 5, broker 3 up to record

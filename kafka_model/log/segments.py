@@ -1,4 +1,4 @@
-"""Segments of a log, their sparse indexes, lookup and retention: LogSegment, OffsetIndex, TimeIndex and UnifiedLog (Kafka 2.0 to 4.3).
+"""Segments of a log, their sparse indexes, lookup and retention: LogSegment, OffsetIndex, TimeIndex and UnifiedLog (Kafka 4.1 to 4.4).
 
 A segment is a file named after its first offset. Its offset index has entries (offset relative to the base, position), at least
 index.interval.bytes apart. A lookup bisects the segments, then the index for the last entry not above the target, and scans from its

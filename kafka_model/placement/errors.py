@@ -1,4 +1,4 @@
-"""Errors for placements that Kafka refuses (InvalidPartitionsException and its relatives, Kafka 2.0 to 4.3).
+"""Errors for placements that Kafka refuses (InvalidPartitionsException and its relatives, Kafka 2.0 to 4.4).
 
 >>> raise InvalidReplicationFactor("replication factor 4 is larger than the number of brokers, 3")
 Traceback (most recent call last):

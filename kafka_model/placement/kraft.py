@@ -1,4 +1,4 @@
-"""Replica placement with KRaft: StripedReplicaPlacer (Kafka 2.8 to 4.3).
+"""Replica placement with KRaft: StripedReplicaPlacer (Kafka 3.3 to 4.4).
 
 The placer visits racks round robin from a random offset. It also visits the brokers of a rack round robin, unfenced brokers first. The
 first replica is always unfenced; the rack of the leader is skipped the first time its turn comes.

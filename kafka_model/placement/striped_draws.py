@@ -1,4 +1,4 @@
-"""The random draws of StripedReplicaPlacer (Kafka 2.8 to 4.3), recovered from the replicas of a topic.
+"""The random draws of StripedReplicaPlacer (Kafka 3.3 to 4.4), recovered from the replicas of a topic.
 
 StripedReplicaPlacer draws an offset of the racks and one of each rack's brokers, unfenced and fenced ones apart. After each round, which
 is as many partitions as there are unfenced brokers, it shuffles the racks and the brokers of each rack. In the first round the offsets
