@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, soft
+from expectations.rule import Rule, counted, hard, soft
 
 # The capacities in Cruise Control's example config/capacity.json: 100,000 MiB and 10,000 KiB/s.
 _EXAMPLE_DISK, _EXAMPLE_NETWORK = 100_000 * 2.0**20, 10_000 * 2.0**10
@@ -36,7 +36,7 @@ def rules(limits: Limits) -> list[Rule]:
             measured="without_rack",
             limit=0,
             formula="live brokers without a rack = 0, or all",
-            change="'set broker.rack on ' || without_rack || ' brokers'",
+            change=f"'set broker.rack on ' || {counted('without_rack', 'broker')}",
         ),
         soft(
             "capacities_configured",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import Rule, counted, hard, mismatches, readable_bytes, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -42,7 +43,7 @@ def rules(limits: Limits) -> list[Rule]:
             "even_bytes",
             f"A live broker stores at most {limits.byte_ratio_most} times the mean bytes of the live brokers.",
             f"SELECT cluster_id, broker_id, size_bytes, byte_ratio FROM broker_balance WHERE byte_ratio > {limits.byte_ratio_most}",
-            **_move("size_bytes", "byte_ratio", 0, limits.byte_ratio_most, "bytes"),
+            **_move("size_bytes", "byte_ratio", 0, limits.byte_ratio_most, readable_bytes),
             requires="SELECT cluster_id FROM broker_balance WHERE byte_ratio IS NOT NULL",
         ),
         soft(
@@ -52,7 +53,7 @@ def rules(limits: Limits) -> list[Rule]:
                 SELECT cluster_id, broker_id, produced_size_bytes, produced_ratio FROM broker_balance
                 WHERE produced_ratio > {limits.produced_ratio_most}
             """,
-            **_move("produced_size_bytes", "produced_ratio", 0, limits.produced_ratio_most, "sampled bytes to leaders"),
+            **_move("produced_size_bytes", "produced_ratio", 0, limits.produced_ratio_most, _leaders_that_receive),
             requires="SELECT cluster_id FROM broker_balance WHERE produced_ratio IS NOT NULL",
         ),
         soft(
@@ -62,7 +63,7 @@ def rules(limits: Limits) -> list[Rule]:
             measured="disk_used_share",
             limit=1,
             formula="bytes stored / reported disk capacity <= 1",
-            change="'set the disk capacity of broker ' || broker_id || ' in capacity.json: it stores ' || size_bytes || ' bytes'",
+            change="'set the disk capacity of broker ' || broker_id || ' in capacity.json: it stores ' || " + readable_bytes("size_bytes"),
             requires="SELECT cluster_id FROM broker_balance WHERE disk_used_share IS NOT NULL",
         ),
     ]
@@ -76,17 +77,21 @@ def _even(name: str, count: str, ratio: str, least: float, most: float) -> Rule:
         f"SELECT cluster_id, broker_id, {count}, {ratio} FROM "
         f"(SELECT *, avg(if(live, {count}, NULL)) OVER (PARTITION BY cluster_id) AS mean FROM broker_balance) "
         f"WHERE {ratio} NOT BETWEEN {least} AND {most} AND abs({count} - mean) >= 1",
-        **_move(count, ratio, least, most, count),
+        **_move(count, ratio, least, most, lambda excess: counted(excess, count.removesuffix("s"))),
     )
 
 
-def _move(count: str, ratio: str, least: float, most: float, noun: str) -> dict[str, Any]:
-    """Return the explanation of an uneven share: the change moves the part that exceeds the limit."""
+def _leaders_that_receive(size: str) -> str:
+    return f"'leaders that receive ' || {readable_bytes(size)} || ' of the sampled bytes'"
+
+
+def _move(count: str, ratio: str, least: float, most: float, words: Callable[[str], str]) -> dict[str, Any]:
+    """Return the explanation of an uneven share: the change moves the part that exceeds the limit, which `words` expresses with a unit."""
     limit = f"if({ratio} > {most}, {most}, {least})"
     excess = f"CAST(ceil(abs({count} - {count} * {limit} / if({ratio} = 0, 1, {ratio}))) AS BIGINT)"
     return {
         "measured": ratio,
         "limit": limit,
         "formula": f"{count} / mean of the live brokers within {least} and {most}",
-        "change": f"'move ' || {excess} || ' {noun} ' || if({ratio} > {most}, 'off', 'to') || ' broker ' || broker_id",
+        "change": f"'move ' || {words(excess)} || if({ratio} > {most}, ' off', ' to') || ' broker ' || broker_id",
     }

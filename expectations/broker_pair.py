@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import Rule, counted, hard, mismatches, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -51,8 +51,8 @@ def rules(limits: Limits) -> list[Rule]:
             measured="newly_lost",
             limit=0,
             formula="partitions that lose acknowledged records with both brokers = 0",
-            change="""
-                'move a replica of ' || newly_lost || ' partitions off broker ' || broker_id || ' or ' || other_broker_id
+            change=f"""
+                'move a replica of ' || {counted("newly_lost", "partition")} || ' off broker ' || broker_id || ' or ' || other_broker_id
                     || ', or add a replica'
             """,
         ),

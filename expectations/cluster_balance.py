@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, soft
+from expectations.rule import Rule, counted, hard, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -30,8 +30,8 @@ def rules(limits: Limits) -> list[Rule]:
             measured="coalesce(brokers_to_add, racks_to_add, partitions_needed)",
             limit=0,
             formula="brokers, racks or partitions that goals ask for = 0",
-            change="""
-                'add' || coalesce(' ' || brokers_to_add || ' brokers', '') || coalesce(' ' || racks_to_add || ' racks', '')
+            change=f"""
+                'add' || coalesce(' ' || {counted("brokers_to_add", "broker")}, '') || coalesce(' ' || {counted("racks_to_add", "rack")}, '')
                     || coalesce(' partitions up to ' || partitions_needed, '')
             """,
         ),

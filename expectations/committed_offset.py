@@ -19,6 +19,6 @@ def rules(limits: Limits) -> list[Rule]:
             measured="current_offset",
             limit="log_end_offset",
             formula="committed offset <= log end offset",
-            change="'reset group ' || group_id || ' on ' || topic || '-' || partition || ' to ' || log_end_offset",
+            change="'reset group ' || group_id || ' on ' || topic || '-' || partition || ' to offset ' || log_end_offset",
         ),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import Rule, hard, mismatches, readable_bytes, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -38,7 +38,7 @@ def rules(limits: Limits) -> list[Rule]:
             limit=limits.disk_used_share_most,
             formula="size / capacity of a log dir <= limit",
             change=f"""
-                'move ' || CAST(size_bytes - {limits.disk_used_share_most} * capacity_bytes AS BIGINT) || ' bytes off ' || log_dir
+                'move ' || {readable_bytes(f"size_bytes - {limits.disk_used_share_most} * capacity_bytes")} || ' off ' || log_dir
                     || ' of broker ' || broker_id
             """,
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import Rule, hard, mismatches, readable_bytes, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -57,7 +57,7 @@ def rules(limits: Limits) -> list[Rule]:
             formula="bytes out / capacity after the failure <= limit",
             change=f"""
                 'move leaders or replicas that broker ' || broker_id || ' takes over in ' || scenario_id || ': '
-                    || CAST(network_out_bytes_per_s * (1 - {most} / network_out_share) AS BIGINT) || ' bytes/s'
+                    || {readable_bytes(f"network_out_bytes_per_s * (1 - {most} / network_out_share)")} || '/s'
             """,
         ),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, soft
+from expectations.rule import Rule, counted, readable_bytes, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -32,7 +32,7 @@ def rules(limits: Limits) -> list[Rule]:
             measured="idle_members",
             limit=limits.idle_members_most,
             formula="members without a partition <= limit",
-            change="'stop ' || idle_members || ' members of group ' || group_id || ', or add as many partitions'",
+            change=f"'stop ' || {counted('idle_members', 'member')} || ' of group ' || group_id || ', or add as many partitions'",
         ),
         soft(
             "members_share_records",
@@ -71,7 +71,8 @@ def rules(limits: Limits) -> list[Rule]:
             measured="avoidable_share",
             limit=limits.avoidable_cross_rack_share_most,
             formula="bytes read from another rack despite an in-sync replica in the own rack / all bytes <= limit",
-            change="'set replica.selector.class to RackAwareReplicaSelector: ' || local_replica_size_bytes || ' bytes stay in their rack'",
+            change="'set replica.selector.class to RackAwareReplicaSelector: ' || "
+            f"{readable_bytes('local_replica_size_bytes')} || ' stay in their rack'",
             requires="SELECT cluster_id FROM group_load WHERE avoidable_share IS NOT NULL",
         ),
         soft(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, soft
+from expectations.rule import Rule, counted, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -18,7 +18,7 @@ def rules(limits: Limits) -> list[Rule]:
             measured="fullest_broker_items",
             limit=limits.replicas_per_broker_most,
             formula="replicas of the fullest broker <= limit",
-            change=f"'move ' || (fullest_broker_items - {limits.replicas_per_broker_most}) || ' replicas off broker ' || broker_id",
+            change=f"'move ' || {counted(f'fullest_broker_items - {limits.replicas_per_broker_most}', 'replica')} || ' off broker ' || broker_id",
         ),
         soft(
             "partitions_per_cluster_limited",
@@ -27,6 +27,6 @@ def rules(limits: Limits) -> list[Rule]:
             measured="items",
             limit=limits.partitions_per_cluster_most,
             formula="partitions with a leader <= limit",
-            change=f"'move ' || (items - {limits.partitions_per_cluster_most}) || ' partitions to another cluster'",
+            change=f"'move ' || {counted(f'items - {limits.partitions_per_cluster_most}', 'partition')} || ' to another cluster'",
         ),
     ]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, soft
+from expectations.rule import Rule, counted, hard, soft
 
 _IN_SYNC, _SETTLED, _ASSIGNED = "in_sync_replicas", "settled_replicas", "assigned_replicas"
 _MIN_ISR, _EFFECTIVE = "min_insync_replicas", "effective_min_isr"
 _BRING_BACK = "'bring back a broker of its ISR or ELR'"
-_CATCH_UP = "'bring back in sync: ' || array_to_string(lagging_replicas, ', ')"
+_CATCH_UP = "'bring back in sync: broker' || if(len(lagging_replicas) = 1, ' ', 's ') || array_to_string(lagging_replicas, ', ')"
 
 
 def _grow_or_lower(spare: int) -> str:
     """Return a change after which a partition has `spare` replicas more than min.insync.replicas."""
-    missing = f"({_MIN_ISR} + {spare} - {_ASSIGNED})"
     lower = f"if({_ASSIGNED} > {spare}, ', or lower min.insync.replicas to ' || ({_ASSIGNED} - {spare}), '')"
-    return f"'add ' || {missing} || if({missing} = 1, ' replica', ' replicas') || {lower}"
+    return f"'add ' || {counted(f'{_MIN_ISR} + {spare} - {_ASSIGNED}', 'replica')} || {lower}"
 
 
 # Before Kafka 3.7 a partition with fewer replicas than min.insync.replicas refuses acks=all even with all of them in sync.
@@ -155,7 +154,7 @@ def rules(limits: Limits) -> list[Rule]:
             measured="not_preferred / preferred_leaders",
             limit=limits.not_preferred_share_most,
             formula="partitions that prefer the broker and have another leader / all that prefer it <= limit",
-            change="'hold a preferred leader election for ' || not_preferred || ' partitions'",
+            change=f"'hold a preferred leader election for ' || {counted('not_preferred', 'partition')}",
         ),
     ]
 

@@ -53,6 +53,16 @@ def soft_explained(name: str, sentence: str, query: str, *, requires: str | None
     return Rule(name, sentence, "soft", query, requires)
 
 
+def counted(count: str, noun: str) -> str:
+    """Return an expression for a count and its noun, for example `1 replica` or `2 replicas`."""
+    return f"({count}) || if(({count}) = 1, ' {noun}', ' {noun}s')"
+
+
+def readable_bytes(size: str) -> str:
+    """Return an expression for a size in bytes with a unit, for example `2.3 GiB`."""
+    return f"format_bytes(CAST(ceil({size}) AS BIGINT))"
+
+
 def mismatches(key: str, *, stated: str, computed: str) -> str:
     """Return a query for the keys where the column `stated` of one query differs from the column `computed` of another.
 

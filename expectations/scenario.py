@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import Rule, counted, hard, mismatches, soft
 from jobs.schema.failure import LOST, MUST_BE_ZERO, OFFLINE, REFUSES_ACKS_ALL
 
 _WITH_RACKS = "SELECT cluster_id FROM scenario WHERE scenario_set = 'nightly' AND kind = 'rack'"
@@ -130,6 +130,6 @@ def _survives(name: str, sentence: str, kind: str, harm: str) -> Rule:
         measured=harmed,
         limit=0,
         formula=f"partitions {harmed.replace('_', ' ')} in a failure = 0",
-        change=f"'see remedy for the change to each of the ' || ({harmed}) || ' partitions'",
+        change=f"'see remedy for the change to ' || {counted(harmed, 'partition')}",
         requires=_WITH_RACKS if kind == "rack" else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import Rule, counted, hard, mismatches, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -38,7 +38,7 @@ def rules(limits: Limits) -> list[Rule]:
             measured="replication_factor",
             limit=limits.replication_factor_least,
             formula="replication factor >= limit",
-            change=f"'add ' || ({limits.replication_factor_least} - replication_factor) || ' replicas to each partition of ' || topic",
+            change=f"'add ' || {counted(f'{limits.replication_factor_least} - replication_factor', 'replica')} || ' to each partition of ' || topic",
         ),
         soft(
             "min_insync_replicas_known",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, soft
+from expectations.rule import Rule, counted, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -15,7 +15,7 @@ def rules(limits: Limits) -> list[Rule]:
             measured="partitions",
             limit=limits.partitions_least,
             formula="partitions >= limit",
-            change=f"'add ' || ({limits.partitions_least} - partitions) || ' partitions to ' || topic",
+            change=f"'add ' || {counted(f'{limits.partitions_least} - partitions', 'partition')} || ' to ' || topic",
         ),
         soft(
             "partition_size_limited",

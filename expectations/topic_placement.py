@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from expectations.limits import Limits
-from expectations.rule import Rule, hard, mismatches, soft
+from expectations.rule import Rule, counted, hard, mismatches, soft
 
 
 def rules(limits: Limits) -> list[Rule]:
@@ -59,7 +59,7 @@ def rules(limits: Limits) -> list[Rule]:
             formula="partitions that one placement explains = all",
             change="CASE WHEN matching_partitions IS NULL "
             "THEN 'reassign the topic, unless it was assigned on purpose: Kafka would place partition ' || first_unexplained_partition || ' elsewhere' "
-            "ELSE 'move ' || (partitions - matching_partitions) || ' partitions back, unless they were moved on purpose' END",
+            f"ELSE 'move ' || {counted('partitions - matching_partitions', 'partition')} || ' back, unless they were moved on purpose' END",
         ),
         soft(
             "placeable",

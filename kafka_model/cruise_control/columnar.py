@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_model.cruise_control.broker_goals import count_breach, evaluate_broker_goals
+from kafka_model.cruise_control.broker_goals import count_breach, count_with_noun, evaluate_broker_goals
 from kafka_model.cruise_control.cluster_load import Broker, ClusterLoad, ReplicaLoad, sum_brokers
 from kafka_model.cruise_control.limits import (
     CPU,
@@ -317,8 +317,12 @@ class _Placement:
         if goal == "RackAwareGoal":
             shared, free = len(racks) - len(set(racks)), np.setdiff1d(self.live_racks, racks)
             names = ", ".join(self.cluster.rack_names[rack] for rack in free)
-            change = f"move {shared} to racks without one: {names}" if len(free) >= shared else "add racks: there are fewer than replicas"
+            change = (
+                f"move {count_with_noun(shared, 'replica')} to racks without one: {names}"
+                if len(free) >= shared
+                else "add racks: there are fewer than replicas"
+            )
             return Breach(shared, 0, "replicas that share a rack = 0", change)
         highest_count, limit = max(Counter(racks).values()), math.ceil(len(racks) / len(self.live_racks))
-        change = f"move {highest_count - limit} from the rack that holds {highest_count} to emptier racks"
+        change = f"move {count_with_noun(highest_count - limit, 'replica')} from the rack that holds {highest_count} to emptier racks"
         return Breach(highest_count, limit, "replicas on a rack are as even as can be", change)

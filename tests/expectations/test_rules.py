@@ -537,14 +537,14 @@ def test_near_miss_breaks_only_its_own_rule(verdicts: dict, rule: str) -> None:
         ("enough_replicas_for_min_isr", 1, 1, 2, 1, [], "add 1 replica, or lower min.insync.replicas to 1"),
         ("more_replicas_than_min_isr", 2, 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
         ("more_replicas_than_min_isr", 1, 1, 2, 1, [], "add 2 replicas"),
-        ("above_min_isr", 3, 2, 2, 2, [7], "bring back in sync: 7"),
+        ("above_min_isr", 3, 2, 2, 2, [7], "bring back in sync: broker 7"),
         ("above_min_isr", 2, 2, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
         ("above_min_isr", 2, 2, 3, 2, [], "add 2 replicas, or lower min.insync.replicas to 1"),
-        ("accepts_acks_all", 3, 1, 2, 2, [7, 8], "bring back in sync: 7, 8"),
-        ("accepts_acks_all", 2, 1, 3, 2, [7], "bring back in sync: 7"),
+        ("accepts_acks_all", 3, 1, 2, 2, [7, 8], "bring back in sync: brokers 7, 8"),
+        ("accepts_acks_all", 2, 1, 3, 2, [7], "bring back in sync: broker 7"),
         # before Kafka 3.7
         ("accepts_acks_all", 1, 1, 2, 2, [], "add 1 replica, or lower min.insync.replicas to 1"),
-        ("accepts_acks_all", 2, 1, 3, 3, [7], "bring back in sync: 7; add 1 replica, or lower min.insync.replicas to 2"),
+        ("accepts_acks_all", 2, 1, 3, 3, [7], "bring back in sync: broker 7; add 1 replica, or lower min.insync.replicas to 2"),
     ],
 )
 def test_a_finding_on_min_isr_suggests_what_helps(
@@ -561,6 +561,47 @@ def test_a_finding_on_min_isr_suggests_what_helps(
     (broken,) = [each for each in rules_of(BY_NAME["partition_health"], limits()) if each.name == rule]
     (found,) = DuckdbTables(arrow({"c": night([row])})).query(broken.query, rule)
     assert found["smallest_change"] == change
+
+
+@pytest.mark.parametrize(
+    ("rule", "edits", "change"),
+    [
+        (
+            "broker_balance.even_bytes",
+            [edit("broker_balance", {"broker_id": 0}, size_bytes=5 * 2**20, byte_ratio=2.5)],
+            "move 2.0 MiB off broker 0",
+        ),
+        (
+            "broker_balance.even_produced_bytes",
+            [edit("broker_balance", {"broker_id": 0}, produced_size_bytes=5 * 2**20, produced_ratio=2.5)],
+            "move leaders that receive 2.0 MiB of the sampled bytes off broker 0",
+        ),
+        (
+            "broker_balance.stored_bytes_within_capacity",
+            [edit("broker_balance", {"broker_id": 0}, size_bytes=3 * 2**30, disk_used_share=1.1)],
+            "set the disk capacity of broker 0 in capacity.json: it stores 3.0 GiB",
+        ),
+        (
+            "disk_usage.disks_not_full",
+            [edit("disk_usage", {"broker_id": 0}, size_bytes=9 * 2**30, capacity_bytes=10 * 2**30, used_share=0.9)],
+            "move 1.0 GiB off /d of broker 0",
+        ),
+        (
+            "failover_load.survivors_have_capacity",
+            [edit("failover_load", KILLED_0, network_out_bytes_per_s=4 * 2**20, network_out_share=1.6)],
+            "move leaders or replicas that broker 1 takes over in broker 0: 2.0 MiB/s",
+        ),
+        (
+            "group_load.reads_stay_in_rack",
+            [edit("group_load", {"group_id": "g"}, local_replica_size_bytes=2048, avoidable_share=0.2)],
+            "set replica.selector.class to RackAwareReplicaSelector: 2.0 KiB stay in their rack",
+        ),
+    ],
+)
+def test_the_smallest_change_has_bytes_with_a_unit(rule: str, edits: list[Edit], change: str) -> None:
+    suite, _, name = rule.partition(".")
+    (broken,) = [each for each in rules_of(BY_NAME[suite], limits()) if each.name == name]
+    assert change in {row["smallest_change"] for row in DuckdbTables(arrow({"c": night(edits)})).query(broken.query, name)}
 
 
 @pytest.mark.parametrize("case", OTHER_PATTERNS)

@@ -195,7 +195,7 @@ def test_a_rule_states_that_some_rows_have_other_limits_and_a_row_has_its_own() 
     (found,) = [row for row in evaluate(opened, rules, "s", docs=None).to_pylist() if row["rule"] == "enough_replicas"]
     assert found["sentence"] == "A topic has a replication factor of at least 3. Some rows have the limits of [[limit]] 7."
     assert json.loads(found["example"])["limit_value"] == 4
-    assert found["smallest_change"] == "add 1 replicas to each partition of t"
+    assert found["smallest_change"] == "add 1 replica to each partition of t"
 
 
 @pytest.mark.parametrize("suite", sorted({rule.partition(".")[0] for rule in RULES}))

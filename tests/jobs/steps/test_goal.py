@@ -207,8 +207,8 @@ def test_a_breach_has_the_smallest_change_that_ends_it(spark: SparkSession) -> N
     _, breaches, *_ = run(spark, [*brokers(2, rack="a"), {"broker_id": 2, "rack": "b", "live": True}], [partition(0, [0, 1], 1)])
     assert sorted_rows(breaches.where("partition = 0"), "goal", "smallest_change") == [
         ("PreferredLeaderElectionGoal", "elect broker 0"),
-        ("RackAwareDistributionGoal", "move 1 from the rack that holds 2 to emptier racks"),
-        ("RackAwareGoal", "move 1 to racks without one: b"),
+        ("RackAwareDistributionGoal", "move 1 replica from the rack that holds 2 to emptier racks"),
+        ("RackAwareGoal", "move 1 replica to racks without one: b"),
     ]
 
 
