@@ -5,6 +5,7 @@ A text names its relations in braces, as in `SELECT * FROM {partition} p`. It us
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,16 +30,19 @@ _PREDICATES = {"LEADER_MOVED": LEADER_MOVED, "HARMS": ", ".join(f"{harm} AS {nam
 _DUCKDB_MEMORY = "1GiB"
 # Functions of Spark that have another name in DuckDB.
 _MACROS = (
+    "array_except(list, other) AS list_filter(list, lambda element: NOT list_contains(other, element))",
     "array_intersect(list, other) AS list_filter(list, lambda element: list_contains(other, element))",
     "div(dividend, divisor) AS dividend // divisor",
     "element_at(list, position) AS list[position]",
     "explode(list) AS unnest(list)",
+    "get(list, index) AS list[index + 1]",
     "sequence(first, last) AS generate_series(first, last)",
     "size(list) AS len(list)",
     "slice(list, first, length) AS list[first:first + length - 1]",
     "timestamp_micros(micros) AS make_timestamptz(micros)",
     "unix_micros(moment) AS epoch_us(moment)",
 )
+_SPARK_LAMBDA = re.compile(r"\btransform\((\w+), (\w+) ->")  # of Spark's function on lists
 
 
 class Engine(Protocol):
@@ -96,7 +100,8 @@ class DuckdbEngine:
         sources = {
             name: f"({relation})" if isinstance(relation, str) else self.from_arrow(relation).name for name, relation in relations.items()
         }
-        return self._named(lambda name: self._connection.execute(f"CREATE TEMP VIEW {name} AS {text.format(**sources)}"))
+        query = _SPARK_LAMBDA.sub(r"list_transform(\1, lambda \2:", text).format(**sources)
+        return self._named(lambda name: self._connection.execute(f"CREATE TEMP VIEW {name} AS {query}"))
 
     def map_batches(self, rows: DuckdbRows, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> pa.Table:
         return pa.Table.from_batches(function(one_or_more_batches(rows.toArrow())), table.schema)
@@ -132,9 +137,9 @@ def one_or_more_batches(rows: pa.Table) -> list[pa.RecordBatch]:
     return rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
 
 
-def sql_text(module: str, name: str) -> str:
-    """Return the SQL text `<name>.sql` beside a module, with the predicates of jobs.schema.failure in place of their names in braces."""
+def sql_text(module: str, name: str, **expressions: str) -> str:
+    """Return the SQL text `<name>.sql` beside a module, with expressions and the predicates of jobs.schema.failure in place of their names in braces."""
     text = Path(module).with_name(f"{name}.sql").read_text(encoding="utf-8")
-    for predicate, condition in _PREDICATES.items():
-        text = text.replace(f"{{{predicate}}}", condition)
+    for expression, sql in (_PREDICATES | expressions).items():
+        text = text.replace(f"{{{expression}}}", sql)
     return text

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 UNKNOWN = -1  # a size
+# SQL for the bytes that the leader of a row of `partition` stores; null: the size is unknown, or there is no leader.
+LEADER_SIZE = "get(replica_size_bytes, CAST(array_position(replicas, leader) AS INT) - 1)"
 
 
 def leader_size() -> Column:
-    """Return the bytes that the leader of a row of `partition` stores; null: the size is unknown, or there is no leader."""
+    """Return LEADER_SIZE as a column of Spark."""
     from pyspark.sql import functions as F
 
-    return F.get("replica_size_bytes", F.array_position("replicas", F.col("leader")).cast("int") - 1)
+    return F.expr(LEADER_SIZE)
 
 
 def bytes_at_risk(

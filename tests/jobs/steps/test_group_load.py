@@ -7,18 +7,21 @@ from math import sqrt
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.engine import SparkEngine
-from jobs.schema import BROKER, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD
-from jobs.steps.group_load import group_load
-from tests.jobs.rows import materialized, table
+from jobs.schema import BROKER, CLUSTER, DISK_USAGE, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, PRODUCER_LOAD, TOPIC
+from jobs.steps import broker_balance
+from tests.jobs.rows import run_step, table
 
 
 def test_members_and_hosts_have_the_load_of_their_partitions(spark: SparkSession) -> None:
     leader_and_isr = {0: (1, [1, 2]), 1: (1, [1]), 2: (2, [2]), 3: (1, [1, 2])}
-    stages = group_load(
+    *_, groups = run_step(
+        broker_balance,
+        table(spark, CLUSTER, {}),
         table(spark, BROKER, {"broker_id": 1, "rack": "a", "live": True}, {"broker_id": 2, "rack": "b", "live": True}),
-        table(spark, PARTITION, *({"topic": "t", "partition": id, "leader": leader, "isr": isr} for id, (leader, isr) in leader_and_isr.items())),
+        table(spark, TOPIC, {"topic": "t", "replication_factor": 1}),
+        table(spark, PARTITION, *({"topic": "t", "partition": id, "leader": leader, "replicas": isr, "isr": isr} for id, (leader, isr) in leader_and_isr.items())),
         table(spark, PRODUCER_LOAD, *({"topic": "t", "partition": id, "records": 10 * (id + 1), "size_bytes": 100 * (id + 1)} for id in leader_and_isr)),
+        table(spark, DISK_USAGE),
         table(
             spark, GROUP_MEMBER,
             {"group_id": "g", "member_id": "m1", "host": "h1", "rack": "b"},
@@ -30,7 +33,7 @@ def test_members_and_hosts_have_the_load_of_their_partitions(spark: SparkSession
             *({"group_id": "g", "member_id": "m1" if id < 3 else "m2", "topic": "t", "partition": id} for id in leader_and_isr),
         ),
     )  # fmt: skip
-    found = {row.group_id: row.asDict() for row in materialized(stages, SparkEngine(spark)).collect()}
+    found = {row.group_id: row.asDict() for row in groups.collect()}
     common = {"snapshot_id": "s", "cluster_id": "c", "topics": 1, "partitions": 4, "records": 100, "size_bytes": 1000,
               "cross_rack_partitions": 2, "cross_rack_size_bytes": 300, "local_replica_size_bytes": 100, "cross_rack_share": 0.5,
               "avoidable_share": pytest.approx(1 / 6)}  # fmt: skip
