@@ -44,16 +44,17 @@ WITH same_outcome AS (
         SELECT snapshot_id, cluster_id, scenario_set, scenario_id, element_at(replicas, position) AS survivor,
                bool_or(handed_over) AS handed_over, bool_or(followed) AS followed, bool_or(elected) AS elected
         FROM (
-            SELECT /*+ BROADCAST(s), BROADCAST(o) */
+            -- A semi join: DuckDB would join the failures with all partitions of their cluster first.
+            SELECT /*+ BROADCAST(o) */
                    f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id, o.handed_over, o.followed, o.elected,
                    p.replicas, explode(o.survivors) AS position
             FROM {failover} f
             JOIN {outcome} o ON o.outcome_id = f.outcome_id
-            JOIN {failure} s ON s.snapshot_id = f.snapshot_id AND s.cluster_id = f.cluster_id
-                 AND s.scenario_set = f.scenario_set AND s.scenario_id = f.scenario_id
             JOIN {partition} p ON p.snapshot_id = f.snapshot_id AND p.cluster_id = f.cluster_id
                  AND p.topic = f.topic AND p.partition = f.partition
-            WHERE s.requests_modeled
+            WHERE (f.snapshot_id, f.cluster_id, f.scenario_set, f.scenario_id) IN (
+                SELECT snapshot_id, cluster_id, scenario_set, scenario_id FROM {failure} WHERE requests_modeled
+            )
         ) each_survivor
         GROUP BY snapshot_id, cluster_id, scenario_set, scenario_id, element_at(replicas, position)
     ) each_receiver
