@@ -14,11 +14,11 @@ import pytest
 
 from jobs.airflow import environment
 from jobs.ingest import WRITES
-from jobs.lake.lake import open_lake
-from jobs.schema import BY_NAME, TABLES
+from jobs.schema import BY_NAME
 from jobs.spark.scale import Scale
 from jobs.spark.session import properties_file
 from jobs.views import VIEWS
+from tests.jobs.empty_lake import empty_lake
 from tests.jobs.lake.test_publish import BAD_TABLE, FIRST, SECOND, THIRD, night
 
 DAGS = Path(__file__).parents[2] / "dags"
@@ -40,9 +40,7 @@ class Runs:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("nightly")
-    lake = open_lake(str(folder / "lake"), pytest.fail)
-    for table in TABLES:
-        lake.create(table)
+    lake = empty_lake(folder / "lake")
     night(lake, FIRST, "east", "west")
     night(lake, SECOND, withheld={"east": [BAD_TABLE]})
     (folder / "source" / "east").mkdir(parents=True)

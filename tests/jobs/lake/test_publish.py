@@ -15,14 +15,15 @@ from expectations.limits import limits
 from jobs import cli, ingest
 from jobs.errors import IncompleteNight, NothingReadable
 from jobs.lake.folder_lake import FolderLake
-from jobs.lake.lake import Lake, open_lake
+from jobs.lake.lake import Lake
 from jobs.lake.selection import Attempt
 from jobs.night import GATES, NightlyRun, Task, reads, writes
 from jobs.report.absent import absent_cluster_report, unread_files
 from jobs.report.tables import print_parts
-from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, TABLES, VALIDATION, Table
+from jobs.schema import BROKER, BROKER_BALANCE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, VALIDATION, Table
 from jobs.spark.scale import Scale
 from jobs.views import DuckdbViews, statements
+from tests.jobs.empty_lake import empty_lake
 
 FIRST, SECOND, THIRD = "2026-01-01", "2026-01-02", "2026-01-03"
 BAD_INPUT, BAD_TABLE = ("ingest", "partition", "not_empty"), ("computed", "failover", "one_outcome")
@@ -31,10 +32,7 @@ BAD_INPUT, BAD_TABLE = ("ingest", "partition", "not_empty"), ("computed", "failo
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """Return an empty lake. No test in this file needs Spark."""
-    lake = open_lake(str(tmp_path / "lake"), pytest.fail)
-    for table in TABLES:
-        lake.create(table)
-    return lake
+    return empty_lake(tmp_path / "lake")
 
 
 def write(night: NightlyRun, table: Table, rows: list[dict[str, Any]]) -> None:

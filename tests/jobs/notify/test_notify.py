@@ -12,9 +12,10 @@ import pytest
 
 from expectations.limits import limits
 from jobs.lake.folder_lake import FolderLake
-from jobs.lake.lake import Lake, open_lake
-from jobs.schema import NOTIFICATION, OWNER, SCENARIO, TABLES, VALIDATION, Table
+from jobs.lake.lake import Lake
+from jobs.schema import NOTIFICATION, OWNER, SCENARIO, VALIDATION, Table
 from tests.jobs.command import Command
+from tests.jobs.empty_lake import empty_lake
 from tests.jobs.lake.test_publish import FIRST, SECOND, THIRD, night, query, validation_rows
 from tests.jobs.notify.recorder import Webhook, recording_webhook
 from tests.jobs.two_nights import SECOND as REAL_NIGHT
@@ -32,10 +33,7 @@ def webhook() -> Iterator[Webhook]:
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """An empty lake. No test but the last one needs Spark."""
-    lake = open_lake(str(tmp_path / "lake"), pytest.fail)
-    for table in TABLES:
-        lake.create(table)
-    return lake
+    return empty_lake(tmp_path / "lake")
 
 
 def row(table: Table, **values: Any) -> dict[str, Any]:

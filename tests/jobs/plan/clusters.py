@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pytest
 
 from expectations.limits import limits
-from jobs.lake.lake import Lake, open_lake
+from jobs.lake.lake import Lake
 from jobs.plan.answer import compute_plan
 from jobs.plan.current import READS
 from jobs.plan.question import PlanQuestion
@@ -28,10 +27,10 @@ from jobs.schema import (
     PLAN_WAVE,
     REPLICA,
     SNAPSHOT,
-    TABLES,
     TOPIC,
     Table,
 )
+from tests.jobs.empty_lake import empty_lake
 from tests.jobs.rows import rows
 from tests.oracle.algorithms import cruise_control_goals as oracle
 
@@ -127,9 +126,7 @@ def with_broker_columns(tables: Tables, columns: dict[int, Row]) -> Tables:
 
 def published_lake(tables: Tables, folder: Path) -> Lake:
     """Return a lake with one published snapshot of these rows."""
-    lake = open_lake(str(folder), lambda: pytest.fail("a plan of a small cluster needs no Spark"))
-    for table in TABLES:
-        lake.create(table)
+    lake = empty_lake(folder)
     for table, table_rows in with_replica_sizes(tables).items():
         lake.replace(table, table_rows, snapshot_id="s", attempt_id="1")
     lake.replace(SNAPSHOT, rows(SNAPSHOT, {"published_at": 0}), snapshot_id="s")

@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from expectations.limits import limits
-from jobs.lake.lake import open_lake
 from jobs.lake.selection import Attempt
 from jobs.plan.answer import WRITES, answer, unfulfilled
 from jobs.plan.files import write_files
 from jobs.plan.question import PlanQuestion
-from jobs.schema import PLAN, PLAN_MOVE, SNAPSHOT, TABLES
+from jobs.schema import PLAN, PLAN_MOVE, SNAPSHOT
 from jobs.views import DuckdbViews
+from tests.jobs.empty_lake import empty_lake
 from tests.jobs.plan.clusters import cluster_on_three_racks, published_lake
 from tests.jobs.rows import rows
 
@@ -66,9 +65,7 @@ def test_plan_is_stored_in_eight_tables() -> None:
 
 
 def test_plans_of_two_clusters_may_have_the_same_id(tmp_path: Path) -> None:
-    lake = open_lake(str(tmp_path / "lake"), lambda: pytest.fail("a plan of a small cluster needs no Spark"))
-    for table in TABLES:
-        lake.create(table)
+    lake = empty_lake(tmp_path / "lake")
     for table, one_cluster in cluster_on_three_racks([([1, 2], 2, [1, 2])]).items():
         two_clusters = [row | {"cluster_id": cluster_id} for cluster_id in ("a", "b's") for row in one_cluster.to_pylist()]
         lake.replace(table, pa.Table.from_pylist(two_clusters, table.schema), snapshot_id="s", attempt_id="1")

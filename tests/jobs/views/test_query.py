@@ -28,6 +28,7 @@ from jobs.report import query_output
 from jobs.report.query_output import Format
 from jobs.schema import BROKER, CLUSTER, HOT_KEY, SNAPSHOT, TABLES, Table
 from jobs.views import DuckdbViews, query_duckdb, query_spark, script
+from tests.jobs.empty_lake import empty_lake
 from tests.jobs.rows import rows
 
 Query = Callable[..., tuple[list[str], list[tuple[object, ...]]]]
@@ -38,9 +39,7 @@ CAPACITY = 5.0 * 2**30
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with a published cluster of two brokers and an unpublished cluster; next to it is a file outside the lake."""
     folder = tmp_path_factory.mktemp("query") / "lake"
-    lake = open_lake(str(folder), pytest.fail)
-    for table in TABLES:
-        lake.create(table)
+    lake = empty_lake(folder)
 
     def write(table: Table, *given: dict[str, object]) -> None:
         lake.replace(table, rows(table, *given), snapshot_id="s", attempt_id="1")
