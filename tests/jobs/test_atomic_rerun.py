@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
@@ -23,6 +25,7 @@ from jobs.lake.maintenance import maintain_tables
 from jobs.lake.selection import Attempt
 from jobs.night import NightlyRun
 from jobs.schema import FAILOVER, PARAMETER, SNAPSHOT, TABLES, Table
+from jobs.spark.scale import Scale
 from jobs.views import DuckdbViews
 from tests.jobs.two_nights import FIRST, SECOND, SNAPSHOTS, run
 
@@ -115,14 +118,55 @@ def kill_rerun(lake: Lake, folder: Path, table: Table) -> None:
         assert night.wait() == -signal.SIGKILL
 
 
-def test_a_killed_rerun_leaves_the_published_night_and_the_next_one_is_published(changed_nights: Lake, tmp_path: Path) -> None:
-    before = contents(changed_nights)
-    kill_rerun(changed_nights, tmp_path / "report", FAILOVER)
-    assert contents(changed_nights) == before
-    assert run(NightlyRun(changed_nights, SECOND), BUNDLED).absent == []
-    assert contents(changed_nights) == before
-    newest = max(attempt.number for attempt in changed_nights.attempts(PARAMETER) if attempt.snapshot_id == SECOND)
-    assert {attempt.number for attempt in changed_nights.attempts(SNAPSHOT) if attempt.snapshot_id == SECOND} == {newest}
+@dataclass(frozen=True, slots=True)
+class RerunAfterKill:
+    """The second night, whose rerun was killed and then run again as a large night: what readers saw before, between and after them."""
+
+    night: NightlyRun
+    rows_before: dict[str, list[str]]
+    before: Contents
+    after_kill: Contents
+    after: Contents
+
+
+@pytest.fixture(scope="module")
+def rerun_after_kill(spark: SparkSession, nights_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> RerunAfterKill:
+    folder = tmp_path_factory.mktemp("killed")
+    subprocess.run(["cp", "-r", str(nights_folder), str(folder / "lake")], check=True)
+    lake = open_lake(str(folder / "lake"), lambda: spark)
+    rows_before, before = computed_rows(NightlyRun(lake, SECOND)), contents(lake)
+    kill_rerun(lake, folder / "report", FAILOVER)
+    after_kill, again = contents(lake), NightlyRun(lake, SECOND)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("jobs.spark.scale.MAX_SMALL_BYTES", 0)
+        assert run(again, BUNDLED, docs=f"{lake.uri}/docs").absent == []
+    return RerunAfterKill(again, rows_before, before, after_kill, contents(lake))
+
+
+def computed_rows(night: NightlyRun) -> dict[str, list[str]]:
+    """Return the rows of the night in each table, as text, except those that name the attempt and the scale."""
+    return {
+        table.name: sorted(json.dumps(row, default=str, sort_keys=True) for row in night.rows(table))
+        for table in TABLES
+        if table not in (SNAPSHOT, PARAMETER)
+    }
+
+
+def test_a_killed_rerun_leaves_the_published_night_and_the_next_one_is_published(rerun_after_kill: RerunAfterKill) -> None:
+    assert rerun_after_kill.after_kill == rerun_after_kill.before
+    changed = {name for name, seen in rerun_after_kill.before.items() if rerun_after_kill.after[name] != seen}
+    assert changed == {PARAMETER.name}  # it contains the scale
+    lake = rerun_after_kill.night.lake
+    newest = max(attempt.number for attempt in lake.attempts(PARAMETER) if attempt.snapshot_id == SECOND)
+    assert {attempt.number for attempt in lake.attempts(SNAPSHOT) if attempt.snapshot_id == SECOND} == {newest}
+
+
+def test_a_rerun_as_a_large_night_changes_no_row(rerun_after_kill: RerunAfterKill) -> None:
+    again = rerun_after_kill.night
+    assert again.scale is Scale.LARGE
+    assert again.attempt == Attempt(SECOND, "3")
+    now = computed_rows(again)
+    assert [name for name, rows in rerun_after_kill.rows_before.items() if rows != now[name]] == []
 
 
 def test_a_step_that_runs_again_stays_in_its_attempt(changed_night: NightlyRun) -> None:

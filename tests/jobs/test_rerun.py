@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,33 +13,11 @@ from jobs.cli import BUNDLED
 from jobs.errors import AuditError
 from jobs.lake.lake import Lake, open_lake
 from jobs.lake.publication import Outcome
-from jobs.lake.selection import Attempt
 from jobs.night import NightlyRun
 from jobs.plan.answer import answer
 from jobs.plan.question import PlanQuestion
-from jobs.schema import BROKER, PARTITION, PLAN, PLAN_RULE, REPLICA_ASSIGNMENT, TABLES, VALIDATION
-from jobs.spark.scale import Scale
-from tests.jobs.two_nights import FIRST, SECOND, SNAPSHOTS, query, run
-
-
-def contents(night: NightlyRun, *, without: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the rows of the night in each table, as text."""
-    return {
-        table.name: sorted(json.dumps(row, default=str, sort_keys=True) for row in night.rows(table))
-        for table in TABLES
-        if table.name not in without
-    }
-
-
-def test_a_rerun_as_a_large_night_changes_no_row(changed_night: NightlyRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(changed_night, without=("snapshot", "parameter"))
-    monkeypatch.setattr("jobs.spark.scale.MAX_SMALL_BYTES", 0)
-    again = NightlyRun(changed_night.lake, SECOND)
-    assert run(again, BUNDLED, docs=f"{changed_night.lake.uri}/docs").absent == []
-    assert again.scale is Scale.LARGE
-    assert again.attempt == Attempt(SECOND, "2")
-    now = contents(again, without=("snapshot", "parameter"))
-    assert [name for name, rows in before.items() if rows != now[name]] == []
+from jobs.schema import BROKER, PARTITION, PLAN, PLAN_RULE, REPLICA_ASSIGNMENT, VALIDATION
+from tests.jobs.two_nights import FIRST, SECOND, SNAPSHOTS, query
 
 
 def test_a_plan_of_nothing_changes_no_rule(changed_nights: Lake) -> None:
