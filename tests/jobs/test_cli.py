@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from jobs import cli, ingest
 from jobs.errors import AuditError, IncompleteNight
@@ -177,14 +178,15 @@ def test_a_report_fails_on_a_condition_and_prints_its_findings_alone(
 
 
 def test_a_night_without_a_cluster_names_it_and_is_published(
-    first_night: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path, command: Command
+    first_night: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path, command: Command, spark: SparkSession
 ) -> None:
+    """The night uses the session of the tests."""
     shutil.copytree(first_night[0] / "lake", tmp_path / "lake")
     newest = ("query", "SELECT DISTINCT 'newest is ' || snapshot_id AS line FROM verdict WHERE latest")
     assert "newest is 2026-01-01" in command.run(*newest).stdout
     shutil.copytree(cli.BUNDLED / "orders-eu", tmp_path / "one" / "orders-eu")
     (tmp_path / "one" / "README.md").write_text("The other cluster is missing.")
-    done = run("nightly", "one", "--snapshot", "2026-01-02", cwd=tmp_path)
+    done = command.run("nightly", "one", "--snapshot", "2026-01-02")
     assert done.returncode == 3, done.stderr
     assert done.stderr.startswith("topology-audit: absent from snapshot 2026-01-02 (view absent_cluster): payments-us (no folder: ")
     assert "Absent: payments-us (no folder)" in done.stdout
