@@ -36,7 +36,7 @@ ADDED_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view that answers a question: what a row is, an example query, and its SQL with placeholders."""
+    """A view that answers a question: what a row is, an example query, and its SQL with names in braces."""
 
     name: str
     comment: str
@@ -122,17 +122,15 @@ def _absent_cluster(snapshot: str, absent_cluster: str) -> str:
 
 
 def _render(template: str, **more: str) -> str:
-    """Replace the placeholders of a view.
+    """Replace the names in braces in the SQL of a view.
 
     A template with `{latest}` is rendered twice, for the latest snapshots and for all others: no engine pushes `WHERE latest` through an
     outer join, and most queries need only the latest. `{latest}` is the constant, `{is_latest}` the condition on each table.
     """
     if "{latest}" not in template:
-        return template.format(**_PLACEHOLDERS, **more)
+        return template.format(**_FRAGMENTS, **more)
     both = (("latest", "true"), ("NOT latest", "false"))
-    return "\nUNION ALL\n".join(
-        template.format(is_latest=condition, latest=constant, **_PLACEHOLDERS, **more) for condition, constant in both
-    )
+    return "\nUNION ALL\n".join(template.format(is_latest=condition, latest=constant, **_FRAGMENTS, **more) for condition, constant in both)
 
 
 def _survival_columns() -> Iterator[tuple[str, str]]:
@@ -161,7 +159,7 @@ _OWNERS = {
     Dialect.SPARK: "nullif(array_join(array_sort(array_distinct(flatten(collect_list(split(owner, ', '))))), ', '), '')",
 }
 _WORST_SYMPTOM = "(priority, -broken_rows, suite, rule)"
-_PLACEHOLDERS = {
+_FRAGMENTS = {
     "priorities": " ".join(f"WHEN '{consequence}' THEN {priority}" for priority, consequence in enumerate(CONSEQUENCES, start=1)),
     "worst_symptom": _list(
         f"min_by({column}, {_WORST_SYMPTOM}) AS {column}"
