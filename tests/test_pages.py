@@ -44,8 +44,21 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run a night over 16 generated clusters, and return the folder of its report."""
+    folder = tmp_path_factory.mktemp("fleet")
+    executable = str(Path(sys.executable).with_name("topology-audit"))
+    generate = ["generate", "source", "--clusters", "16", "--brokers", "4", "--topics", "4"]
+    for command in (generate, ["nightly", "source", "--snapshot", NIGHT]):
+        process = subprocess.run([executable, *command], cwd=folder, capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
+    return folder / "lake" / "reports" / NIGHT
+
+
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
     with chromium("--host-resolver-rules=MAP * ~NOTFOUND") as browser:
+        browser.set_script_timeout(600)  # axe takes more than the default of 30 s on a busy machine
         yield browser
 
 
@@ -94,9 +107,9 @@ def own_pages(lake: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("width", [1400, 400])
-def test_no_page_scrolls_horizontally(lake: Path, browser: Chrome, width: int) -> None:
+def test_no_page_scrolls_horizontally(lake: Path, fleet: Path, browser: Chrome, width: int) -> None:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-    for page in own_pages(lake):
+    for page in [*own_pages(lake), fleet / "index.html"]:
         browser.get(page.as_uri())
         browser.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page
@@ -104,9 +117,9 @@ def test_no_page_scrolls_horizontally(lake: Path, browser: Chrome, width: int) -
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(lake: Path, browser: Chrome, scheme: str) -> None:
+def test_axe_finds_nothing_serious(lake: Path, fleet: Path, browser: Chrome, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    for page in own_pages(lake):
+    for page in [*own_pages(lake), fleet / "index.html"]:
         browser.get(page.as_uri())
         browser.execute_script(AXE.read_text(encoding="utf-8"))
         result = browser.execute_async_script("axe.run({preload: false}).then(arguments[arguments.length - 1])")
@@ -157,6 +170,47 @@ def test_findings_can_be_sorted_searched_and_filtered(lake: Path, browser: Chrom
     browser.find_element(By.XPATH, "//select[@name='consequence']/option[text()='balance']").click()
     assert set(shown(0)) == {"balance"}
     assert 0 < len(shown(0)) < before
+
+
+def test_clusters_of_a_fleet_can_be_searched(fleet: Path, browser: Chrome) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.get((fleet / "index.html").as_uri())
+    cards = browser.find_elements(By.CSS_SELECTOR, ".card")
+    assert [card.is_displayed() for card in cards] == [True] * 12 + [False] * 4
+    last = cards[-1].find_element(By.TAG_NAME, "h2").get_attribute("textContent")
+    browser.find_element(By.CSS_SELECTOR, ".filters input").send_keys(last)
+    assert [card for card in cards if card.is_displayed()] == [cards[-1]]
+    assert browser.find_element(By.CSS_SELECTOR, ".filters output").text == "1 of 16 match"
+    browser.find_element(By.CSS_SELECTOR, ".filters input").clear()
+    browser.find_element(By.CSS_SELECTOR, "button[aria-controls=cards]").click()
+    assert all(card.is_displayed() for card in cards)
+
+
+def test_findings_of_a_fleet_begin_with_the_worst_clusters_and_all_can_be_found(fleet: Path, browser: Chrome) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser.get((fleet / "index.html").as_uri())
+    script = """
+        return [...document.querySelectorAll("#findings > tbody > tr")].map(row => [row.dataset.consequence, row.dataset.cluster, row.checkVisibility()])
+    """
+
+    def findings() -> list[tuple[str, str, bool]]:
+        return [tuple(row) for row in browser.execute_script(script)]
+
+    worst_first = [heading.get_attribute("textContent") for heading in browser.find_elements(By.CSS_SELECTOR, ".card h2")]
+    assert worst_first != sorted(worst_first)
+    losing = list(dict.fromkeys(cluster for consequence, cluster, _ in findings() if consequence == "data loss"))
+    assert losing == [cluster for cluster in worst_first if cluster in losing]
+    assert len(findings()) > 100
+    assert [shown for *_, shown in findings()] == [number < 100 for number in range(len(findings()))]
+    last_cluster = findings()[-1][1]
+    browser.find_element(By.XPATH, f"//select[@name='cluster']/option[text()='{last_cluster}']").click()
+    assert {cluster for _, cluster, shown in findings() if shown} == {last_cluster}
+    assert findings()[-1][2]
+    browser.find_element(By.XPATH, "//select[@name='cluster']/option[text()='all']").click()
+    browser.find_element(By.CSS_SELECTOR, "button[aria-controls=findings]").click()
+    assert all(shown for *_, shown in findings())
 
 
 def requested_urls(browser: Chrome) -> set[str]:

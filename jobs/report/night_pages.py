@@ -30,6 +30,7 @@ _MAX_PARTITIONS = 50  # partitions that a page shows for each failure
 _MAX_DETAILED = 20  # failures with their partitions
 _SHOWN_FAILURES = 10  # failures that the matrix shows at first
 _MAX_CHANGES = 50
+_SHOWN_CARDS = 12  # clusters that the overview shows at first; with more, it has a search for them
 _FINDINGS = f"SELECT * FROM finding WHERE snapshot_id = {{{{night}}}}{{cluster}} ORDER BY {FINDINGS_WORST_FIRST}"
 _FINDINGS_OF_CLUSTER = _FINDINGS.format(cluster=" AND cluster_id = {cluster}")
 
@@ -68,6 +69,8 @@ def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *
     clusters = survivals(connection, snapshot_id)
     pages = {each.cluster_id: f"clusters/{folder_name(each.cluster_id)}.html" for each in clusters}
     findings = _findings(night)
+    position = {each.cluster_id: number for number, each in enumerate(clusters)}
+    findings.rows.sort(key=lambda row: (row["waived_until"] is not None, row["priority"], not row["is_new"], position[row["cluster_id"]]))
     shared: dict[str, object] = {
         "snapshot_id": snapshot_id,
         "consequences": CONSEQUENCES,
@@ -103,6 +106,7 @@ def write_night_pages(connection: DuckdbViews, snapshot_id: str, folder: Path, *
         **shared,
         root="",
         clusters=clusters,
+        shown_cards=_SHOWN_CARDS,
         pages=pages,
         absent=absent_clusters(connection, snapshot_id),
         findings=findings,

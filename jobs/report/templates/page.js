@@ -16,18 +16,20 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// Show only the rows that contain the searched text and have the selected values.
+// Show only the rows or cards that contain the searched text and have the selected values.
 for (const filters of document.querySelectorAll(".filters")) {
-  const table = document.getElementById(filters.dataset.table), count = filters.querySelector("output");
+  const list = document.getElementById(filters.dataset.items), count = filters.querySelector("output");
+  const items = (list.tBodies?.[0] ?? list).children, fields = [...filters.querySelectorAll("input, select")];
   const apply = () => {
     let shown = 0;
-    for (const row of table.tBodies[0].rows) {
+    for (const row of items) {
       const matches = [...filters.querySelectorAll("select")].every(select => !select.value || row.dataset[select.name] === select.value);
       const text = filters.querySelector("input").value.toLowerCase();
       row.hidden = !(matches && row.textContent.toLowerCase().includes(text));
       shown += !row.hidden;
     }
-    count.textContent = `${shown} of ${table.tBodies[0].rows.length}`;
+    count.textContent = `${shown} of ${items.length} match`;
+    list.classList.toggle("filtered", fields.some(field => field.value));
   };
   filters.addEventListener("input", apply);
   filters.addEventListener("change", apply);  // some browsers send no input event for a select
@@ -40,7 +42,7 @@ for (const button of document.querySelectorAll("button.copy")) {
     catch { getSelection().selectAllChildren(button.parentElement.querySelector("code")); button.textContent = "Selected"; }
   });
 }
-for (const button of document.querySelectorAll("button.all-failures")) {
+for (const button of document.querySelectorAll("button.show-all")) {
   button.addEventListener("click", () => {
     const all = document.getElementById(button.getAttribute("aria-controls")).classList.toggle("all");
     button.setAttribute("aria-expanded", all);
