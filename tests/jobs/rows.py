@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.engine import DuckdbEngine, Engine, SparkEngine
+from jobs.engine import DuckdbEngine, DuckdbRows, Engine, SparkEngine
 from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
+from jobs.spark.worker_rows import complete
 from jobs.steps.stage import ARROW_TABLES, InThisProcess, Result, Stages, run_stages, takes, transform
 from kafka_model.release import LATEST
 
@@ -45,19 +47,23 @@ def run_step(step: ModuleType, *inputs: DataFrame, **options: Any) -> tuple[Data
     arranged = [rows.toArrow() if table in ARROW_TABLES else rows for table, rows in zip(tables, inputs, strict=True)]
     engine = SparkEngine(inputs[0].sparkSession)
     computed = materialized(transform(step, arranged, engine=engine, **options), engine)
-    if takes(step, "engine"):
-        in_duckdb = DuckdbEngine()
-        arrow = [rows.toArrow() for rows in inputs]
-        others = materialized(transform(step, arrow, engine=in_duckdb, **options), in_duckdb)
-        for table, rows, other in zip(step.WRITES, computed, others, strict=True):
-            assert_same_rows(table, rows.toArrow(), other.toArrow())
-    return computed
+    if not takes(step, "engine"):
+        return computed
+    arrow = [rows if isinstance(rows, pa.Table) else rows.toArrow() for rows in arranged]
+    in_duckdb = DuckdbEngine()
+    return equal_rows(engine, step.WRITES, computed, materialized(transform(step, arrow, engine=in_duckdb, **options), in_duckdb))
 
 
-def assert_same_rows(table: Table, rows: pa.Table, other: pa.Table) -> None:
-    """Check that two sets of rows of a table are equal, in any order."""
-    one, two = (sorted(each.select(table.schema.names).cast(table.schema).to_pylist(), key=str) for each in (rows, other))
-    assert one == two
+def equal_rows(
+    engine: SparkEngine, tables: Sequence[Table], computed: Sequence[DataFrame], in_duckdb: Sequence[DuckdbRows]
+) -> tuple[DataFrame, ...]:
+    """Return the computed rows of each table, evaluated once, after a check that DuckDB has the same ones in any order."""
+    evaluated = []
+    for table, rows, others in zip(tables, computed, in_duckdb, strict=True):
+        one, two = (complete(table, each.toArrow()) for each in (rows, others))
+        assert sorted(one.to_pylist(), key=str) == sorted(two.to_pylist(), key=str)
+        evaluated.append(engine.from_arrow(one, table))
+    return tuple(evaluated)
 
 
 def materialized(step: Stages[Result] | Result, engine: Engine) -> Result:
