@@ -6,9 +6,9 @@ The same functions serve the local command, which runs all tasks in one process,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType
@@ -206,10 +206,14 @@ class NightlyRun(Snapshot):
             replace(table, rows)
             return reread(table)
 
-        def write_and_reread_computed(rows: WorkerRows) -> list[Any]:
+        @contextmanager
+        def write_and_reread_computed(rows: WorkerRows) -> Iterator[list[Any]]:
             with self.lake.computed(rows, **self.attempt._asdict(), scenario_set=NIGHTLY) as computed:
-                _in_parallel(lambda pair: replace(*pair), [*zip(rows.tables, computed, strict=True)])
-            return [reread(table) for table in rows.tables]
+                rows_of = dict(zip(rows.tables, computed, strict=True))
+                _in_parallel(
+                    lambda table: replace(table, rows_of[table]), [table for table in rows.tables if table not in rows.intermediate]
+                )
+                yield [rows_of[table] if table in rows.intermediate else reread(table) for table in rows.tables]
 
         with OnDisk(write_and_reread, write_and_reread_computed) as on_disk:
             computed = run_stages(result, InThisProcess(engine) if self.scale is Scale.SMALL else on_disk)

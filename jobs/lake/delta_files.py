@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pyarrow import fs
@@ -72,12 +73,25 @@ def duckdb_query(table: Table, delta: DeltaTable, folder: Path, selection: Selec
     if not len(selected):
         nulls = ", ".join(f'CAST(NULL AS {duckdb_type(field.type)}) AS "{field.name}"' for field in table.schema)
         return f"SELECT {nulls} WHERE false"
-    paths = ", ".join(standard_literal(f"{folder}/{unquote(path)}") for path in selected["path"].to_pylist())
-    columns = ", ".join(f'"{name}"' for name in table.schema.names)
+    files_of_table = [folder / unquote(path) for path in selected["path"].to_pylist()]
     return (
-        f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, hive_types_autocast = false) "
-        f"WHERE {selection.sql(standard_literal)}"
+        f"{_select(table, files_of_table, 'hive_partitioning = true, hive_types_autocast = false')} WHERE {selection.sql(standard_literal)}"
     )
+
+
+def parquet_query(table: Table, files: Sequence[Path]) -> str | pa.Table:
+    """Return a query on Parquet files that have all columns of a table; the rows themselves if DuckDB would expand a path as a pattern."""
+    if not files:
+        return table.schema.empty_table()
+    if any(glob.escape(str(file)) != str(file) for file in files):
+        return pa.concat_tables(pq.ParquetFile(file).read() for file in files)
+    return _select(table, files, "hive_partitioning = false")
+
+
+def _select(table: Table, files: Sequence[Path], options: str) -> str:
+    columns = ", ".join(f'"{name}"' for name in table.schema.names)
+    paths = ", ".join(standard_literal(str(file)) for file in files)
+    return f"SELECT {columns} FROM read_parquet([{paths}], {options})"
 
 
 def complete(table: Table, rows: pa.Table, where: Mapping[str, Values]) -> pa.Table:

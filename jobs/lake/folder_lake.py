@@ -9,9 +9,8 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +23,8 @@ from jobs.lake import delta_files
 from jobs.lake.selection import Attempt, Selection, Values, any_of_sql
 from jobs.lake.spark_lake import TABLE_PROPERTIES, SparkLake
 from jobs.lake.sql_literal import standard_literal
-from jobs.lake.table_file import TableFile, TableFileWriter, write_duckdb_rows
-from jobs.lake.worker_rows import write_files
+from jobs.lake.table_file import TableFile, write_duckdb_rows
+from jobs.lake.worker_rows import written_rows
 from jobs.lake.write_lock import file_lock
 from jobs.schema import Table
 from jobs.spark.scale import Scale
@@ -120,9 +119,8 @@ class FolderLake:
         replaced = [(column, "=", value) for column, value in partition.items()]
         delta.create_write_transaction(added, "overwrite", delta.schema(), list(partition_by), replaced)
 
-    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Sequence[TableFile] | pa.Table]]:
-        input_file = self.folder / ".worker_input" / f"{rows.tables[0].name}.parquet"
-        return nullcontext(write_files(rows, partial(TableFileWriter, str(self.folder), where), self.spark, input_file))
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Sequence[TableFile] | pa.Table | str]]:
+        return written_rows(rows, self.folder, where, self.spark)
 
     def attempts(self, table: Table) -> set[Attempt]:
         if not self.exists(table):

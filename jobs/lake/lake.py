@@ -80,10 +80,11 @@ class Lake(Protocol):
         null in a column that is NOT NULL. Files are those of `computed`, and rows of DuckDB those of `engine`: both replace whole partitions.
         """
 
-    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Rows]]:
+    def computed(self, rows: WorkerRows, **where: str) -> AbstractContextManager[Sequence[Any]]:
         """Let Spark's workers compute rows of several tables; yield those of each table, for `replace` within the `with` block.
 
-        `where` has the value of every Delta partition column of the tables.
+        Of an intermediate table, yield a relation of this engine, which exists within the block. `where` has the value of every Delta
+        partition column of the tables.
         """
 
     def attempts(self, table: Table) -> set[Attempt]:

@@ -29,13 +29,17 @@ Compute = Callable[[Batches], "Iterable[tuple[Table, pa.Table]]"]
 class WorkerRows:
     """Rows of `tables` that `compute` returns for the batches of `input`, with all columns of their table.
 
-    The tables `deduplicated` are short, and several tasks may return the same rows of them.
+    The tables `deduplicated` are short, and several tasks may return the same rows of them. The tables `intermediate` are not part of the
+    lake: only the rest of the step reads their rows. Each call of `compute` gets the batches of a part of `input`, or none. All rows with the same
+    value of the column `together`, if there is one, reach the same call.
     """
 
     input: DataFrame | DuckdbRows
     compute: Compute
     tables: tuple[Table, ...]
     deduplicated: frozenset[Table] = frozenset()
+    intermediate: frozenset[Table] = frozenset()
+    together: str | None = None
 
     def in_this_process(self) -> list[pa.Table]:
         """Compute the rows of each table in this process."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -105,26 +105,26 @@ class InThisProcess:
 class OnDisk:
     """Materializes the stages of a step on disk, for a large night, and releases them on exit from its `with` block.
 
-    Rows are written to their table, or cached on disk: in memory they would leave no room for joins.
+    Rows are written to their table, or cached on disk: in memory they would leave no room for joins. `write_and_reread_computed` returns a
+    context manager, whose block ends with the step.
     """
 
     write_and_reread: Callable[[Table, DataFrame | DuckdbRows], Any]
-    write_and_reread_computed: Callable[[WorkerRows], list[Any]]
+    write_and_reread_computed: Callable[[WorkerRows], AbstractContextManager[list[Any]]]
     written: set[Table] = field(default_factory=set)
-    _cached: list[DataFrame] = field(default_factory=list)
+    _until_exit: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> OnDisk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for rows in self._cached:
-            rows.unpersist()
+        self._until_exit.close()
 
     def __call__(self, stage: Stage | WorkerRows) -> Any:
         """Return the rows of a stage, or of each table of WorkerRows, computed once."""
         if isinstance(stage, WorkerRows):
             self.written.update(stage.tables)
-            return self.write_and_reread_computed(stage)
+            return self._until_exit.enter_context(self.write_and_reread_computed(stage))
         if stage.table is not None:
             self.written.add(stage.table)
             return self.write_and_reread(stage.table, stage.rows)
@@ -134,7 +134,7 @@ class OnDisk:
         from pyspark import StorageLevel
 
         rows = rows.persist(StorageLevel.DISK_ONLY)
-        self._cached.append(rows)
+        self._until_exit.callback(rows.unpersist)
         if stage.longest_bytes is not None:
             with _batches_of_any_size(rows.sparkSession, stage.longest_bytes):
                 rows.count()

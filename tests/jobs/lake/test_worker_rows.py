@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.engine import DuckdbEngine, DuckdbRows, Engine, SparkEngine
 from jobs.lake.lake import Lake, open_lake
+from jobs.lake.worker_rows import SCRATCH_FOLDER
 from jobs.schema import Table
+from jobs.spark.scale import Scale
 from jobs.spark.worker_rows import WorkerRows
 
 NUMBERS = Table(
@@ -21,6 +23,7 @@ NUMBERS = Table(
     partition_by=("snapshot_id", "set_id"),
 )  # fmt: skip
 SQUARES = Table("square", "its square", ("snapshot_id", "n"), "snapshot_id STRING NOT NULL,\nn BIGINT NOT NULL,\nsquare BIGINT")
+PART = Table("part", "a number and its parts; not stored", (), "n BIGINT NOT NULL,\nparts ARRAY<BIGINT>", partition_by=())
 SET = {"snapshot_id": "2026-01-31T02:00", "set_id": "odd"}
 WHERE = {**SET, "attempt_id": "1"}
 
@@ -108,7 +111,7 @@ def test_a_task_that_fails_replaces_nothing(input: Input, lake: Lake) -> None:
     with pytest.raises(PythonException, match="there is no square of 7"):
         replace(lake, odd_numbers(input, 20, fails_at=7))
     assert stored(lake, NUMBERS) == expected_numbers(9)
-    assert not list(lake.folder.glob(".worker_input/*"))
+    assert not list(lake.folder.glob(f"{SCRATCH_FOLDER}/*"))
 
 
 def test_no_rows_empty_the_partition(input: Input, lake: Lake) -> None:
@@ -177,3 +180,47 @@ def test_different_rows_with_the_same_key_remain(spark: SparkSession, square: in
 def test_a_table_that_is_not_deduplicated_may_repeat_rows(spark: SparkSession) -> None:
     piece = pa.table([["s"], ["odd"], [1], [None]], schema=NUMBERS.schema)
     assert len(parities(spark).merged(NUMBERS, [piece, piece])) == 2
+
+
+def test_rows_of_an_intermediate_table_are_a_relation_of_the_lake_s_engine_within_the_block(input: Input, lake: Lake) -> None:
+    engine = lake.engine(Scale.LARGE)
+
+    def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
+        for batch in batches:
+            numbers = batch.column(0).to_pylist()
+            yield PART, pa.table({"n": numbers, "parts": [[n] for n in numbers]}, schema=PART.schema)
+
+    for count in (50_000, 0):
+        rows = WorkerRows(input.numbers_below(count), compute, (PART,), intermediate=frozenset({PART}))
+        with lake.computed(rows, **WHERE) as (parts,):
+            sums = engine.sql("SELECT count(*) AS numbers, sum(get(parts, 0) + n) AS total FROM {part}", part=parts)
+            assert sums.toArrow().to_pylist() == [{"numbers": count, "total": count * (count - 1) if count else None}]
+    assert not list((lake.folder or Path()).glob(f"{SCRATCH_FOLDER}/*"))
+
+
+def test_each_call_gets_all_rows_with_a_value_of_the_column_together(input: Input, lake: Lake) -> None:
+    def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
+        if not (pieces := [*batches]):
+            return
+        rows = pa.Table.from_batches(pieces).to_pydict()
+        counts = [rows["remainder"].count(value) for value in sorted(set(rows["remainder"]))]
+        yield (
+            SQUARES,
+            pa.table({"snapshot_id": constant(WHERE["snapshot_id"], counts), "n": sorted(set(rows["remainder"])), "square": counts}),
+        )
+
+    numbers = input.engine.sql("SELECT id, id % 7 AS remainder FROM {number}", number=input.numbers_below(70_000))
+    with lake.computed(WorkerRows(numbers, compute, (SQUARES,), together="remainder"), **WHERE) as (squares,):
+        lake.replace(SQUARES, squares, snapshot_id=WHERE["snapshot_id"], attempt_id=WHERE["attempt_id"])
+    assert [(row["n"], row["square"]) for row in stored(lake, SQUARES)] == [(n, 10_000) for n in range(7)]
+
+
+def test_no_rows_reach_no_call(input: Input, lake: Lake) -> None:
+    def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
+        assert not [*batches]
+        yield from ()
+
+    numbers = input.engine.sql("SELECT id, id % 7 AS remainder FROM {number}", number=input.numbers_below(0))
+    with lake.computed(WorkerRows(numbers, compute, (SQUARES,), together="remainder"), **WHERE) as (squares,):
+        lake.replace(SQUARES, squares, snapshot_id=WHERE["snapshot_id"], attempt_id=WHERE["attempt_id"])
+    assert stored(lake, SQUARES) == []
