@@ -71,12 +71,17 @@ def duckdb_query(table: Table, delta: DeltaTable, folder: Path, selection: Selec
         return None
     selected = files(delta, selection)
     if not len(selected):
-        nulls = ", ".join(f'CAST(NULL AS {duckdb_type(field.type)}) AS "{field.name}"' for field in table.schema)
-        return f"SELECT {nulls} WHERE false"
+        return no_rows(table)
     files_of_table = [folder / unquote(path) for path in selected["path"].to_pylist()]
     return (
         f"{_select(table, files_of_table, 'hive_partitioning = true, hive_types_autocast = false')} WHERE {selection.sql(standard_literal)}"
     )
+
+
+def no_rows(table: Table) -> str:
+    """Return a query with the columns of a table and no rows."""
+    nulls = ", ".join(f'CAST(NULL AS {duckdb_type(field.type)}) AS "{field.name}"' for field in table.schema)
+    return f"SELECT {nulls} WHERE false"
 
 
 def parquet_query(table: Table, files: Sequence[Path]) -> str | pa.Table:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobs.errors import AuditError
+from jobs.lake.delta_files import no_rows
 from jobs.lake.sql_literal import standard_literal
-from jobs.schema import SNAPSHOT, TABLES, Table
+from jobs.schema import SNAPSHOT, TABLES
 from jobs.views.definitions import statements
 from jobs.views.read_only import check_duckdb
 
@@ -46,7 +47,8 @@ class DuckdbViews:
         self._lock()
         # DuckDB lists the names in a query as they are if no view has them. Temporary views do not exist for this cursor.
         self._resolver = self._connection.cursor()
-        self._definitions = {f"_{table.name}": table for table in TABLES} | statements(lambda table: f'"_{table.name}"')
+        self._tables = {f"_{table.name}": table for table in TABLES}
+        self._views = statements(lambda table: f'"_{table.name}"')
         self._created: set[str] = set()
 
     def _lock(self) -> None:
@@ -63,26 +65,44 @@ class DuckdbViews:
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
         """Run a query. Fetch its rows before the next call."""
-        for name in self._names_in(sql) or self._definitions:
-            self._create(name)
+        opened_later: list[str] = []
+        for name in self._names_in(sql) or self._views:
+            self._create(name, opened_later)
+        for name in opened_later:
+            self._open(name)
         return self._connection.execute(sql, parameters)
 
-    def _create(self, name: str) -> None:
+    def _create(self, name: str, opened_later: list[str]) -> None:
+        """Create a view and all that it reads. The tables among them have no rows until they are opened.
+
+        DuckDB binds each view when it is created, with all that it reads: for the files of 400 nights this took longer than the query.
+        """
         if name in self._created:
             return
         self._created.add(name)
-        definition = self._definitions[name]
-        if isinstance(definition, Table):
-            if (query := self._lake.duckdb_query(definition.stored)) is None:
-                self._connection.register(name, self._lake.dataset(definition))
-            else:
-                self._connection.execute(f'CREATE TEMPORARY VIEW "{name}" AS {query}')
+        if name in self._tables:
+            self._connection.execute(f'CREATE TEMPORARY VIEW "{name}" AS {no_rows(self._tables[name].stored)}')
+            opened_later.append(name)
+            return
+        definition = self._views[name]
+        if name == SNAPSHOT.name:  # every other view reads it: as a table it is computed once
+            for table in self._names_in(definition):
+                self._open(table)
+            self._connection.execute(f'CREATE TEMPORARY TABLE "{name}" AS {definition}')
             return
         # `snapshot` first: a table that is opened later has the rows of the attempts that it names.
-        for other in sorted(self._names_in(definition), key=lambda name: name.lstrip("_") != SNAPSHOT.name):
-            self._create(other)
-        # Every other view reads `snapshot`: as a table it is computed once.
-        self._connection.execute(f'CREATE TEMPORARY {"TABLE" if name == SNAPSHOT.name else "VIEW"} "{name}" AS {definition}')
+        for other in sorted(self._names_in(definition), key=lambda name: name != SNAPSHOT.name):
+            self._create(other, opened_later)
+        self._connection.execute(f'CREATE TEMPORARY VIEW "{name}" AS {definition}')
+
+    def _open(self, name: str) -> None:
+        """Let a view read the rows of a table."""
+        self._created.add(name)
+        table = self._tables[name]
+        if (query := self._lake.duckdb_query(table.stored)) is None:
+            self._connection.register(f"{name}_rows", self._lake.dataset(table))
+            query = f'FROM "{name}_rows"'
+        self._connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {query}')
 
     def _names_in(self, sql: str) -> set[str]:
         """Return the tables and views that a query reads; if DuckDB cannot list them, all that are words of the query."""
@@ -92,4 +112,4 @@ class DuckdbViews:
             names = {name.lower() for name in self._resolver.get_table_names(sql)}
         except duckdb.Error:
             names = {word.lower() for word in re.findall(r"\w+", sql)}
-        return names & self._definitions.keys()
+        return names & (self._tables.keys() | self._views.keys())
