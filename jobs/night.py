@@ -27,7 +27,26 @@ from jobs.lake.lake import Rows
 from jobs.lake.publication import Outcome
 from jobs.lake.selection import Attempt, Values
 from jobs.lake.table_file import TableFile
-from jobs.schema import ABSENT_CLUSTER, BESIDE, CLUSTER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.schema import (
+    ABSENT_CLUSTER,
+    BESIDE,
+    BROKER_BALANCE,
+    BROKER_PAIR,
+    BROKER_RESTART,
+    CLUSTER,
+    GROUP_LOAD,
+    INPUT_FILE,
+    PARAMETER,
+    PARTITION_HEALTH,
+    REJECTED_INPUT,
+    SCENARIO,
+    SNAPSHOT,
+    TABLES,
+    TOPIC_LOAD,
+    VALIDATION,
+    VERDICT,
+    Table,
+)
 from jobs.schema.failure import NIGHTLY
 from jobs.snapshot import SCALE, Snapshot
 from jobs.spark.scale import Scale
@@ -47,6 +66,7 @@ from jobs.steps import (
     replica_assignment,
 )
 from jobs.steps.stage import ARROW_TABLES, InThisProcess, OnDisk, Stages, run_stages, takes, transform
+from jobs.views import verdicts
 
 # The order of a night. Each gate evaluates the tables of the steps beside it. The local command and the DAG follow this order.
 _ORDER: tuple[tuple[tuple[ModuleType, ...], str], ...] = (
@@ -74,6 +94,8 @@ NIGHT: tuple[Task, ...] = (
     *(task for steps, gate in _ORDER for task in (*(Task("step", _name(step)) for step in steps), Task("check", gate))),
     Task("publish", ""),
 )
+# The tables of which `publish` computes the verdicts.
+VERDICT_READS = (BROKER_BALANCE, BROKER_PAIR, BROKER_RESTART, GROUP_LOAD, PARTITION_HEALTH, SCENARIO, TOPIC_LOAD, VALIDATION)
 _PARALLEL_TASKS = 3  # of a small night on two cores: one of them usually waits for the disk
 # The parameters that a user may set, each a whole number.
 PARAMETERS = {
@@ -236,7 +258,7 @@ class NightlyRun(Snapshot):
         ]
 
     def publish(self, limits: Limits, retired: Collection[str] = ()) -> Outcome:
-        """Make the sound clusters of this attempt visible to readers, and record the absent ones, except those that are `retired`.
+        """Make the sound clusters of this attempt visible to readers with their verdicts, and record the absent ones but the `retired`.
 
         The last write replaces the night's rows of `snapshot`. With it, readers change from the attempt that was published before to this one.
         """
@@ -255,8 +277,10 @@ class NightlyRun(Snapshot):
         previous = {id: attempt.snapshot_id for id, attempt in earlier.items()}
         key = self.attempt._asdict()
         rows = [{**key, "cluster_id": id, "previous_snapshot_id": previous.get(id), "published_at": now} for id in published]
+        snapshots = pa.Table.from_pylist(rows, SNAPSHOT.schema)
+        self.replace(VERDICT, verdicts(self.lake, snapshots))
         self.replace(ABSENT_CLUSTER, pa.Table.from_pylist([{**key, **row} for row in absent], ABSENT_CLUSTER.schema))
-        self.lake.replace(SNAPSHOT, pa.Table.from_pylist(rows, SNAPSHOT.schema), snapshot_id=self.snapshot_id)
+        self.lake.replace(SNAPSHOT, snapshots, snapshot_id=self.snapshot_id)
         return Outcome(published, absent)
 
     def _unreadable(self) -> dict[str, str]:
@@ -295,7 +319,7 @@ def _run_in_order(tasks: Sequence[Task], run_task: Callable[[Task], None], paral
 def reads(task: Task) -> tuple[Table, ...]:
     """Return the tables that a task of the night reads, of its night or of an earlier one."""
     if task.kind == "publish":
-        return (CLUSTER, INPUT_FILE, REJECTED_INPUT, VALIDATION, SNAPSHOT)
+        return (CLUSTER, INPUT_FILE, REJECTED_INPUT, SNAPSHOT, *VERDICT_READS)
     if task.kind == "check":
         return GATES[task.name]
     if task.name == "ingest":
@@ -307,7 +331,7 @@ def reads(task: Task) -> tuple[Table, ...]:
 def writes(task: Task) -> tuple[Table, ...]:
     """Return the tables that a task of the night writes."""
     if task.kind == "publish":
-        return (ABSENT_CLUSTER, SNAPSHOT)
+        return (VERDICT, ABSENT_CLUSTER, SNAPSHOT)
     if task.kind == "check":
         return (VALIDATION,)
     return (*ingest.WRITES, PARAMETER) if task.name == "ingest" else JOBS[task.name].WRITES

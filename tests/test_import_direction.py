@@ -30,7 +30,18 @@ ALLOWED: dict[str, set[str]] = {
     "jobs.generate": _BASE | {"jobs.schema", "jobs.ingest", "kafka_model"},
     "jobs.snapshot": _BASE | {"jobs.schema", "jobs.lake", "jobs.spark"},
     "jobs.night": _BASE
-    | {"jobs.snapshot", "jobs.schema", "jobs.engine", "jobs.steps", "jobs.gates", "jobs.ingest", "jobs.lake", "jobs.spark", "expectations"},
+    | {
+        "jobs.snapshot",
+        "jobs.schema",
+        "jobs.engine",
+        "jobs.steps",
+        "jobs.gates",
+        "jobs.ingest",
+        "jobs.lake",
+        "jobs.spark",
+        "jobs.views",
+        "expectations",
+    },
     "jobs.what_if": _BASE | {"jobs.schema", "jobs.snapshot", "jobs.failure", "jobs.steps", "jobs.lake"},
     "jobs.plan": _BASE
     | {

@@ -25,6 +25,7 @@ from jobs.schema import (
     SNAPSHOT,
     TABLES,
     VALIDATION,
+    VERDICT,
     Table,
 )
 from jobs.schema.table import Column
@@ -33,7 +34,7 @@ from jobs.views import ADDED_COLUMNS, EVERY_NIGHT, VIEWS, View, statements
 _MAX_WIDTH = 100  # longer lines are hard to read
 _NAME_WIDTH = 24  # longer than any name of a table or view
 # Tables that no gate evaluates; those of plans, too.
-_WITHOUT_RULES = (PARAMETER, VALIDATION, SNAPSHOT, ABSENT_CLUSTER, NOTIFICATION)
+_WITHOUT_RULES = (PARAMETER, VALIDATION, VERDICT, SNAPSHOT, ABSENT_CLUSTER, NOTIFICATION)
 _SEVERITIES = {
     "hard": "A cluster with a row that breaks it is not published.",
     "soft": "A row that breaks it is a finding about the cluster.",

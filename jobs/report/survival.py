@@ -16,7 +16,7 @@ from jobs.schema.failure import MUST_BE_ZERO, SURVIVES
 if TYPE_CHECKING:
     from jobs.views import DuckdbViews
 
-# The failures of the view `verdict`, in the order in which a report names them, each as a question and as a prefix of the columns.
+# The failures of the table `verdict`, in the order in which a report names them, each as a question and as a prefix of the columns.
 QUESTIONS = {"broker": "any broker", "rolling_restart": "a rolling restart", "rack": "any rack", "two": "any two brokers"}
 _MAX_TOPICS = 2  # topics that a sentence names
 

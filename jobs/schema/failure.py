@@ -22,7 +22,7 @@ HARMS = {"newly_offline": OFFLINE, "newly_refusing_acks_all": REFUSES_ACKS_ALL, 
 MUST_BE_ZERO = {"data": ("newly_lost",), "reads": ("newly_offline",), "writes": ("newly_offline", "newly_refusing_acks_all")}
 HARMED = "(newly_offline OR newly_refusing_acks_all)"  # rows of `failover` where writes with acks=all no longer succeed
 ONE_BROKER_KILLED = f"(scenario_set = '{NIGHTLY}' AND kind = 'broker')"
-# The failures of the view `verdict`, each with the prefix of the columns that state whether the cluster survives it.
+# The failures of the table `verdict`, each with the prefix of the columns that state whether the cluster survives it.
 SURVIVES = {"broker": "any_broker", "rolling_restart": "rolling_restart", "rack": "any_rack", "two": "any_two"}
 
 _SCENARIO_COLUMNS = f"""{CLUSTER_COLUMNS},

@@ -6,14 +6,25 @@ from typing import TYPE_CHECKING
 
 from jobs.lake.sql_literal import standard_literal
 from jobs.views.definitions import ADDED_COLUMNS, EVERY_NIGHT, VIEWS, View, statements
-from jobs.views.duckdb_engine import DuckdbViews, query_duckdb
+from jobs.views.duckdb_engine import DuckdbViews, query_duckdb, verdicts
 from jobs.views.failover_rows import Dialect
 from jobs.views.spark_engine import query_spark
 
 if TYPE_CHECKING:
     from jobs.lake.lake import Lake
 
-__all__ = ["ADDED_COLUMNS", "EVERY_NIGHT", "VIEWS", "DuckdbViews", "View", "query_duckdb", "query_spark", "script", "statements"]
+__all__ = [
+    "ADDED_COLUMNS",
+    "EVERY_NIGHT",
+    "VIEWS",
+    "DuckdbViews",
+    "View",
+    "query_duckdb",
+    "query_spark",
+    "script",
+    "statements",
+    "verdicts",
+]
 
 
 def script(lake: Lake, engine: str) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from jobs.schema import ABSENT_CLUSTER, FAILOVER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, Table
+from jobs.schema import ABSENT_CLUSTER, FAILOVER, INPUT_FILE, PARAMETER, REJECTED_INPUT, SNAPSHOT, TABLES, VALIDATION, VERDICT, Table
 from jobs.schema.failure import HARMED, HARMS, MUST_BE_ZERO, ONE_BROKER_KILLED, SURVIVES
 from jobs.schema.publication import CONSEQUENCES
 from jobs.schema.table import Column
@@ -45,10 +45,14 @@ class View:
 
 
 def _view(name: str) -> View:
-    lines = Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8").splitlines()
+    lines = _sql_file(name).splitlines()
     comments = [line.removeprefix("-- ") for line in lines if line.startswith("-- ")]
     comment, _, example = " ".join(comments).partition(" Example: ")
     return View(name, comment, example, "\n".join(line for line in lines if not line.startswith("-- ")))
+
+
+def _sql_file(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
 
 
 # In an order in which they can be created: a view reads only tables and earlier views.
@@ -69,7 +73,6 @@ VIEWS = {
         "consumer_load",
         "broken_since",
         "finding",
-        "verdict",
     )
 }
 
@@ -97,6 +100,11 @@ def statements(raw: Callable[[Table], str], dialect: Dialect = Dialect.DUCKDB) -
     newest = f"SELECT snapshot_id, {_NEWEST} AS attempt_id FROM {raw(PARAMETER)} GROUP BY snapshot_id"
     same_attempt = "n.snapshot_id = t.snapshot_id AND n.attempt_id = t.attempt_id"
     return views | {f"all_{table.name}": f"SELECT t.* FROM {raw(table)} t JOIN ({newest}) n ON {same_attempt}" for table in EVERY_NIGHT}
+
+
+def verdict_query() -> str:
+    """Return the query on the views that computes the rows of the table `verdict`, which are stored when a snapshot is published."""
+    return _sql_file(VERDICT.name).format(**_FRAGMENTS)
 
 
 def _snapshot(snapshot: str, absent_cluster: str) -> str:

@@ -6,17 +6,30 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from jobs.errors import AuditError
 from jobs.lake.delta_files import no_rows
+from jobs.lake.selection import Attempt
 from jobs.lake.sql_literal import standard_literal
-from jobs.schema import SNAPSHOT, TABLES
-from jobs.views.definitions import statements
+from jobs.schema import SNAPSHOT, TABLES, VERDICT
+from jobs.views.definitions import statements, verdict_query
 from jobs.views.read_only import check_duckdb
 
 if TYPE_CHECKING:
     import duckdb
+    from pyarrow.dataset import Dataset
 
     from jobs.lake.lake import Lake
+
+
+def verdicts(lake: Lake, snapshots: pa.Table) -> pa.Table:
+    """Return the rows of `verdict` for rows of `snapshot` that are to be published."""
+    if not len(snapshots):
+        return VERDICT.schema.empty_table()
+    result = DuckdbViews(lake, snapshots).execute(verdict_query())
+    columns = zip(VERDICT.schema, zip(*result.fetchall(), strict=True), strict=True)
+    return pa.table([pa.array(values, field.type) for field, values in columns], VERDICT.schema)
 
 
 def query_duckdb(lake: Lake, sql: str, rows: int) -> tuple[list[str], list[tuple[object, ...]]]:
@@ -38,10 +51,11 @@ class DuckdbViews:
     view, such as SHOW TABLES, all are created.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, unpublished: pa.Table | None = None) -> None:
+        """Open the views of the published snapshots, or of these rows of `snapshot` as if they were published, and no others."""
         import duckdb
 
-        self._lake = lake
+        self._lake, self._unpublished = lake, unpublished
         self._connection = duckdb.connect()
         self._connection.execute("SET TimeZone = 'UTC'")
         self._lock()
@@ -98,11 +112,19 @@ class DuckdbViews:
     def _open(self, name: str) -> None:
         """Let a view read the rows of a table."""
         self._created.add(name)
-        table = self._tables[name]
-        if (query := self._lake.duckdb_query(table.stored)) is None:
-            self._connection.register(f"{name}_rows", self._lake.dataset(table))
-            query = f'FROM "{name}_rows"'
+        table, only = self._tables[name], {}
+        if self._unpublished is not None:
+            only = {column: self._unpublished[column].unique().to_pylist() for column in Attempt._fields}
+        if table is SNAPSHOT and self._unpublished is not None:
+            query = self._registered(name, self._unpublished)
+        else:
+            query = self._lake.duckdb_query(table.stored, **only) or self._registered(name, self._lake.dataset(table))
         self._connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {query}')
+
+    def _registered(self, name: str, rows: pa.Table | Dataset) -> str:
+        """Return a query on rows of Arrow."""
+        self._connection.register(f"{name}_rows", rows)
+        return f'FROM "{name}_rows"'
 
     def _names_in(self, sql: str) -> set[str]:
         """Return the tables and views that a query reads; if DuckDB cannot list them, all that are words of the query."""

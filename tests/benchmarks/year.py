@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from jobs.lake.lake import Lake, open_lake
-from jobs.schema import SNAPSHOT, TABLES
+from jobs.schema import SNAPSHOT, TABLES, VERDICT
 from jobs.views import VIEWS, query_duckdb
 
 FIRST = date(2026, 1, 1)
@@ -47,11 +47,11 @@ def multiply(folder: Path, nights: int) -> None:
     days = [f"{FIRST + timedelta(number)}" for number in range(nights)]
     for table in TABLES:
         delta = DeltaTable(folder / table.name)
-        if table is SNAPSHOT:
+        if table in (SNAPSHOT, VERDICT):  # not partitioned by night
             rows = delta.to_pyarrow_table().to_pylist()
             for previous, day in pairwise(days):  # one commit per night, as in a real lake
                 copies = [row | {"snapshot_id": day, "previous_snapshot_id": previous} for row in rows]
-                write_deltalake(delta, pa.Table.from_pylist(copies, SNAPSHOT.schema), mode="append")
+                write_deltalake(delta, pa.Table.from_pylist(copies, table.stored.schema), mode="append")
             continue
         actions = []
         for file in _add_actions(folder / table.name, delta):

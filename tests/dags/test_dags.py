@@ -20,7 +20,7 @@ import pytest
 
 from jobs import ingest
 from jobs.night import GATES, JOBS, NIGHT
-from jobs.schema import FAILOVER
+from jobs.schema import FAILOVER, VERDICT
 from jobs.views import EVERY_NIGHT, VIEWS, statements
 from tests.jobs.notify.recorder import recording_webhook
 
@@ -486,7 +486,7 @@ def test_the_assets_have_the_comments_of_their_views_and_no_address_of_this_mach
     from airflow.sdk.definitions.asset import _sanitize_uri
 
     assets = {asset.name: asset for asset in bag.dags["nightly"].get_task("publish").outlets}
-    for name, comment in (("failover", FAILOVER.comment), ("verdict", VIEWS["verdict"].comment)):
+    for name, comment in (("failover", FAILOVER.comment), ("verdict", VERDICT.comment), ("finding", VIEWS["finding"].comment)):
         asset = assets[f"topology.{name}"]
         assert asset.uri == _sanitize_uri(asset.uri) == f"x-kafka-topology://published/{name}"
         assert asset.extra == {"comment": comment}

@@ -31,7 +31,7 @@ from tests.expectations.lake import (
 
 PLANS = {"plan", "plan_move", "plan_wave", "plan_goal", "plan_broker", "plan_scenario", "plan_blocked", "plan_rule"}
 # No gate evaluates tables without a cluster, and those that are written after the gates or by a plan.
-WITHOUT_RULES = {"parameter", "validation", "snapshot", "absent_cluster", "notification", *PLANS}
+WITHOUT_RULES = {"parameter", "validation", "verdict", "snapshot", "absent_cluster", "notification", *PLANS}
 ROWS_OF_EVERY_CLUSTER = {"cluster", "goal_verdict", "cluster_balance"}  # even of a cluster without partitions
 SUITES = sorted(BY_NAME.keys() - WITHOUT_RULES)
 

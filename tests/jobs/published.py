@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from jobs import views
 from jobs.lake.delta_files import complete
-from jobs.schema import TABLES, Table
+from jobs.schema import TABLES, VERDICT, Table
+from jobs.views.definitions import verdict_query
 
 Key = tuple[str, str]  # snapshot_id, cluster_id
 COUNTS = ("newly_offline", "newly_refusing_acks_all", "newly_lost")
@@ -22,10 +23,13 @@ def published(tables: Mapping[Table, pa.Table]) -> duckdb.DuckDBPyConnection:
     """Return a DuckDB connection with the published views over the rows of these tables in attempt 1; the other tables are empty."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
+    queries = views.statements(lambda table: f'"_{table.name}"')
     for table in TABLES:
         connection.register(f"_{table.name}", complete(table.stored, tables.get(table, table.schema.empty_table()), {"attempt_id": "1"}))
-    for name, query in views.statements(lambda table: f'"_{table.name}"').items():
-        connection.execute(f'CREATE VIEW "{name}" AS {query}')
+    for name in queries:
+        connection.execute(f'CREATE VIEW "{name}" AS {queries[name]}')
+    verdicts = connection.sql(verdict_query()).to_arrow_table().cast(VERDICT.schema)
+    connection.register("_verdict", complete(VERDICT.stored, verdicts, {"attempt_id": "1"}))
     return connection
 
 

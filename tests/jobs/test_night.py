@@ -11,7 +11,7 @@ from jobs.lake.folder_lake import FolderLake
 from jobs.lake.lake import Lake
 from jobs.night import NightlyRun
 from jobs.plan.answer import WRITES as PLAN_TABLES
-from jobs.schema import ABSENT_CLUSTER, INPUT_FILE, NOTIFICATION, PARAMETER, SNAPSHOT, TABLES, VALIDATION
+from jobs.schema import ABSENT_CLUSTER, INPUT_FILE, NOTIFICATION, PARAMETER, SNAPSHOT, TABLES, VALIDATION, VERDICT
 from tests.jobs.published import check_survival_and_verdict
 from tests.jobs.two_nights import FIRST, SECOND, query
 
@@ -97,7 +97,11 @@ def test_changes_name_the_lost_broker_as_their_cause(two_nights: Lake) -> None:
 
 def test_data_docs_show_every_suite_of_the_night(two_nights: Lake) -> None:
     index = Path(two_nights.uri, "docs", "index.html").read_text()
-    suites = {table.name for table in TABLES if table not in (PARAMETER, SNAPSHOT, VALIDATION, ABSENT_CLUSTER, NOTIFICATION, *PLAN_TABLES)}
+    suites = {
+        table.name
+        for table in TABLES
+        if table not in (PARAMETER, SNAPSHOT, VALIDATION, VERDICT, ABSENT_CLUSTER, NOTIFICATION, *PLAN_TABLES)
+    }
     assert {folder.name for folder in Path(two_nights.uri, "docs", "validations").iterdir()} == suites
     assert [suite for suite in suites if f"validations/{suite}/" not in index] == []
 

@@ -13,12 +13,15 @@ from expectations.limits import limits
 from expectations.rule import PREVIOUS
 from jobs import cli, ingest
 from jobs.errors import AuditError
+from jobs.gates.duckdb_tables import tables_read
 from jobs.gates.gate import tables_of
 from jobs.lake.lake import open_lake
 from jobs.lake.publication import Outcome
-from jobs.night import GATES, JOBS, NIGHT, NightlyRun, reads, writes
-from jobs.schema import NOTIFICATION, SNAPSHOT, TABLES, VALIDATION
+from jobs.night import GATES, JOBS, NIGHT, VERDICT_READS, NightlyRun, reads, writes
+from jobs.schema import BY_NAME, NOTIFICATION, SNAPSHOT, TABLES, VALIDATION, VERDICT
 from jobs.spark.scale import Scale
+from jobs.views import VIEWS
+from jobs.views.definitions import statements, verdict_query
 from tests.jobs.two_nights import FIRST
 
 
@@ -110,3 +113,13 @@ def test_every_table_of_a_night_has_one_writer_and_is_read_after_it() -> None:
     gates = [VALIDATION.name] * (len(GATES) - 1)  # each gate writes its own rows of this table
     on_demand = {table.name for table in TABLES if table.name.startswith("plan") or table is NOTIFICATION}
     assert sorted(written) == sorted([*{table.name for table in TABLES} - on_demand, *gates])
+
+
+def test_publish_reads_the_tables_of_the_verdicts() -> None:
+    queries = {**statements(lambda table: f"_{table.name}"), VERDICT.name: verdict_query()}
+    read, unread = set[str](), {VERDICT.name}
+    while unread:
+        names = tables_read([queries.get(name, "SELECT 1") for name in unread])
+        read |= names & BY_NAME.keys()
+        unread = {name for name in names if name in VIEWS}
+    assert {BY_NAME[name] for name in read} - {SNAPSHOT} == set(VERDICT_READS)

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from jobs import views
-from jobs.schema import SNAPSHOT, TOPIC
+from jobs.schema import SCENARIO, SNAPSHOT, TOPIC, VERDICT
 from jobs.views import EVERY_NIGHT, VIEWS, View, statements
 from tests.jobs.published import published
 from tests.jobs.rows import rows
@@ -21,7 +21,7 @@ def empty() -> duckdb.DuckDBPyConnection:
 
 
 def test_every_sql_file_is_listed() -> None:
-    assert {path.stem for path in Path(views.__file__).parent.glob("*.sql")} == VIEWS.keys()
+    assert {path.stem for path in Path(views.__file__).parent.glob("*.sql")} == {*VIEWS, VERDICT.name}
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=lambda view: view.name)
@@ -41,11 +41,16 @@ def test_a_view_reads_only_earlier_ones() -> None:
 
 
 def test_a_view_that_separates_latest_rows_contains_the_others_too() -> None:
-    """`verdict` is rendered once for the latest snapshots and once for all others."""
-    nights = [{"snapshot_id": night, "cluster_id": "c", "published_at": 0} for night in ("n1", "n2", "n3")]
-    connection = published({SNAPSHOT: rows(SNAPSHOT, *nights)})
-    answer = connection.execute("SELECT snapshot_id, latest, snapshot_age, stale FROM verdict ORDER BY snapshot_id").fetchall()
-    assert answer == [("n1", False, 2, False), ("n2", False, 1, False), ("n3", True, 0, False)]
+    """`survival_change` is rendered once for the latest snapshots and once for all others."""
+    nights = {"n1": None, "n2": "n1", "n3": "n2"}
+    snapshots = [{"snapshot_id": night, "previous_snapshot_id": before, "published_at": 0} for night, before in nights.items()]
+    losses = [
+        {"snapshot_id": night, "scenario_set": "nightly", "scenario_id": "broker 1", "kind": "broker", "brokers": [1], "newly_lost": lost}
+        for lost, night in enumerate(nights)
+    ]
+    connection = published({SNAPSHOT: rows(SNAPSHOT, *snapshots), SCENARIO: rows(SCENARIO, *losses)})
+    answer = connection.execute("SELECT snapshot_id, latest, snapshot_age, change FROM survival_change ORDER BY snapshot_id").fetchall()
+    assert answer == [("n2", False, 1, "newly fatal"), ("n3", True, 0, "worse")]
 
 
 def test_the_view_of_a_table_contains_published_rows_only() -> None:
