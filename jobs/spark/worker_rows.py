@@ -62,3 +62,12 @@ class WorkerRows:
 def complete(table: Table, rows: pa.Table) -> pa.Table:
     """Return rows with the columns of their table, in order and type."""
     return rows.select(table.schema.names).cast(table.schema)
+
+
+def rows_of_each(batches: Batches, column: str) -> Iterator[pa.Table]:
+    """Yield the rows of each value of a column: the batches of a call may have several values of the column `together`."""
+    if read := list(batches):
+        rows = pa.Table.from_batches(read)
+        values = pc.unique(rows[column])
+        for value in values:
+            yield rows if len(values) == 1 else rows.filter(pc.equal(rows[column], value))

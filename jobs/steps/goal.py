@@ -8,15 +8,15 @@ loads and capacities.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+import pyarrow.compute as pc
 
+from jobs.engine import Engine, sql_text
 from jobs.schema import (
     BROKER,
     CLUSTER,
@@ -29,9 +29,9 @@ from jobs.schema import (
     PARTITION_LOAD,
     Table,
 )
-from jobs.spark.session import dataframe_from_arrow
+from jobs.spark.worker_rows import Batches, WorkerRows, rows_of_each
 from jobs.steps.cluster_array import cluster_arrays
-from jobs.steps.stage import Stage, Stages
+from jobs.steps.stage import Stages
 from kafka_model.cruise_control import columnar
 from kafka_model.cruise_control.columnar import Cluster, Floats, Ints, net_imbalance
 from kafka_model.cruise_control.limits import DEFAULT_GOALS, GOALS, Thresholds, balancedness_cost_by_goal
@@ -43,7 +43,6 @@ from kafka_model.cruise_control.verdicts import (
     UNFIXABLE,
     UNKNOWN,
     VIOLATED,
-    Breach,
     ProvisionRecommendation,
     Verdict,
     aggregate_provision,
@@ -53,69 +52,32 @@ from kafka_model.cruise_control.verdicts import (
 READS = (CLUSTER, BROKER, LOG_DIR, PARTITION, PARTITION_LOAD)
 WRITES = (GOAL_VERDICT, GOAL_BREACH, CLUSTER_BALANCE, NET_IMBALANCE)
 
-_CLUSTER = ["snapshot_id", "cluster_id"]
-_PARTITION = [*_CLUSTER, "topic", "partition"]
-_CAPACITIES = [name for name in BROKER.schema.names if "_capacity_" in name]
+_PARTITIONS = sql_text(__file__, "goal")
 
 
 def transform(
-    cluster: pa.Table,
-    broker: pa.Table,
-    log_dir: DataFrame,
-    partition: DataFrame,
-    partition_load: DataFrame,
-    *,
-    thresholds: Thresholds,
-) -> Stages[tuple[DataFrame, ...]]:
+    cluster: pa.Table, broker: pa.Table, log_dir: Any, partition: Any, partition_load: Any, *, engine: Engine, thresholds: Thresholds
+) -> Stages[tuple[Any, ...]]:
     """Return the tables of WRITES."""
-    # No null list is sent to Python: Spark's Arrow writer takes n * n steps for n null lists.
-    sizes = F.coalesce("replica_size_bytes", F.array()).alias("replica_size_bytes")
-    partitions = partition.select(*_PARTITION, "leader", "replicas", sizes).join(partition_load, on=_PARTITION, how="left")
-    failed_log_dirs = log_dir.where("error IS NOT NULL").select(*_CLUSTER).distinct().withColumn("has_failed_log_dir", F.lit(True))
-    clusters, all_brokers = (dataframe_from_arrow(partition.sparkSession, rows) for rows in (cluster, broker))
-    brokers = (
-        clusters.select(*_CLUSTER)
-        .join(all_brokers.select(*_CLUSTER, "broker_id", "rack", "live", "host", *_CAPACITIES), on=_CLUSTER, how="left")
-        .join(failed_log_dirs, on=_CLUSTER, how="left")
-    )
-    grouped = brokers.groupBy(*_CLUSTER).cogroup(partitions.groupBy(*_CLUSTER))
-    results = yield Stage(grouped.applyInArrow(_evaluate_cluster(thresholds), from_arrow_schema(_RESULT_SCHEMA)))
-    return tuple(results.where(F.col(table.name).isNotNull()).select(*_CLUSTER, f"{table.name}.*") for table in WRITES)
+    partitions = engine.sql(_PARTITIONS, cluster=cluster, log_dir=log_dir, partition=partition, partition_load=partition_load)
+    return tuple((yield WorkerRows(partitions, partial(_evaluate, broker, thresholds), WRITES, together="cluster_id")))
 
 
-def _nullable_columns(table: Table) -> list[pa.Field]:
-    """Return the columns of a table after the snapshot and the cluster, all nullable."""
-    return [field.remove_metadata().with_nullable(True) for field in list(table.schema)[len(_CLUSTER) :]]
+def _evaluate(broker: pa.Table, thresholds: Thresholds, batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
+    """Yield the rows of WRITES of each cluster in the batches."""
+    for rows in rows_of_each(batches, "cluster_id"):
+        cluster = {name: rows[name][0].as_py() for name in ("snapshot_id", "cluster_id")}
+        brokers = broker.filter(pc.field("cluster_id") == cluster["cluster_id"]).to_pylist()
+        for table, computed in _cluster_rows(brokers, rows, thresholds).items():
+            yield table, pa.Table.from_pylist([cluster | row for row in computed], table.schema)
 
 
-# A row contains a row of one table, in the column with the table's name; the other tables' columns are null.
-_RESULT_SCHEMA = pa.schema(
-    [*(pa.field(name, pa.string()) for name in _CLUSTER), *(pa.field(table.name, pa.struct(_nullable_columns(table))) for table in WRITES)]
-)
-
-
-def _evaluate_cluster(thresholds: Thresholds) -> Callable[[tuple[pa.Scalar, ...], pa.Table, pa.Table], pa.Table]:
-    """Return the function that computes all result rows of one cluster from its brokers and partitions."""
-
-    def evaluate(key: tuple[pa.Scalar, ...], brokers: pa.Table, partitions: pa.Table) -> pa.Table:
-        rows = _cluster_rows(brokers, partitions, thresholds)
-        parts = []
-        for table in WRITES:
-            structs = pa.array(rows[table], pa.struct(_nullable_columns(table)))
-            columns = [pa.array([value.as_py()] * len(structs), pa.string()) for value in key]
-            columns += [structs if other is table else pa.nulls(len(structs), pa.struct(_nullable_columns(other))) for other in WRITES]
-            parts.append(pa.Table.from_arrays(columns, schema=_RESULT_SCHEMA))
-        return pa.concat_tables(parts)
-
-    return evaluate
-
-
-def _cluster_rows(brokers: pa.Table, partitions: pa.Table, thresholds: Thresholds) -> dict[Table, list[dict[str, Any]]]:
-    """Return one cluster's rows of each table of WRITES."""
-    cluster, *_ = cluster_arrays([row for row in brokers.to_pylist() if row["broker_id"] is not None], partitions)
+def _cluster_rows(brokers: Sequence[Mapping[str, Any]], rows: pa.Table, thresholds: Thresholds) -> dict[Table, Iterable[dict[str, Any]]]:
+    """Return one cluster's rows of each table of WRITES, without the snapshot and the cluster. `rows` are those of goal.sql."""
+    cluster, *_ = cluster_arrays(brokers, rows.filter(pc.field("topic").is_valid()))
     # Cruise Control knows a dead broker only by its replicas, and leaves out partitions without a leader.
     has_dead_replicas = bool((~cluster.live[cluster.replicas[cluster.replicas >= 0]]).any())
-    has_dead_brokers = has_dead_replicas or any(brokers["has_failed_log_dir"].to_pylist())
+    has_dead_brokers = has_dead_replicas or bool(pc.any(rows["has_failed_log_dir"]).as_py())
     verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
     breaches = [(goal, breach) for goal, verdict in verdicts.items() for breach in verdict.breaches]
     placement_breaches = columnar.placement_breaches(cluster, cluster.replicas, cluster.leader, thresholds)
@@ -124,10 +86,10 @@ def _cluster_rows(brokers: pa.Table, partitions: pa.Table, thresholds: Threshold
     replication_factor = int((cluster.replicas[has_leader] >= 0).sum(axis=1).max(initial=1))
     live_brokers = int(cluster.live.sum())
     return {
-        GOAL_VERDICT: list(_verdict_rows(verdicts, thresholds)),
-        GOAL_BREACH: [_breach_row(goal, breach) for goal, breach in breaches],
+        GOAL_VERDICT: _verdict_rows(verdicts, thresholds),
+        GOAL_BREACH: ({"goal": goal, **breach._asdict(), "limit_value": breach.limit} for goal, breach in breaches),
         CLUSTER_BALANCE: [_balance_row(verdicts, live_brokers, replication_factor, thresholds, has_dead_brokers=has_dead_brokers)],
-        NET_IMBALANCE: list(_net_imbalance_rows(cluster, has_leader)),
+        NET_IMBALANCE: _net_imbalance_rows(cluster, has_leader),
     }
 
 
@@ -152,20 +114,6 @@ def _verdict_rows(verdicts: Mapping[str, Verdict], thresholds: Thresholds) -> It
             "racks": verdict.provision.racks,
             "partitions": verdict.provision.partitions,
         }
-
-
-def _breach_row(goal: str, breach: Breach) -> dict[str, Any]:
-    return {
-        "goal": goal,
-        "broker_id": breach.broker_id,
-        "topic": breach.topic,
-        "partition": breach.partition,
-        "measured": float(breach.measured),
-        "limit_value": float(breach.limit),
-        "formula": breach.formula,
-        "smallest_change": breach.smallest_change,
-        "near_limit": breach.near_limit,
-    }
 
 
 def _balance_row(

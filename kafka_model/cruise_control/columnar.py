@@ -15,7 +15,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -285,7 +285,7 @@ class _Placement:
         topics, numbers = self.topic[breaches].tolist(), self.cluster.partition[self.led[breaches]].tolist()
         described = self._preferred_leaders(breaches) if goal == "PreferredLeaderElectionGoal" else self._shared_racks(goal, breaches)
         return (
-            replace(breach, topic=self.cluster.topics[topic], partition=number)
+            breach._replace(topic=self.cluster.topics[topic], partition=number)
             for breach, topic, number in zip(described, topics, numbers, strict=True)
         )
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_model.cruise_control.limits import DEFAULT_GOALS, Thresholds, balancedness_cost_by_goal
 
@@ -23,8 +24,7 @@ SATISFIED, VIOLATED, UNFIXABLE, REFUSED, UNKNOWN = "satisfied", "violated", "unf
 UNDER_PROVISIONED, RIGHT_SIZED, OVER_PROVISIONED, UNDECIDED = "UNDER_PROVISIONED", "RIGHT_SIZED", "OVER_PROVISIONED", "UNDECIDED"
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(NamedTuple):
     """A broker, a partition, a topic on a broker, or the whole cluster, that is outside a limit."""
 
     measured: float

@@ -245,3 +245,26 @@ def test_without_any_input_every_verdict_is_unknown(spark: SparkSession) -> None
     assert sorted_rows(balance, "balancedness_score", "lowest_score", "highest_score", "goals_unknown") == [
         (None, pytest.approx(0), 100.0, 16)
     ]
+
+
+def test_a_cluster_lacks_only_its_own_brokers_or_partitions(spark: SparkSession) -> None:
+    """Of three clusters one has no partitions, and one no brokers, but a log dir that failed."""
+    verdicts, breaches, balance, net = run_step(
+        goal,
+        table(spark, CLUSTER, *({"cluster_id": id} for id in ("both", "brokers", "partitions"))),
+        table(spark, BROKER, *({**broker, "cluster_id": id} for id in ("both", "brokers") for broker in brokers(2))),
+        table(spark, LOG_DIR, {"cluster_id": "partitions", "log_dir": "/d", "error": "offline"}, {"cluster_id": "both", "log_dir": "/d"}),
+        table(spark, PARTITION, *({**partition(0, [0], 0), "cluster_id": id} for id in ("both", "partitions"))),
+        table(spark, PARTITION_LOAD),
+        thresholds=Thresholds(),
+    )
+    unknown = Counter(id for (id,) in sorted_rows(verdicts.where("verdict = 'unknown'"), "cluster_id"))
+    assert unknown == {"both": len(GOALS) - 8, "partitions": len(GOALS)}
+    assert breaches.count() == 0
+    assert sorted_rows(balance, "cluster_id", "balancedness_score", "provision", "goals_unknown") == [
+        ("both", None, "RIGHT_SIZED", 10), ("brokers", 100.0, "RIGHT_SIZED", 0), ("partitions", -1.0, "UNDECIDED", 16),
+    ]  # fmt: skip
+    assert sorted_rows(net, "cluster_id", "level", "items") == [
+        ("both", "leaders", 1), ("both", "rack replicas", 1), ("both", "replicas", 1), ("both", "topic replicas", 1),
+        ("brokers", "leaders", 0), ("brokers", "replicas", 0),
+    ]  # fmt: skip
