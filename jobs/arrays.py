@@ -13,7 +13,7 @@ Matrix = npt.NDArray[np.int64]
 NO_BROKER = -(1 << 40)  # fills a matrix of broker ids after the end of each list; no broker has this id
 
 
-def to_ints(column: pa.Array, null: int) -> Ints:
+def to_ints(column: pa.Array | pa.ChunkedArray, null: int) -> Ints:
     """Convert a column of integers or booleans; `null` replaces nulls."""
     integers: Ints = column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
     return integers
@@ -44,3 +44,14 @@ def list_positions(lengths: Ints) -> tuple[Ints, Ints]:
     """Return, for each element of concatenated lists, the index of its list and its index in that list, from 0."""
     index = np.repeat(np.arange(len(lengths)), lengths)
     return index, np.arange(len(index)) - (np.cumsum(lengths) - lengths)[index]
+
+
+def run_starts(*columns: pa.Array | pa.ChunkedArray) -> Ints:
+    """Return the index of the first row of each run of rows with equal values in all columns, and the number of rows."""
+    rows = len(columns[0])
+    if not rows:
+        return np.zeros(1, dtype=np.int64)
+    changes = np.zeros(rows - 1, dtype=np.bool_)
+    for column in columns:
+        changes |= np.asarray(pc.not_equal(column.slice(1), column.slice(0, rows - 1)))
+    return np.concatenate([[0], np.flatnonzero(changes) + 1, [rows]])

@@ -32,6 +32,7 @@ _DUCKDB_MEMORY = "1GiB"
 _MACROS = (
     "array_except(list, other) AS list_filter(list, lambda element: NOT list_contains(other, element))",
     "array_intersect(list, other) AS list_filter(list, lambda element: list_contains(other, element))",
+    "array_repeat(element, times) AS repeat([element], times)",
     "div(dividend, divisor) AS dividend // divisor",
     "element_at(list, position) AS list[position]",
     "explode(list) AS unnest(list)",

@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from jobs.arrays import Ints, to_ints
+from jobs.arrays import Ints, run_starts, to_ints
+from jobs.engine import Engine, sql_text
 from jobs.schema import BROKER, CLUSTER, PARTITION, REPLICA_ASSIGNMENT, TOPIC, TOPIC_PLACEMENT, Table
-from jobs.spark.worker_rows import WorkerRows
+from jobs.spark.worker_rows import Batches, WorkerRows, rows_of_each
 from jobs.steps.broker_racks import clusters_with_known_racks
 from jobs.steps.observed_topic import ExplainedTopic, ObservedTopic, Placer
 from jobs.steps.stage import Stages
@@ -32,21 +31,18 @@ from jobs.steps.striped_placement import COMPILED_FROM, StripedPlacer
 READS = (CLUSTER, BROKER, TOPIC, PARTITION)
 WRITES = (REPLICA_ASSIGNMENT, TOPIC_PLACEMENT)
 
-_CLUSTER = ["snapshot_id", "cluster_id"]
-_TOPIC = [*_CLUSTER, "topic"]
+_TOPICS = sql_text(__file__, "replica_assignment")
+_TOPIC = ["snapshot_id", "cluster_id", "topic"]
 _TOPIC_ROW = -1  # sorts the row of a topic before its partitions
 _NO_BROKER = -1
 
 
 def transform(
-    cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, *, parameters: Mapping[str, str]
-) -> Stages[tuple[DataFrame, ...]]:
-    partitions = partition.select(*_TOPIC, "partition", "replicas", F.lit(None).cast("int").alias("replication_factor"))
-    no_replicas = F.array().cast("array<int>")  # not null: Spark's Arrow writer takes n * n steps for n null lists
-    topics = topic.select(*_TOPIC, F.lit(_TOPIC_ROW).alias("partition"), no_replicas.alias("replicas"), "replication_factor")
+    cluster: pa.Table, broker: pa.Table, topic: Any, partition: Any, *, engine: Engine, parameters: Mapping[str, str]
+) -> Stages[tuple[Any, ...]]:
+    rows = engine.sql(_TOPICS, topic=topic, partition=partition)
     # By cluster, so that the rows of a cluster are in one file, for readers of one cluster.
-    rows = partitions.unionByName(topics).repartition("cluster_id")
-    return tuple((yield WorkerRows(rows, partial(_place, placers(cluster, broker, parameters)), WRITES)))
+    return tuple((yield WorkerRows(rows, partial(_place, placers(cluster, broker, parameters)), WRITES, together="cluster_id")))
 
 
 def placers(cluster: pa.Table, broker: pa.Table, parameters: Mapping[str, str]) -> dict[str, Placer | None]:
@@ -87,43 +83,19 @@ class _ClusterTopics(NamedTuple):
     broker_ids: Ints
 
 
-def _by_cluster(batches: list[pa.RecordBatch]) -> Iterator[_ClusterTopics]:
-    """Empty the list of batches, and yield the topics of each cluster in them. A worker has the memory for two copies of a task's rows."""
-    rows = pa.Table.from_batches(batches)
-    batches.clear()
-    columns = {name: rows[name].combine_chunks() for name in rows.column_names}
-    columns |= {name: columns[name].dictionary_encode() for name in _TOPIC}
-    del rows
-    clusters, topics = (_ranks(columns[name]) for name in ("cluster_id", "topic"))
-    order = np.lexsort((to_ints(columns["partition"], 0), topics, clusters))
-    for first, end in pairwise(_starts(clusters[order])):
-        yield _cluster_topics({name: column.take(pa.array(order[first:end])) for name, column in columns.items()})
-
-
-def _cluster_topics(columns: Mapping[str, Any]) -> _ClusterTopics:
-    lengths = to_ints(pc.list_value_length(columns["replicas"]), 0)
+def _cluster_topics(rows: pa.Table) -> _ClusterTopics:
+    ordered = rows.sort_by([("topic", "ascending"), ("partition", "ascending")])
+    replicas = ordered["replicas"].combine_chunks()
+    lengths = to_ints(pc.list_value_length(replicas), 0)
     return _ClusterTopics(
-        pa.table(columns),
-        _starts(to_ints(columns["topic"].indices, 0)),
-        to_ints(columns["partition"], 0),
-        to_ints(columns["replication_factor"], 0),
+        ordered,
+        run_starts(ordered["topic"]).tolist(),
+        to_ints(ordered["partition"], 0),
+        to_ints(ordered["replication_factor"], 0),
         lengths,
         np.cumsum(lengths),
-        to_ints(columns["replicas"].flatten(), _NO_BROKER),
+        to_ints(replicas.flatten(), _NO_BROKER),
     )
-
-
-def _starts(sorted_values: Ints) -> list[int]:
-    """Return the index of the first of each run of equal values, and the number of values."""
-    return [0, *(np.flatnonzero(np.diff(sorted_values)) + 1).tolist(), len(sorted_values)]
-
-
-def _ranks(texts: pa.DictionaryArray) -> Ints:
-    """Return the position of each text among the sorted different texts."""
-    order = to_ints(pc.sort_indices(texts.dictionary), 0)
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(order))
-    return ranks[to_ints(texts.indices, 0)]
 
 
 class _Placed(NamedTuple):
@@ -134,15 +106,13 @@ class _Placed(NamedTuple):
     explained: ExplainedTopic
 
 
-def _place(placers: Mapping[str, Placer | None], batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table]]:
+def _place(placers: Mapping[str, Placer | None], batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
     """Yield rows of both tables for topics with their partitions."""
-    if not (pieces := list(batches)):
-        return
-    compiled = sum(map(len, pieces)) >= COMPILED_FROM
-    for topics in _by_cluster(pieces):
-        cluster_id = topics.rows["cluster_id"][0].as_py()
+    for rows in rows_of_each(batches, "cluster_id"):
+        cluster_id = rows["cluster_id"][0].as_py()
         if cluster_id in placers:
-            yield from _place_cluster(topics, placers[cluster_id], compiled=compiled)
+            compiled = rows["all_partitions"][0].as_py() >= COMPILED_FROM
+            yield from _place_cluster(_cluster_topics(rows), placers[cluster_id], compiled=compiled)
 
 
 def _place_cluster(topics: _ClusterTopics, placer: Placer | None, *, compiled: bool) -> Iterator[tuple[Table, pa.Table]]:

@@ -18,7 +18,7 @@ from jobs.steps.observed_topic import ExplainedTopic, ObservedTopic
 from kafka_model.placement.kraft import UsableBroker
 from kafka_model.placement.striped_draws import Placement, StripedCluster, recover_rows
 
-COMPILED_FROM = 20_000  # partitions of a task; with fewer, plain Python takes less time than to load the compiled search
+COMPILED_FROM = 20_000  # partitions of all clusters; with fewer, plain Python takes less time than to load the compiled search
 _MAX_UNCERTAIN = 3  # brokers that are not live: every subset of so many may have been fenced; of more, all or none
 _MAX_GAP_FACTOR = 2  # a topic with more missing partitions than known ones has no placement
 _NO_BROKER = -1

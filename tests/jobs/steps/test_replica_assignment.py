@@ -1,10 +1,16 @@
 """Placements of Kafka's AdminUtils and StripedReplicaPlacer, and the start index or the draws that explain them."""
 
+import pytest
 from pyspark.sql import Row, SparkSession
 
+from jobs.engine import DuckdbEngine
 from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC
+from jobs.spark.worker_rows import rows_of_each
 from jobs.steps import replica_assignment
-from tests.jobs.rows import run_step, table
+from jobs.steps.observed_topic import ExplainedTopic, ObservedTopic
+from jobs.steps.stage import transform
+from jobs.steps.striped_placement import StripedPlacer
+from tests.jobs.rows import rows, run_step, sorted_rows, table
 
 UNAWARE = [[2, 1, 0], [0, 2, 1], [1, 0, 2], [2, 0, 1], [0, 1, 2], [1, 2, 0]]  # start index 2, shift 1
 RACK_AWARE = [
@@ -202,3 +208,62 @@ def test_replication_factor_1_and_a_single_broker_are_placed(spark: SparkSession
     assignment, placement = run(spark, {7: None}, {"single": [[7], [7], [7]]})
     assert [row.replicas for row in assignment] == [[7], [7], [7]]
     assert placement["single"].explained
+
+
+def test_each_topic_is_placed_on_the_brokers_of_its_own_cluster(spark: SparkSession) -> None:
+    """Both clusters have a topic of the same name; the partitions of an unknown topic, and topics without brokers, have no placement."""
+    in_a, in_b, without_brokers = ({"cluster_id": id} for id in ("a", "b", "without brokers"))
+    sources = {"controller": "zookeeper", "sources": ["zookeeper"]}
+    placed_on_7 = [{"topic": topic, "partition": p, "replicas": [7]} for topic in ("seed", "unknown") for p in (1, 0)]
+    assignment, placement = run_step(
+        replica_assignment,
+        table(spark, CLUSTER, *(id | sources for id in (in_a, in_b, without_brokers))),
+        table(spark, BROKER, *(in_a | {"broker_id": id, "live": True} for id in range(3)), in_b | {"broker_id": 7, "live": True}),
+        table(
+            spark,
+            TOPIC,
+            in_a | {"topic": "seed", "replication_factor": 3},
+            in_b | {"topic": "seed", "replication_factor": 1},
+            in_b | {"topic": "empty", "replication_factor": 1},
+            without_brokers | {"topic": "seed", "replication_factor": 1},
+        ),
+        table(
+            spark,
+            PARTITION,
+            *(in_a | {"topic": "seed", "partition": p, "replicas": replicas} for p, replicas in enumerate(UNAWARE)),
+            *(id | row for id in (in_b, without_brokers) for row in placed_on_7),
+        ),
+        parameters={},
+    )
+    assert sorted_rows(placement, "cluster_id", "topic", "partitions", "start_index", "explained") == [
+        ("a", "seed", 6, 2, True), ("b", "empty", 0, None, True), ("b", "seed", 2, 0, True)
+    ]  # fmt: skip
+    assert sorted_rows(assignment.where("cluster_id = 'b'"), "topic", "partition", "replicas") == [("seed", 0, [7]), ("seed", 1, [7])]
+    assert sorted_rows(assignment.where("cluster_id = 'a'"), "partition", "replicas") == [*enumerate(UNAWARE)]
+
+
+def test_the_partitions_of_all_clusters_decide_whether_the_search_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a large night each call of the workers gets one cluster."""
+    used: set[bool] = set()
+
+    def explain(placer: StripedPlacer, topic: ObservedTopic, *, compiled: bool) -> ExplainedTopic:
+        used.add(compiled)
+        return ExplainedTopic(False)
+
+    def compiled(all_partitions: int) -> set[bool]:
+        used.clear()
+        ids = [f"c{number}" for number in range(all_partitions)]
+        inputs = (
+            rows(CLUSTER, *({"cluster_id": id, "controller": "kraft"} for id in ids)),
+            rows(BROKER, *({"cluster_id": id, "broker_id": 1, "live": True} for id in ids)),
+            rows(TOPIC, *({"cluster_id": id, "topic": "t", "replication_factor": 1} for id in ids)),
+            rows(PARTITION, *({"cluster_id": id, "topic": "t", "replicas": [1]} for id in ids)),
+        )
+        stage = next(transform(replica_assignment, inputs, engine=DuckdbEngine(), parameters={}))
+        for of_cluster in rows_of_each(iter(stage.input.toArrow().to_batches()), stage.together):
+            assert len([*stage.compute(iter(of_cluster.to_batches()))]) == 2
+        return set(used)
+
+    monkeypatch.setattr(StripedPlacer, "explain", explain)
+    monkeypatch.setattr(replica_assignment, "COMPILED_FROM", 4)
+    assert (compiled(3), compiled(4)) == ({False}, {True})
