@@ -63,7 +63,7 @@ class Group:
     client_racks_known: bool
     partitions: Mapping[str, int]  # of the subscribed topics
     topic_ids: Mapping[str, str]
-    rack_sets: Iterable[int | None]  # a number for the racks that every partition of a topic is on; None: they differ, or are unknown
+    rack_sets: Iterable[frozenset[str] | None]  # the racks that every partition of a topic is on; None: they differ, or are unknown
     racks: Racks  # empty lists if no member has a rack
     observed: Mapping[str, Sequence[TopicPartition]]  # by member, sorted
 

@@ -16,17 +16,19 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from jobs import ingest
 from jobs.capture import capture_clusters
-from jobs.spark.session import dataframe_from_arrow, session
+from jobs.engine import DuckdbEngine
 from jobs.spark.worker_rows import WorkerRows
 from jobs.steps import consumer_assignment
+from jobs.steps.described_groups import brokers_by_cluster, described_groups
 from jobs.steps.group_assignors import assign
-from jobs.steps.stage import ARROW_TABLES, transform
+from jobs.steps.stage import transform
 from kafka_model.assignor.group import Assignment, TopicPartition
 from tests.cluster import Cluster, cluster
 from tests.cluster.stories import COOPERATIVE, RANGE, ROUND_ROBIN, SERVER_RANGE, STICKY, UNIFORM
@@ -108,9 +110,9 @@ def differences(tables: Mapping[str, pa.Table]) -> list[str]:
 def transitions(tables: Mapping[str, pa.Table], before: Mapping[str, Assignment]) -> list[str]:
     """Return a text for each group whose assignor does not turn its assignment `before` into the observed one."""
     after, found = observed(tables), []
-    for row in _worker_rows(tables).input.toArrow().to_pylist() if before else ():
-        group_id = row["group_id"]
-        group = consumer_assignment.described_group(row, before[group_id])
+    (brokers,) = brokers_by_cluster(tables["cluster"], tables["broker"]).values()
+    for group_id, described in described_groups(_worker_rows(tables).input.toArrow(), brokers) if before else ():
+        group = replace(described, observed=before[group_id])
         predicted = assign(group.own_assignor or "", group, group.members)
         if _by_member(predicted) != _by_member(after[group_id]):
             found.append(f"{group_id}: before {before[group_id]}, predicted {predicted}, observed {after[group_id]}")
@@ -127,12 +129,8 @@ def observed(tables: Mapping[str, pa.Table]) -> dict[str, Assignment]:
 
 
 def _worker_rows(tables: Mapping[str, pa.Table]) -> WorkerRows:
-    spark = session()
-    inputs = [
-        tables[table.name] if table in ARROW_TABLES else dataframe_from_arrow(spark, tables[table.name], table.columns)
-        for table in consumer_assignment.READS
-    ]
-    rows: WorkerRows = next(transform(consumer_assignment, inputs))
+    inputs = [tables[table.name] for table in consumer_assignment.READS]
+    rows: WorkerRows = next(transform(consumer_assignment, inputs, engine=DuckdbEngine()))
     return rows
 
 

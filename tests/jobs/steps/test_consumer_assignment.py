@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 from jobs.schema import BROKER, CLUSTER, CONSUMER_GROUP, GROUP_MEMBER, OBSERVED_ASSIGNMENT, PARTITION, TOPIC
 from jobs.steps import consumer_assignment
 from kafka_model.release import LATEST
-from tests.jobs.rows import run_step, table
+from tests.jobs.rows import run_step, sorted_rows, table
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAQ"
@@ -217,3 +217,44 @@ def test_a_group_that_rebalances_has_no_answer_that_starts_from_its_assignment(s
 def test_a_single_member_has_no_case_with_one_fewer(spark: SparkSession) -> None:
     _, summary = run(spark, {"T": 3}, {"C1": reading("T")}, {"assignor": None, "protocol": None})
     assert set(summary) == {(assignor, change) for assignor in ("range", "roundrobin") for change in (0, 1)}
+
+
+def test_a_group_reads_the_topics_and_racks_of_its_own_cluster(spark: SparkSession) -> None:
+    """The clusters have a group and a topic of the same names. In one, members read on their racks; another has no topic."""
+    counts = {"few": 2, "racks": 3, "none": 0}
+    assignment, summary = run_step(
+        consumer_assignment,
+        table(spark, CLUSTER, *({"cluster_id": id, "sources": ["zookeeper"]} for id in counts)),
+        table(spark, BROKER, *({"cluster_id": "racks", "broker_id": id, "rack": rack, "live": True} for id, rack in RACKS.items())),
+        table(spark, TOPIC, *({"cluster_id": id, "topic": "T", "partitions": count} for id, count in counts.items() if count)),
+        table(
+            spark,
+            PARTITION,
+            *({"cluster_id": id, "topic": "T", "partition": p, "replicas": [p + 1]} for id, count in counts.items() for p in range(count)),
+        ),
+        table(
+            spark, CONSUMER_GROUP,
+            *({"cluster_id": id, "group_id": "g", "state": "Stable", "protocol": "classic", "assignor": "range"} for id in counts),
+            {"group_id": "without members"},
+        ),
+        table(
+            spark,
+            GROUP_MEMBER,
+            *(
+                {"cluster_id": id, "group_id": "g", "member_id": f"C{rack}", "topics": ["T"], "rack": rack, "rack_known": True}
+                for id in counts for rack in ("b", "a")
+            ),
+        ),
+        table(
+            spark, OBSERVED_ASSIGNMENT,
+            {"cluster_id": "few", "group_id": "g", "member_id": "Ca", "topic": "T", "partition": 1},
+            {"cluster_id": "racks", "group_id": "without members", "member_id": "Ca", "topic": "T", "partition": 1},
+        ),
+    )  # fmt: skip
+    of_range = "assignor = 'range' AND members_change = 0"
+    assert sorted_rows(assignment.where(of_range), "cluster_id", "partition", "member_id") == [
+        ("few", 0, "Ca"), ("few", 1, "Cb"), ("racks", 0, "Ca"), ("racks", 1, "Cb"), ("racks", 2, "Ca"),
+    ]  # fmt: skip
+    assert sorted_rows(summary.where(of_range), "cluster_id", "group_id", "partitions", "observed_differences", "missing_input") == [
+        ("few", "g", 2, 2, None), ("none", "g", 0, 0, None), ("racks", "g", 3, 3, None),
+    ]  # fmt: skip
