@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -32,6 +34,25 @@ def to_lists(matrix: Matrix, chosen: npt.NDArray[np.bool_]) -> pa.ListArray:
     """Convert the chosen elements of each row of a matrix to a list."""
     offsets = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(matrix[chosen], pa.int32()))
+
+
+def elements_in(lists: Matrix, others: Matrix) -> Matrix:
+    """Return the elements of each list that the other list of its column has too, and NO_BROKER in place of its other elements."""
+    found = np.zeros(lists.shape, bool)
+    for other in others:
+        found |= lists == other
+    return np.where(found, lists, NO_BROKER)
+
+
+def distinct_columns(*matrices: Matrix) -> tuple[list[tuple[tuple[int, ...], ...]], Ints]:
+    """Stack matrices and return their distinct columns, split by matrix, and the index of the distinct column of each column."""
+    rows = np.ascontiguousarray(np.concatenate(matrices).T)
+    keys = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]
+    ).dictionary_encode()
+    distinct = np.frombuffer(b"".join(keys.dictionary.to_pylist()), rows.dtype).reshape(-1, rows.shape[1])
+    parts = [slice(*ends) for ends in pairwise([0, *np.cumsum([len(matrix) for matrix in matrices]).tolist()])]
+    return [tuple([tuple(row[part]) for part in parts]) for row in distinct.tolist()], keys.indices.to_numpy()
 
 
 def pick(matrix: Matrix, position: Ints, column: Ints, default: int) -> Ints:

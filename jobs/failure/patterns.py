@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from jobs.arrays import NO_BROKER, Ints, Matrix, to_ints, to_matrix
+from jobs.arrays import NO_BROKER, Ints, Matrix, distinct_columns, to_ints, to_matrix
 from jobs.failure.min_isr import effective_min_isr
 from kafka_model.election.partition import Partition
 from kafka_model.election.state_machines import PartitionState
@@ -133,7 +133,7 @@ class Partitions:
         live_leader = np.where((self.live == leader).any(axis=0), leader[0], 0)
         sets[0].sort(axis=0)  # no outcome depends on the order of the ISR
         scalars = np.stack([*rules, np.where(factor > 0, factor, assigned), assigned, live_leader])
-        patterns, self._pattern_index = _distinct_columns(scalars, *sets, self.live)
+        patterns, self._pattern_index = distinct_columns(scalars, *sets, self.live)
         self._patterns = [Pattern(*values, *map(_unpadded, lists)) for values, *lists in patterns]  # type: ignore[arg-type]
 
     def outcomes(self, deaths: Deaths) -> tuple[list[Case], Ints]:
@@ -165,7 +165,7 @@ class Partitions:
     def _cases(self, deaths: Deaths) -> tuple[list[Case], Ints]:
         """Return the distinct pairs of pattern and event, and the index of the pair of each failure."""
         scalars = np.stack([deaths.effective_deaths, deaths.quorum_lost, deaths.unclean, deaths.controlled_shutdown])
-        columns, index = _distinct_columns(self._pattern_index[np.newaxis, deaths.row], scalars, deaths.positions)
+        columns, index = distinct_columns(self._pattern_index[np.newaxis, deaths.row], scalars, deaths.positions)
         cases = [
             Case(self._patterns[pattern], Event(effective_deaths, quorum_lost, unclean, controlled_shutdown, _unpadded(dying)))
             for (pattern,), (effective_deaths, quorum_lost, unclean, controlled_shutdown), dying in columns
@@ -207,17 +207,6 @@ def _positions(ids: Matrix, members: Matrix) -> Matrix:
 
 def _unpadded(positions: Positions) -> Positions:
     return tuple([position for position in positions if position])
-
-
-def _distinct_columns(*matrices: Matrix) -> tuple[list[tuple[Positions, ...]], Ints]:
-    """Stack matrices and return their distinct columns, split by matrix, and the index of the distinct column of each column."""
-    rows = np.ascontiguousarray(np.concatenate(matrices).T)
-    ends = np.cumsum([len(matrix) for matrix in matrices])[:-1]
-    keys = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(rows.shape[1] * rows.itemsize), len(rows), [None, pa.py_buffer(rows)]
-    ).dictionary_encode()
-    split = (np.split(np.frombuffer(key.as_py(), rows.dtype), ends) for key in keys.dictionary)
-    return [tuple([tuple(part.tolist()) for part in parts]) for parts in split], keys.indices.to_numpy()
 
 
 def _model_inputs(pattern: Pattern, event: Event) -> tuple[Partition, dict[str, Any]]:

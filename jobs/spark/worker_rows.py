@@ -59,6 +59,13 @@ class WorkerRows:
         return rows.take(first) if rows.take(first[index]).equals(rows) else rows
 
 
+def summed(table: Table, rows: Sequence[pa.Table]) -> pa.Table:
+    """Return a row for each key of a table, with the sums of its other columns over all rows."""
+    sums = {f"{name}_sum": name for name in table.schema.names if name not in table.key}
+    totals = pa.concat_tables(rows).group_by(list(table.key)).aggregate([(name, "sum") for name in sums.values()])
+    return complete(table, totals.rename_columns(sums))
+
+
 def complete(table: Table, rows: pa.Table) -> pa.Table:
     """Return rows with the columns of their table, in order and type."""
     return rows.select(table.schema.names).cast(table.schema)

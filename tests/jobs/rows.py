@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.engine import DuckdbEngine, DuckdbRows, Engine, SparkEngine
 from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
-from jobs.spark.worker_rows import complete
+from jobs.spark.worker_rows import WorkerRows, complete
 from jobs.steps.stage import ARROW_TABLES, InThisProcess, Result, Stages, run_stages, takes, transform
 from kafka_model.release import LATEST
 
@@ -69,3 +70,13 @@ def equal_rows(
 def materialized(step: Stages[Result] | Result, engine: Engine) -> Result:
     """Return the result of a generator of stages, run as on a small night."""
     return run_stages(step, InThisProcess(engine))
+
+
+def rows_of_workers(step: ModuleType, inputs: Sequence[DataFrame], rows_in_batch: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each table of the first WorkerRows that a step yields, computed from batches of this size."""
+    rows = next(transform(step, [each.toArrow() for each in inputs], engine=DuckdbEngine()))
+    assert isinstance(rows, WorkerRows)
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for table, computed in rows.compute(iter(rows.input.toArrow().combine_chunks().to_batches(rows_in_batch))):
+        found[table.name] += complete(table, computed).to_pylist()
+    return {name: sorted(each, key=str) for name, each in found.items()}

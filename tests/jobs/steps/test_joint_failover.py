@@ -14,10 +14,10 @@ from jobs.failure.counts import FailureCounts
 from jobs.failure.election_inputs import election_inputs
 from jobs.failure.patterns import Counts
 from jobs.failure.scenarios import Scenario
-from jobs.schema import BROKER, CLUSTER, PARTITION, TOPIC, Table
+from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
 from jobs.schema.failure import HARMS
 from jobs.steps import failover, joint_failover
-from tests.jobs.rows import run_step, sorted_rows, table
+from tests.jobs.rows import rows_of_workers, run_step, sorted_rows, table
 from tests.jobs.simulation import simulated
 
 # Partitions of six brokers: three racks, two replicas, a lagging replica, three replicas again, a single replica in sync, a single replica.
@@ -97,6 +97,14 @@ def test_counts_in_this_process_equal_those_of_the_night(spark: SparkSession, co
     } == pairs
     counts.add(partitions, sign=-1)
     assert not any(any(failure.before) for failure in counts.compare(empty, every_pair=True))
+
+
+@pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
+def test_batches_of_a_worker_may_have_any_size(spark: SparkSession, controller: str) -> None:
+    inputs = tables(spark, controller, VOTERS[controller]) | {SCENARIO: table(spark, SCENARIO)}
+    one, all_rows = (rows_of_workers(joint_failover, [inputs[each] for each in joint_failover.READS], size) for size in (1, 1_000))
+    assert one == all_rows
+    assert bool(one["quorum_count"]) == (controller == "kraft")
 
 
 def test_fatal_sets_are_counted_from_the_replicas_in_sync(spark: SparkSession) -> None:
