@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import BROKER, CLUSTER, PARTITION, PRODUCER_LOAD, TOPIC
 from jobs.steps import broker_restart
-from tests.jobs.rows import run_step, sorted_rows, table
+from tests.jobs.rows import rows_of_workers, run_step, sorted_rows, table
 
 # Revived partitions, those of them that may miss records, and leaders that return only after a preferred leader election.
 AFTER_KILL, AFTER_STOP = (
@@ -23,7 +23,19 @@ def restarts(
     voters: tuple[int, ...] | None = None,
     load: DataFrame | None = None,
 ) -> DataFrame:
-    """Return `broker_restart` of a KRaft cluster with ELR and brokers 1 to 3.
+    """Return `broker_restart` of the tables of `cluster`."""
+    (restart,) = run_step(broker_restart, *cluster(spark, *partitions, live=live, voters=voters, load=load))
+    return restart
+
+
+def cluster(
+    spark: SparkSession,
+    *partitions: dict[str, Any],
+    live: tuple[int, ...] = (1, 2, 3),
+    voters: tuple[int, ...] | None = None,
+    load: DataFrame | None = None,
+) -> list[DataFrame]:
+    """Return the tables that the step reads, of a KRaft cluster with ELR and brokers 1 to 3.
 
     Each partition is the only one of its topic; `min_isr` in its row is the topic's min.insync.replicas, by default 1.
     """
@@ -44,8 +56,7 @@ def restarts(
     )
     inputs[PARTITION] = table(spark, PARTITION, *rows)
     inputs[PRODUCER_LOAD] = load or inputs[PRODUCER_LOAD]
-    (restart,) = run_step(broker_restart, *inputs.values())
-    return restart
+    return [*inputs.values()]
 
 
 def test_a_broker_with_a_lagging_replica_restarts_before_the_leader(spark: SparkSession) -> None:
@@ -58,6 +69,18 @@ def test_a_broker_with_a_lagging_replica_restarts_before_the_leader(spark: Spark
 def test_two_brokers_that_wait_for_each_other_have_no_turn(spark: SparkSession) -> None:
     df = restarts(spark, {"replicas": [1, 2], "isr": [1]}, {"replicas": [1, 2], "isr": [2]}, {"replicas": [1, 3], "isr": [1, 3]})
     assert sorted_rows(df, "broker_id", "restart_order") == [(1, None), (2, None), (3, 1)]
+
+
+def test_the_brokers_of_a_cluster_without_partitions_restart_in_the_order_of_their_ids(spark: SparkSession) -> None:
+    assert sorted_rows(restarts(spark, live=(1, 3)), "broker_id", "restart_order") == [(1, 1), (2, None), (3, 2)]
+
+
+def test_batches_of_a_worker_may_have_any_size(spark: SparkSession) -> None:
+    sized = {"leader": 1, "replicas": [1, 2], "replica_size_bytes": [100, 90]}
+    partitions = ({**sized, "isr": [1]}, {**sized, "isr": [1, 2]}, {"replicas": [1, 2, 3], "isr": [1, 2, 3], "min_isr": 2})
+    one, all_rows = (rows_of_workers(broker_restart, cluster(spark, *partitions), size) for size in (1, 1_000))
+    assert one == all_rows
+    assert all(one.values())
 
 
 def test_a_returning_broker_revives_the_partitions_that_only_it_can_lead(spark: SparkSession) -> None:
@@ -112,3 +135,13 @@ def test_a_returning_broker_fetches_what_was_written_since_or_everything(spark: 
     df = restarts(spark, *sized, load=load)
     columns = ("broker_id", "full_copy_bytes", "catch_up_bytes_per_s", "truncated_size_bytes")
     assert sorted_rows(df, *columns) == [(1, 100, None, 10), (2, 140, 2.5, 0), (3, 40, 2.5, 0)]
+
+
+def test_rates_of_growth_are_added_as_the_decimals_that_they_are_written_as(spark: SparkSession) -> None:
+    rates = (9204824.768947367, 838843.178585138, 5271958.52299888)
+    load = table(
+        spark, PRODUCER_LOAD, *({"topic": f"t{n}", "partition": 0, "observed_size_bytes_per_s": rate} for n, rate in enumerate(rates))
+    )
+    df = restarts(spark, *({"replicas": [1], "isr": [1]} for _ in rates), load=load)
+    # The sum is 15315626.470531385. A product of each float with 10^9, rounded, loses its last digit.
+    assert sorted_rows(df, "broker_id", "catch_up_bytes_per_s")[0] == (1, 15315626.470531385)
