@@ -9,33 +9,31 @@ lowered: that would trade data for writes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
 
-from jobs.arrays import NO_BROKER, Ints, Matrix, to_lists, to_matrix
-from jobs.engine import SparkEngine
+from jobs.arrays import NO_BROKER, Ints, Matrix, elements_in, to_ints, to_lists, to_matrix
+from jobs.engine import Engine, sql_text
 from jobs.failure.cluster_state import cluster_states
 from jobs.failure.election_inputs import election_inputs
 from jobs.failure.patterns import INPUTS, Partitions, outcome_of
 from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, REMEDY, SCENARIO, TOPIC, Table
 from jobs.schema.failure import HARMED, ONE_BROKER_KILLED
-from jobs.spark.session import cluster_files_by_id, dataframe_from_arrow
-from jobs.spark.worker_rows import Batches, WorkerRows
-from jobs.steps.stage import Stages
+from jobs.spark.worker_rows import Batches, Compute, WorkerRows
+from jobs.steps.stage import Stage, Stages
 
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, SCENARIO, FAILOVER)
 WRITES = (REMEDY,)
 
-_CLUSTER = ["snapshot_id", "cluster_id"]
-_PARTITION = [*_CLUSTER, "topic", "partition"]
-_SCENARIO = [*_CLUSTER, "scenario_set", "scenario_id"]
+_COLUMNS = ("snapshot_id", "cluster_id", "topic", "partition", "scenario_ids", "goes_offline")
 _ADDITIONS = ("add a replica", "add two replicas")
+_HARMED = sql_text(__file__, "remedy_harmed", INPUTS=", ".join(INPUTS), HARMED=HARMED, ONE_BROKER_KILLED=ONE_BROKER_KILLED)
+_BROKER = sql_text(__file__, "remedy_broker")
 
 
 class _Change(NamedTuple):
@@ -47,74 +45,62 @@ class _Change(NamedTuple):
     added: Matrix  # replicas that the change adds, a row for each of _ADDITIONS
 
 
+@dataclass(frozen=True, slots=True)
+class _Brokers:
+    """The brokers of each cluster in a column of matrices. Those that take new replicas come first, and of them those with the fewest replicas."""
+
+    cluster_ids: pa.Array
+    ids: Matrix
+    racks: Matrix  # a number from 1 for each rack
+    targets: Ints  # how many brokers take new replicas
+
+    @classmethod
+    def by_load(cls, rows: pa.Table) -> _Brokers:
+        """Order the rows of remedy_broker.sql."""
+        rack = pc.add(pc.dictionary_encode(rows["rack"].combine_chunks(), null_encoding="encode").indices, 1)
+        order = [("takes_replicas", "descending"), ("replicas", "ascending"), ("broker_id", "ascending")]
+        by_cluster = rows.append_column("rack_number", rack).sort_by(order).group_by("cluster_id", use_threads=False)
+        columns = by_cluster.aggregate([("broker_id", "list"), ("rack_number", "list"), ("takes_replicas", "sum")]).combine_chunks()
+        cluster_ids, ids, racks, targets = (each.combine_chunks() for each in columns.columns)
+        return cls(cluster_ids, to_matrix(ids), to_matrix(racks), to_ints(targets, 0))
+
+    def of_clusters(self, cluster_ids: pa.Array) -> _Brokers:
+        """Return a column for each of these ids, which may repeat."""
+        column = to_ints(pc.index_in(cluster_ids, value_set=self.cluster_ids), 0)
+        return _Brokers(cluster_ids, self.ids[:, column], self.racks[:, column], self.targets[column])
+
+
 def transform(
-    cluster: pa.Table, broker: pa.Table, topic: DataFrame, partition: DataFrame, scenario: pa.Table, failover: DataFrame
-) -> Stages[tuple[DataFrame, ...]]:
-    spark = partition.sparkSession
-    deaths = dataframe_from_arrow(spark, scenario).where(ONE_BROKER_KILLED).select(*_SCENARIO)
-    harmed = (
-        failover.where(HARMED)
-        .join(F.broadcast(deaths), on=_SCENARIO, how="left_semi")
-        .groupBy(_PARTITION)
-        .agg(F.sort_array(F.collect_set("scenario_id")).alias("scenario_ids"), F.some(F.col("leader").isNull()).alias("goes_offline"))
-    )
-    states = cluster_states(cluster.to_pylist(), broker.to_pylist()).values()
-    inputs = election_inputs(SparkEngine(spark), partition, topic, states).select(*_PARTITION, *INPUTS)
-    brokers = _brokers_by_load(dataframe_from_arrow(spark, broker), partition)
-    harmed_partitions = inputs.join(harmed, on=_PARTITION, how="inner").join(F.broadcast(brokers), on=_CLUSTER, how="inner")
-    (remedies,) = yield WorkerRows(cluster_files_by_id(harmed_partitions), _remedies, (REMEDY,))
+    cluster: pa.Table, broker: pa.Table, topic: Any, partition: Any, scenario: pa.Table, failover: Any, *, engine: Engine
+) -> Stages[tuple[Any, ...]]:
+    brokers = yield Stage(engine.sql(_BROKER, broker=broker, partition=partition), as_arrow=True)
+    elections = election_inputs(engine, partition, topic, cluster_states(cluster.to_pylist(), broker.to_pylist()).values())
+    harmed = engine.sql(_HARMED, failover=failover, scenario=scenario, election_inputs=elections)
+    (remedies,) = yield WorkerRows(harmed, _remedies(_Brokers.by_load(brokers)), (REMEDY,))
     return (remedies,)
 
 
-def _brokers_by_load(broker: DataFrame, partition: DataFrame) -> DataFrame:
-    """Return the brokers of each cluster by the number of their replicas, with a number for each one's rack.
+def _remedies(brokers: _Brokers) -> Compute:
+    def compute(batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
+        for batch in batches:
+            yield REMEDY, _remedies_of(batch, brokers)
 
-    The first `target_count` of them, which are live and not cordoned, may take a new replica.
-    """
-    replica_counts = (
-        partition.select(*_CLUSTER, F.explode("replicas").alias("broker_id"))
-        .groupBy(*_CLUSTER, "broker_id")
-        .agg(F.count("*").alias("replicas"))
-    )
-    rack = F.dense_rank().over(Window.partitionBy(_CLUSTER).orderBy("rack"))
-    ordered = F.struct(
-        (~F.col("live") | F.coalesce("cordoned", F.lit(False))).alias("takes_none"),
-        F.coalesce("replicas", F.lit(0)).alias("replicas"),
-        "broker_id",
-        F.col("rack_number").alias("rack"),
-    )
-    brokers = (
-        broker.join(replica_counts, on=[*_CLUSTER, "broker_id"], how="left")
-        .withColumn("rack_number", rack)
-        .groupBy(_CLUSTER)
-        .agg(F.sort_array(F.collect_list(ordered)).alias("brokers"))
-    )
-    return brokers.select(
-        *_CLUSTER,
-        F.col("brokers.broker_id").alias("brokers"),
-        F.col("brokers.rack").alias("racks"),
-        F.size(F.array_remove("brokers.takes_none", True)).alias("target_count"),
-    )
+    return compute
 
 
-def _remedies(batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
-    for batch in batches:
-        yield REMEDY, _remedies_of(batch)
-
-
-def _remedies_of(batch: pa.RecordBatch) -> pa.Table:
+def _remedies_of(batch: pa.RecordBatch, brokers: _Brokers) -> pa.Table:
     """Return the first change of each partition after which no single death makes it refuse acks=all writes; null: none helps."""
     replicas = to_matrix(batch["replicas"])
     remedy = np.full(len(batch), "", object)
     added = np.full((len(_ADDITIONS), len(batch)), NO_BROKER)
-    for change in _changes(batch, replicas):
+    for change in _changes(batch, replicas, brokers.of_clusters(batch["cluster_id"])):
         rows = np.flatnonzero(change.possible & (remedy == ""))
         helped = rows[_accepts_writes(batch, replicas, change, rows)]
         remedy[helped] = change.remedy
         added[:, helped] = change.added[:, helped]
     none_helps = remedy == ""
     columns = {
-        **{name: batch[name] for name in (*_PARTITION, "scenario_ids", "goes_offline")},
+        **{name: batch[name] for name in _COLUMNS},
         "remedy": pa.array(remedy, pa.string(), mask=none_helps),
         "replicas": _lists(np.concatenate([replicas, added]), none_helps),
         "added_replicas": _lists(added, none_helps),
@@ -122,44 +108,37 @@ def _remedies_of(batch: pa.RecordBatch) -> pa.Table:
     return pa.table(columns)
 
 
-def _changes(batch: pa.RecordBatch, replicas: Matrix) -> Iterator[_Change]:
+def _changes(batch: pa.RecordBatch, replicas: Matrix, brokers: _Brokers) -> Iterator[_Change]:
     """Yield the changes that may help, the smallest first."""
-    live, isr, least_loaded = to_matrix(batch["live"]), to_matrix(batch["isr"]), _least_loaded(batch, replicas)
+    live, isr, least_loaded = to_matrix(batch["live"]), to_matrix(batch["isr"]), _least_loaded(brokers, replicas)
     none_added = np.full_like(least_loaded, NO_BROKER)
-    yield _Change("bring its lagging replicas back in sync", _has_other_element(live, isr), live, none_added)
-    yield _Change("bring its dead brokers back", _has_other_element(replicas, live), replicas, none_added)
+    lags, is_dead = ((elements_in(lists, others) != lists).any(axis=0) for lists, others in ((live, isr), (replicas, live)))
+    yield _Change("bring its lagging replicas back in sync", lags, live, none_added)
+    yield _Change("bring its dead brokers back", is_dead, replicas, none_added)
     for count, remedy in enumerate(_ADDITIONS, start=1):
         added = np.where(np.arange(len(least_loaded))[:, np.newaxis] < count, least_loaded, NO_BROKER)
         yield _Change(remedy, added[count - 1] != NO_BROKER, np.concatenate([live, added]), added)
 
 
-def _has_other_element(lists: Matrix, others: Matrix) -> npt.NDArray[np.bool_]:
-    """Return whether each list has an element that the other list of its column does not have."""
-    is_other = lists != NO_BROKER
-    for other in others:
-        is_other &= lists != other
-    return is_other.any(axis=0)
-
-
-def _least_loaded(batch: pa.RecordBatch, replicas: Matrix) -> Matrix:
-    """Choose from the first `target_count` brokers, which start with the least loaded, those without a replica of the partition.
+def _least_loaded(brokers: _Brokers, replicas: Matrix) -> Matrix:
+    """Choose the first brokers without a replica of each partition, given with the brokers of its cluster.
 
     A broker on a rack without a replica comes first. Each choice counts as a replica for the next one.
     """
-    ids, rack_of, targets = to_matrix(batch["brokers"]), to_matrix(batch["racks"]), batch["target_count"].to_numpy()
+    ids = brokers.ids
     is_replica, on_used_rack = (np.zeros(ids.shape, bool) for _ in range(2))
 
     def add_replica(broker: Ints) -> None:
         matches = ids == broker
         is_replica[:] |= matches
-        on_used_rack[:] |= (rack_of == np.where(matches, rack_of, 0).max(axis=0, initial=0)) & matches.any(axis=0)
+        on_used_rack[:] |= (brokers.racks == np.where(matches, brokers.racks, 0).max(axis=0, initial=0)) & matches.any(axis=0)
 
     for broker in replicas:
         add_replica(broker)
-    columns = np.arange(len(batch))
-    chosen = np.full((len(_ADDITIONS), len(batch)), NO_BROKER)
+    columns = np.arange(replicas.shape[1])
+    chosen = np.full((len(_ADDITIONS), len(columns)), NO_BROKER)
     for nth in range(len(_ADDITIONS)):
-        free = ~is_replica & (np.arange(len(ids))[:, np.newaxis] < targets)
+        free = ~is_replica & (np.arange(len(ids))[:, np.newaxis] < brokers.targets)
         on_new_rack = free & ~on_used_rack
         best = np.where(on_new_rack.any(axis=0), on_new_rack.argmax(axis=0), free.argmax(axis=0))
         chosen[nth] = np.where(free.any(axis=0), ids[best, columns], NO_BROKER)

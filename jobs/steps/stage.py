@@ -11,7 +11,7 @@ The tables ARROW_TABLES arrive as Arrow rows. All others arrive as relations of 
 (jobs/engine.py), or as DataFrames if `transform` takes no engine.
 
 `transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
-once, it yields them as a Stage, and the runner sends them back materialized. Tables that Spark's workers compute as Arrow are yielded as
+once, or needs few rows in Python, it yields them as a Stage, and the runner sends them back materialized. Tables that Spark's workers compute as Arrow are yielded as
 WorkerRows, and the runner sends back a list with the rows of each of them.
 
     def transform(topic, partition, *, parameters):
@@ -47,14 +47,16 @@ _MAX_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Rows that the rest of a step reads more than once.
+    """Rows that the rest of a step reads more than once, or needs in Python.
 
-    `table` is the table that consists of exactly these rows, if there is one. `longest_bytes` is a DataFrame with one value: the bytes of
-    the longest value that Spark sends to Python to compute the rows.
+    `table` is the table that consists of exactly these rows, if there is one. Rows `as_arrow`, such as one per broker, come back as an Arrow
+    table: they must be few. `longest_bytes` is a DataFrame with one value: the bytes of the longest value that Spark sends to Python to compute
+    the rows.
     """
 
     rows: DataFrame | DuckdbRows
     table: Table | None = None
+    as_arrow: bool = False
     longest_bytes: DataFrame | None = None
 
 
@@ -98,6 +100,8 @@ class InThisProcess:
         if isinstance(stage, WorkerRows):
             return [self.engine.from_arrow(*pair) for pair in zip(stage.in_this_process(), stage.tables, strict=True)]
         rows = stage.rows.toArrow()
+        if stage.as_arrow:
+            return rows
         return self.engine.from_arrow(rows if stage.table is None else complete(stage.table, rows), stage.table)
 
 
@@ -128,6 +132,8 @@ class OnDisk:
         if stage.table is not None:
             self.written.add(stage.table)
             return self.write_and_reread(stage.table, stage.rows)
+        if stage.as_arrow:
+            return stage.rows.toArrow()
         return stage.rows.materialized() if isinstance(stage.rows, DuckdbRows) else self._cache_on_disk(stage, stage.rows)
 
     def _cache_on_disk(self, stage: Stage, rows: DataFrame) -> DataFrame:

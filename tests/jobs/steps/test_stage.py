@@ -102,6 +102,13 @@ def test_a_small_night_computes_the_rows_of_a_stage_once_in_this_process(spark: 
     assert not rows.is_cached
 
 
+@pytest.mark.parametrize("large_night", [False, True])
+def test_few_rows_come_back_as_an_arrow_table(large_night: bool) -> None:
+    engine = DuckdbEngine()
+    materialize = OnDisk(pytest.fail, pytest.fail) if large_night else InThisProcess(engine)
+    assert materialize(Stage(engine.sql("SELECT 7 AS n"), as_arrow=True)).to_pylist() == [{"n": 7}]
+
+
 def test_a_large_night_caches_a_stage_on_disk_until_the_step_ends(spark: SparkSession, large: None) -> None:
     with OnDisk(pytest.fail, pytest.fail) as materialize:
         rows = materialize(Stage(spark.range(3).withColumn("random", F.rand())))
