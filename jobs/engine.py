@@ -33,6 +33,7 @@ _MACROS = (
     "array_except(list, other) AS list_filter(list, lambda element: NOT list_contains(other, element))",
     "array_intersect(list, other) AS list_filter(list, lambda element: list_contains(other, element))",
     "array_repeat(element, times) AS repeat([element], times)",
+    "array_join(list, separator) AS array_to_string(list, separator)",
     "div(dividend, divisor) AS dividend // divisor",
     "element_at(list, position) AS list[position]",
     "explode(list) AS unnest(list)",
@@ -123,7 +124,8 @@ class SparkEngine:
     spark: SparkSession
 
     def sql(self, text: str, **relations: pa.Table | DataFrame) -> DataFrame:
-        dataframes: dict[str, Any] = {name: self.from_arrow(relation) for name, relation in relations.items()}
+        # Spark drops its views of these rows, and each takes the cached rows of exactly its query with it.
+        dataframes: dict[str, Any] = {name: self.from_arrow(relation).select("*") for name, relation in relations.items()}
         return self.spark.sql(text, **dataframes)
 
     def map_batches(self, rows: DataFrame, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> DataFrame:
