@@ -174,7 +174,6 @@ def nightly(
     conditions, to = _fail_on(fail_on), _recipients(notify, "--notify")
     console = Console(highlight=False, stderr=format is not None)  # stdout has the findings alone
     values, thresholds, snapshot_id = _name_value_pairs(parameters), _limits(limits), _snapshot_id(snapshot)
-    java()
     if not ingested:
         scale = ingest.source_scale(source)
     elif (folder_lake := _lake(lake)).folder:
@@ -185,8 +184,11 @@ def nightly(
         spark = cache(lambda: starting.submit(_spark, lake, scale))
         opened = open_lake(lake, lambda: spark().result())
         folder = _report_folder(opened, snapshot_id, report)
+        if opened.needs_spark(scale):
+            java()
         with opened.sole_writer():
-            spark()  # it starts while the dumps are read
+            if opened.needs_spark(scale):
+                spark()  # it starts while the dumps are read
             docs = _data_docs_folder(folder, snapshot_id)
             with Progress(console, len(NIGHT) - ingested) as progress:
                 night = NightlyRun(opened, snapshot_id)

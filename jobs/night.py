@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from expectations.limits import Limits
 from jobs import ingest
@@ -50,7 +50,7 @@ from jobs.schema import (
 from jobs.schema.failure import NIGHTLY
 from jobs.snapshot import SCALE, Snapshot
 from jobs.spark.scale import Scale
-from jobs.spark.session import configure_for_scale, release_memory
+from jobs.spark.session import release_memory
 from jobs.spark.worker_rows import WorkerRows
 from jobs.steps import (
     broker_balance,
@@ -65,7 +65,7 @@ from jobs.steps import (
     remedy,
     replica_assignment,
 )
-from jobs.steps.stage import ARROW_TABLES, InThisProcess, OnDisk, Stages, run_stages, takes, transform
+from jobs.steps.stage import ARROW_TABLES, InThisProcess, OnDisk, Stages, run_stages, transform
 from jobs.views import verdicts
 
 # The order of a night. Each gate evaluates the tables of the steps beside it. The local command and the DAG follow this order.
@@ -191,26 +191,21 @@ class NightlyRun(Snapshot):
     def step(self, name: str, limits: Limits) -> None:
         """Run a step (jobs/steps/stage.py): read its tables, transform them, and write the tables that it computes."""
         job = JOBS[name]
-        engine = self.lake.engine(self.scale) if takes(job, "engine") else SparkEngine(self.session())
+        engine = self.lake.engine(self.scale)
         result = transform(job, self.inputs(job), engine=engine, parameters=self.parameters(), thresholds=limits.cruise_control)
         self._write(job, result, engine)
 
     def inputs(self, job: ModuleType) -> list[Any]:
         """Return the tables that a step reads, in the order of its declarations."""
-        read_at_any_size = self._reader(job)
 
         def read(table: Table, **where: Any) -> Any:
-            return self.lake.read_local(table, **where) if table in ARROW_TABLES else read_at_any_size(table, **where)
+            return self.lake.read_local(table, **where) if table in ARROW_TABLES else self.lake.relation(table, **where)
 
         inputs = [read(table, **self.attempt._asdict()) for table in job.READS]
         if previous := getattr(job, "READS_PREVIOUS", ()):
             earlier = self.earlier()
             inputs += [read(table, attempts=earlier) for table in previous]
         return inputs
-
-    def _reader(self, job: ModuleType) -> Callable[..., Any]:
-        """Return the function that reads tables for a step: as relations of its engine, or as DataFrames."""
-        return self.lake.relation if takes(job, "engine") else self.lake.read
 
     def _write(self, job: ModuleType, result: Stages[tuple[Any, ...]] | tuple[Any, ...], engine: Engine) -> None:
         """Run the stages of a step, and replace the rows of each of its tables; the scenarios of what-ifs remain."""
@@ -222,7 +217,7 @@ class NightlyRun(Snapshot):
             self.replace(table, rows, **selection(table))
 
         def reread(table: Table) -> Any:
-            return self._reader(job)(table, **self.attempt._asdict(), **selection(table))
+            return self.relation(table, **selection(table))
 
         def write_and_reread(table: Table, rows: Rows) -> Any:
             replace(table, rows)
@@ -288,12 +283,6 @@ class NightlyRun(Snapshot):
         read = {row["cluster_id"] for row in self.rows(CLUSTER)}
         ids = {row["cluster_id"] for row in self.rows(INPUT_FILE)} - read - {BESIDE}
         return {id: publish.why_unreadable(self.of_cluster(REJECTED_INPUT, id).to_pylist()) for id in sorted(ids)}
-
-    def session(self) -> SparkSession:
-        """Return the Spark session, configured for the snapshot's scale."""
-        spark = self.lake.spark()
-        configure_for_scale(spark, self.scale)
-        return spark
 
 
 def _run_in_order(tasks: Sequence[Task], run_task: Callable[[Task], None], parallel: int) -> None:

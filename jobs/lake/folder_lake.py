@@ -51,6 +51,9 @@ class FolderLake:
     def folder(self) -> Path:
         return Path(self.uri).absolute()
 
+    def needs_spark(self, scale: Scale) -> bool:
+        return scale is Scale.LARGE  # its workers compute what kafka_model decides
+
     def path(self, table: Table) -> str:
         return f"{self.folder}/{table.name}"  # absolute, since Delta's SQL takes no relative path
 

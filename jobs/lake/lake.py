@@ -46,6 +46,9 @@ class Lake(Protocol):
     def folder(self) -> Path | None:
         """The lake's folder on this machine's disks; None on other storage."""
 
+    def needs_spark(self, scale: Scale) -> bool:
+        """Return whether a night of this scale needs a Spark session."""
+
     def path(self, table: Table) -> str:
         """Return the address of a table, as Spark reads it."""
 

@@ -49,6 +49,9 @@ class SparkLake:
         parsed = urlparse(self.uri)
         return Path(parsed.path).absolute() if parsed.scheme in ("", "file") else None
 
+    def needs_spark(self, scale: Scale) -> bool:
+        return True
+
     def path(self, table: Table) -> str:
         return f"{self.uri.rstrip('/')}/{table.name}"
 
