@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Batches = Iterable[pa.RecordBatch]
+Function = Callable[[pa.Array], pa.Array]
 
 _PREDICATES = {"LEADER_MOVED": LEADER_MOVED, "HARMS": ", ".join(f"{harm} AS {name}" for name, harm in HARMS.items())}
 # DuckDB writes to disk what exceeds it. The rules of a night of 49 million sampled keys take up to three times as long with half of it.
@@ -32,8 +33,9 @@ _DUCKDB_MEMORY = "1GiB"
 _MACROS = (
     "array_except(list, other) AS list_filter(list, lambda element: NOT list_contains(other, element))",
     "array_intersect(list, other) AS list_filter(list, lambda element: list_contains(other, element))",
-    "array_repeat(element, times) AS repeat([element], times)",
     "array_join(list, separator) AS array_to_string(list, separator)",
+    "array_repeat(element, times) AS repeat([element], times)",
+    "collect_list(element) AS list(element)",
     "div(dividend, divisor) AS dividend // divisor",
     "element_at(list, position) AS list[position]",
     "explode(list) AS unnest(list)",
@@ -42,9 +44,11 @@ _MACROS = (
     "size(list) AS len(list)",
     "slice(list, first, length) AS list[first:first + length - 1]",
     "timestamp_micros(micros) AS make_timestamptz(micros)",
+    "try_validate_utf8(bytes) AS TRY(decode(bytes))",
     "unix_micros(moment) AS epoch_us(moment)",
 )
 _SPARK_LAMBDA = re.compile(r"\btransform\((\w+), (\w+) ->")  # of Spark's function on lists
+_SPARK_HUGEINT = "DECIMAL(38, 0)"  # DuckDB divides decimals as doubles
 
 
 class Engine(Protocol):
@@ -55,6 +59,9 @@ class Engine(Protocol):
 
     def map_batches(self, rows: Any, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> Any:
         """Return the rows of a table that a function computes from batches of rows."""
+
+    def add_function(self, name: str, function: Function, returns: str) -> None:
+        """Let SQL texts call a function from a column of bytes to one of this type. Spark prefers its own function of this name."""
 
     def from_arrow(self, rows: pa.Table, table: Table | None = None) -> Any:
         """Return rows of this process as rows of this engine; `table` declares them, if there is one."""
@@ -102,11 +109,20 @@ class DuckdbEngine:
         sources = {
             name: f"({relation})" if isinstance(relation, str) else self.from_arrow(relation).name for name, relation in relations.items()
         }
-        query = _SPARK_LAMBDA.sub(r"list_transform(\1, lambda \2:", text).format(**sources)
+        query = _SPARK_LAMBDA.sub(r"list_transform(\1, lambda \2:", text).replace(_SPARK_HUGEINT, "HUGEINT").format(**sources)
         return self._named(lambda name: self._connection.execute(f"CREATE TEMP VIEW {name} AS {query}"))
 
     def map_batches(self, rows: DuckdbRows, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> pa.Table:
         return pa.Table.from_batches(function(one_or_more_batches(rows.toArrow())), table.schema)
+
+    def add_function(self, name: str, function: Function, returns: str) -> None:
+        from duckdb.func import PythonUDFType
+
+        def of_column(column: pa.ChunkedArray) -> pa.Array:
+            return function(column.combine_chunks())
+
+        # Without declared side effects DuckDB calls it once more for each use of its result.
+        self._connection.create_function(name, of_column, ["BLOB"], returns, type=PythonUDFType.ARROW, side_effects=True)
 
     def from_arrow(self, rows: DuckdbRows | pa.Table, table: Table | None = None) -> DuckdbRows:
         return self._named(lambda name: self._connection.register(name, rows)) if isinstance(rows, pa.Table) else rows
@@ -130,6 +146,12 @@ class SparkEngine:
 
     def map_batches(self, rows: DataFrame, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> DataFrame:
         return rows.mapInArrow(function, table.columns)
+
+    def add_function(self, name: str, function: Function, returns: str) -> None:
+        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
+
+        if not self.spark.catalog.functionExists(name):
+            self.spark.udf.register(name, arrow_udf(function, returns))
 
     def from_arrow(self, rows: DataFrame | pa.Table, table: Table | None = None) -> DataFrame:
         return dataframe_from_arrow(self.spark, rows, None if table is None else table.columns) if isinstance(rows, pa.Table) else rows

@@ -16,7 +16,7 @@ placement.striped_draws        | StripedReplicaPlacer, inverted      | 3.3 to 4.
 placement.striped_search       | StripedReplicaPlacer, inverted      | 3.3 to 4.4   | replica_assignment topic_placement
 placement.errors               | InvalidPartitionsException          | 2.0 to 4.4   | -
 partitioner.java_client        | DefaultPartitioner and successors   | 2.0 to 4.4   | (producer_load)
-partitioner.other_clients      | librdkafka 1 to 2, Sarama 1         | -            | topic_partitioner (producer_load)
+partitioner.other_clients      | librdkafka 1 to 2, Sarama 1         | -            | (topic_partitioner) (producer_load)
 partitioner.key_hash           | Utils.murmur2, FNV-1a               | all          | producer_load hot_key topic_partitioner
 partitioner.key_attribution    | no class: compares partitioners     | -            | topic_partitioner
 assignor.group                 | AbstractPartitionAssignor           | 2.0 to 4.4   | consumer_assignment group_assignment

@@ -135,11 +135,6 @@ def cluster_files_by_id(df: DataFrame) -> DataFrame:
     return df.hint("rebalance", "cluster_id")
 
 
-def shuffle_partitions(spark: SparkSession) -> int:
-    """Return the number of partitions that Spark divides rows into to join or to group them."""
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-
-
 def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
     """Return rows of this process as a DataFrame."""
     # One chunk: Spark 4.1 takes an empty batch between others as the end of the rows. It needs at least one batch.

@@ -23,8 +23,8 @@ WorkerRows, and the runner sends back a list with the rows of each of them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,15 +34,13 @@ from jobs.schema import BROKER, CLUSTER, SCENARIO, Table
 from jobs.spark.worker_rows import WorkerRows, complete
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from jobs.engine import Engine
 
 Result = TypeVar("Result")
 
 ARROW_TABLES = frozenset({CLUSTER, BROKER, SCENARIO})  # tables with a few rows per broker
-_SHORT_BYTES = 4096  # 10,000 rows of this size, Spark's largest batch, fit in the memory of a Python worker
-_MAX_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +48,12 @@ class Stage:
     """Rows that the rest of a step reads more than once, or needs in Python.
 
     `table` is the table that consists of exactly these rows, if there is one. Rows `as_arrow`, such as one per broker, come back as an Arrow
-    table: they must be few. `longest_bytes` is a DataFrame with one value: the bytes of the longest value that Spark sends to Python to compute
-    the rows.
+    table: they must be few.
     """
 
     rows: DataFrame | DuckdbRows
     table: Table | None = None
     as_arrow: bool = False
-    longest_bytes: DataFrame | None = None
 
 
 # A generator that yields stages, receives the materialized rows of each, and returns its result.
@@ -134,32 +130,11 @@ class OnDisk:
             return self.write_and_reread(stage.table, stage.rows)
         if stage.as_arrow:
             return stage.rows.toArrow()
-        return stage.rows.materialized() if isinstance(stage.rows, DuckdbRows) else self._cache_on_disk(stage, stage.rows)
+        return stage.rows.materialized() if isinstance(stage.rows, DuckdbRows) else self._cache_on_disk(stage.rows)
 
-    def _cache_on_disk(self, stage: Stage, rows: DataFrame) -> DataFrame:
+    def _cache_on_disk(self, rows: DataFrame) -> DataFrame:
         from pyspark import StorageLevel
 
         rows = rows.persist(StorageLevel.DISK_ONLY)
         self._until_exit.callback(rows.unpersist)
-        if stage.longest_bytes is not None:
-            with _batches_of_any_size(rows.sparkSession, stage.longest_bytes):
-                rows.count()
         return rows
-
-
-@contextmanager
-def _batches_of_any_size(spark: SparkSession, longest_bytes: DataFrame) -> Iterator[None]:
-    """Let Spark limit batches for Python by their number of rows alone, if their longest value is short.
-
-    Spark otherwise adds up the bytes of each row that it sends to Python, which costs as much as to send it. The setting belongs to the
-    whole session: a large night runs one step at a time.
-    """
-    if longest_bytes.collect()[0][0] > _SHORT_BYTES:
-        yield
-        return
-    limit = spark.conf.get(_MAX_BATCH_BYTES)
-    spark.conf.set(_MAX_BATCH_BYTES, (1 << 31) - 1)
-    try:
-        yield
-    finally:
-        spark.conf.set(_MAX_BATCH_BYTES, limit)

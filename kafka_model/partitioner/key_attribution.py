@@ -4,19 +4,15 @@ The answer is the partitioner that matches most records, unless as many keys cou
 an unrelated partitioner with probability at most exp(-n * KL(m/n || 1/p)) (Chernoff bound). Keys that do not match are compared a second
 time, because a second client may write to the topic.
 
-    >>> keys = [b"user-%d" % number for number in range(100)]
-    >>> locations = [KeyLocation(key, PARTITIONERS["murmur2" if nth < 90 else "crc32"](key, 6), 10) for nth, key in enumerate(keys)]
-    >>> result = attribute(locations, 6)
-    >>> result.partitioner, result.explained_records, result.second_partitioner, result.second_records, result.split_keys
-    ('murmur2', 920, 'crc32', 80, 0)
+    >>> murmur2_alone, both, crc32_alone = 0b1, 0b11, 0b10
+    >>> attribute([Matches(murmur2_alone, 88, 880), Matches(both, 4, 40), Matches(crc32_alone, 8, 80)], 6)
+    Attribution(partitioner='murmur2', explained_records=920, second_partitioner='crc32', second_records=80)
 
-Two of the ten keys that CRC-32 placed are also where murmur2 would place them. Empty keys are ignored, because librdkafka places them at
-random.
+Empty keys do not count, because librdkafka places them at random.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
@@ -28,11 +24,11 @@ from kafka_model.partitioner.other_clients import sarama_partition
 _MAX_CHANCE = 0.001  # a less likely match is not a coincidence
 
 
-class KeyLocation(NamedTuple):
-    """A key, a partition that contains it, and the number of its records there."""
+class Matches(NamedTuple):
+    """Locations of a topic's keys, each a key in a partition, that the same partitioners explain, and the number of their records."""
 
-    key: bytes
-    partition: int
+    explained_by: int  # bit n: the nth of PARTITIONERS chooses this partition for the key
+    locations: int
     records: int
 
 
@@ -40,14 +36,10 @@ class KeyLocation(NamedTuple):
 class Attribution:
     """The partitioners that explain a topic's keys. `partitioner` is None if no known one matches or the keys are too few."""
 
-    keys: int
-    records: int
     partitioner: str | None
     explained_records: int
     second_partitioner: str | None
     second_records: int
-    split_keys: int  # keys in more than one partition
-    split_records: int
 
 
 def _sarama(name: str) -> Callable[[bytes, int], int]:
@@ -69,35 +61,22 @@ PARTITIONERS: Mapping[str, Callable[[bytes, int], int]] = {
 }
 
 
-def attribute(locations: Sequence[KeyLocation], partitions: int) -> Attribution:
+def attribute(matches: Sequence[Matches], partitions: int) -> Attribution:
     """Infer the partitioners that placed the keys of a topic with this number of partitions."""
-    nonempty = [location for location in locations if location.key]
-    partitions_of_key: dict[bytes, set[int]] = defaultdict(set)
-    for location in nonempty:
-        partitions_of_key[location.key].add(location.partition)
-    split = {key for key, found_in in partitions_of_key.items() if len(found_in) > 1}
-    partitioner, explained, unexplained = _best_match(nonempty, partitions)
+    partitioner, explained, unexplained = _best_match(matches, partitions)
     second, second_records, _ = _best_match(unexplained, partitions) if partitioner else (None, 0, unexplained)
-    return Attribution(
-        len(partitions_of_key),
-        sum(location.records for location in nonempty),
-        partitioner,
-        explained,
-        second,
-        second_records,
-        len(split),
-        sum(location.records for location in nonempty if location.key in split),
-    )
+    return Attribution(partitioner, explained, second, second_records)
 
 
-def _best_match(locations: Sequence[KeyLocation], partitions: int) -> tuple[str | None, int, list[KeyLocation]]:
-    """Find the partitioner that matches most records, their number, and the keys that do not match. None if it may be chance."""
-    best: tuple[str | None, int, list[KeyLocation]] = (None, 0, list(locations))
-    for name, partition_of in PARTITIONERS.items():
-        matches = [partition_of(location.key, partitions) == location.partition for location in locations]
-        records = sum(location.records for location, match in zip(locations, matches, strict=True) if match)
-        if records > best[1] and _max_probability(sum(matches), len(locations), 1 / partitions) < _MAX_CHANCE:
-            best = name, records, [location for location, match in zip(locations, matches, strict=True) if not match]
+def _best_match(matches: Sequence[Matches], partitions: int) -> tuple[str | None, int, Sequence[Matches]]:
+    """Find the partitioner that matches most records, their number, and what does not match. None if it may be chance."""
+    best: tuple[str | None, int, Sequence[Matches]] = (None, 0, matches)
+    locations = sum(each.locations for each in matches)
+    for number, name in enumerate(PARTITIONERS):
+        explained, others = ([each for each in matches if each.explained_by >> number & 1 == bit] for bit in (1, 0))
+        records = sum(each.records for each in explained)
+        if records > best[1] and _max_probability(sum(each.locations for each in explained), locations, 1 / partitions) < _MAX_CHANCE:
+            best = name, records, others
     return best
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafka_model.partitioner.key_hash import _loop_loaded, murmur2, murmur2_batch
+from kafka_model.partitioner.key_hash import murmur2, murmur2_batch
 from kafka_model.placement.zookeeper import alternate_racks, place, replicas_rack_aware, replicas_rack_unaware
 from tests.oracle import java
 
@@ -36,16 +36,14 @@ def main() -> None:
 
 
 def compare_hashing() -> None:
-    """Compare murmur2 with numpy and with the compiled loop of numba."""
+    """Compare murmur2 with numpy."""
     rng = random.Random("batches")
     keys = [rng.randbytes(rng.randint(8, 24)) for _ in range(KEYS)]
     data = np.frombuffer(b"".join(keys), np.uint8)
     offsets = np.concatenate([[0], np.cumsum([len(key) for key in keys])]).astype(np.int32)
     assert murmur2_batch(data, offsets)[:99].tolist() == [murmur2(key) for key in keys[:99]]
     java_nanos = _java_nanos("Murmur2", "4.3.1", {"keys": [key.hex() for key in keys]})
-    _report(f"murmur2, {KEYS:,} keys of 8 to 24 bytes: numpy", lambda: murmur2_batch(data, offsets), java_nanos, KEYS)
-    _loop_loaded()(data, offsets)  # compile the loop, which a batch of millions of keys does by itself
-    _report(f"murmur2, {KEYS:,} keys of 8 to 24 bytes: numba", lambda: murmur2_batch(data, offsets), java_nanos, KEYS)
+    _report(f"murmur2, {KEYS:,} keys of 8 to 24 bytes", lambda: murmur2_batch(data, offsets), java_nanos, KEYS)
 
 
 def compare_placement(name: str, racks: int) -> None:

@@ -56,12 +56,12 @@ def run_step(step: ModuleType, *inputs: DataFrame, **options: Any) -> tuple[Data
 
 
 def equal_rows(
-    engine: SparkEngine, tables: Sequence[Table], computed: Sequence[DataFrame], in_duckdb: Sequence[DuckdbRows]
+    engine: SparkEngine, tables: Sequence[Table], computed: Sequence[DataFrame], in_duckdb: Sequence[DuckdbRows | pa.Table]
 ) -> tuple[DataFrame, ...]:
     """Return the computed rows of each table, evaluated once, after a check that DuckDB has the same ones in any order."""
     evaluated = []
     for table, rows, others in zip(tables, computed, in_duckdb, strict=True):
-        one, two = (complete(table, each.toArrow()) for each in (rows, others))
+        one, two = (complete(table, each if isinstance(each, pa.Table) else each.toArrow()) for each in (rows, others))
         assert sorted(one.to_pylist(), key=str) == sorted(two.to_pylist(), key=str)
         evaluated.append(engine.from_arrow(one, table))
     return tuple(evaluated)

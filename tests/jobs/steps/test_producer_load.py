@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
@@ -12,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.schema import CLUSTER, KEY_SAMPLE, PARTITION, TOPIC
 from jobs.steps import producer_load
+from kafka_model.partitioner.key_hash import murmur2
 from tests.jobs.rows import run_step, sorted_rows, table
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2: keys with their hashes.
@@ -100,6 +103,109 @@ def test_keys_that_librdkafka_would_bring_elsewhere_are_counted(spark: SparkSess
     moved = [key for key, code in KAFKA_HASHES.items() if (code & 0x7FFFFFFF) % 5 != crc32(key) % 5]
     assert sorted_rows(topic, "librdkafka_moved_keys", "librdkafka_moved_records") == [(len(moved) + 1, 10 * len(moved) + 1)]
     assert moved
+
+
+def random_sample() -> tuple[dict[str, int | None], list[dict[str, Any]]]:
+    """Return the partition counts of topics, and sampled rows: an unknown count, few keys, keys that all tie, and no key but in named partitions."""
+    draw, partitions, sample = random.Random(8), {}, []
+    for topic, count, keys, max_records in (("a", 7, 60, 9), ("b", None, 30, 9), ("c", 3, 4, 50), ("d", 5, 40, 1), ("e", 6, 0, 1)):
+        partitions[topic] = count
+        found: list[dict[str, Any]] = [
+            {"key": key, "records": draw.randint(1, max_records)} for key in {draw.randbytes(draw.randint(0, 12)) for _ in range(keys)}
+        ]
+        found += [{"records": draw.randint(1, 99)}, {"key": b"named", "partition": 1, "records": 7}, {"partition": 1, "records": 8}]
+        sample += [{"topic": topic, "size_bytes": draw.randint(1, 999), **row} for row in found]
+    draw.shuffle(sample)
+    return partitions, sample
+
+
+def test_a_sample_of_several_topics_adds_up(spark: SparkSession) -> None:
+    partitions, sample = random_sample()
+    counts = [{"topic": topic, "partitions": count} for topic, count in partitions.items() if count is not None]
+    existing = [
+        {"topic": topic, "partition": partition, "leader": 1, "replicas": [1]}
+        for topic, count in partitions.items()
+        for partition in range(count or 2)
+    ]
+    load, topic_load, hot, _ = run_step(
+        producer_load,
+        table(spark, CLUSTER, {}),
+        table(spark, TOPIC, *counts),
+        table(spark, PARTITION, *existing),
+        table(spark, KEY_SAMPLE, *sample),
+        *(table(spark, each) for each in (CLUSTER, TOPIC, PARTITION)),
+        parameters={},
+    )
+    explicit, keyed, keys, size_bytes, moved = Counter[Any](), Counter[Any](), Counter[Any](), Counter[Any](), Counter[Any]()
+    hottest: dict[str, list[tuple[Any, ...]]] = {topic: [] for topic in partitions}
+    for row in sample:
+        topic, key, records, count = row["topic"], row.get("key"), row["records"], partitions[row["topic"]]
+        if count is None:
+            continue
+        if "partition" in row:
+            explicit[topic, row["partition"]] += records
+        elif key is not None:
+            partition = (murmur2(key) & 0x7FFFFFFF) % count
+            keyed[topic, partition] += records
+            keys[topic, partition] += 1
+            by_crc32 = crc32(key) % count if key else None
+            moved[topic] += by_crc32 != partition
+            hottest[topic].append((-records, key, partition, by_crc32, row["size_bytes"]))
+        size_bytes[topic] += row["size_bytes"]
+    for row in load.collect():
+        place = row["topic"], row["partition"]
+        assert (row["explicit_records"], row["keyed_records"], row["keys"]) == (explicit[place], keyed[place], keys[place])
+    skews = {row["topic"]: row for row in topic_load.collect()}
+    for topic, count in partitions.items():
+        ranked = sorted(hottest[topic])
+        found = [(-row["records"], bytes(row["key"]), row["partition"], row["librdkafka_partition"], row["size_bytes"])
+                 for row in sorted(hot.where(f"topic = '{topic}'").collect(), key=lambda row: row["rank"])]  # fmt: skip
+        assert found == ranked[:10]
+        if count is not None:
+            records = [-each[0] for each in ranked]
+            shared = [sum(records[n * count - n : n * count + 1]) for n in range(4) if len(records) > n * count]
+            floor = max([*shared, *(explicit[topic, partition] for partition in range(count))])
+            assert skews[topic]["skew_floor"] == pytest.approx(max(floor * count / skews[topic]["records"], 1))
+            assert (skews[topic]["size_bytes"], skews[topic]["librdkafka_moved_keys"]) == (size_bytes[topic], moved[topic])
+
+
+def test_a_sampled_topic_that_no_dump_describes_has_neither_a_hottest_key_nor_a_complete_log(spark: SparkSession) -> None:
+    partition = {"topic": "t", "leader": 1, "replicas": [9, 1]}
+    load, topic_load, hot, _ = run_step(
+        producer_load,
+        table(spark, CLUSTER, {}),
+        table(spark, TOPIC),
+        table(spark, PARTITION, partition | partition_at(9, 90, 0)),
+        table(spark, KEY_SAMPLE, {"topic": "t", "key": b"k", "records": 3, "size_bytes": 30}),
+        *(table(spark, each) for each in (CLUSTER, TOPIC)),
+        table(spark, PARTITION, partition | partition_at(4, 40, 0)),
+        parameters={},
+    )
+    assert sorted_rows(load, "records", "record_share", "observed_records", "observed_size_source") == [(0, 0.0, 5, "size_growth")]
+    assert sorted_rows(topic_load, "records", "hottest_key_share", "skew_floor") == [(0, None, None)]
+    assert hot.count() == 0
+
+
+def test_the_text_of_a_hot_key_is_that_of_valid_utf8(spark: SparkSession) -> None:
+    keys = [b"a\x00", "é".encode(), b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b""]
+    *_, hot, _ = run(spark, [{"key": key, "records": 1} for key in keys], leaders=[1])
+    assert {bytes(key): text for key, text in sorted_rows(hot, "key", "key_text")} == {
+        b"a\x00": "a\x00", "é".encode(): "é", b"\xff": None, b"\xed\xa0\x80": None, b"\xc0\x80": None, b"": ""
+    }  # fmt: skip
+
+
+def test_even_and_uneven_records_have_their_coefficients(spark: SparkSession) -> None:
+    _, topic, *_ = run(spark, [{"partition": 0, "records": 3}, {"partition": 1, "records": 5}], leaders=[1, 1])
+    assert sorted_rows(topic, "record_cv", "record_gini") == [(0.25, 0.125)]
+
+
+@pytest.mark.parametrize(("partitions", "variation", "gini"), [(2, 0.0, 0.0), (20, None, 0.9)])
+def test_the_variation_of_enormous_records_is_known_up_to_38_digits(
+    spark: SparkSession, partitions: int, variation: float | None, gini: float
+) -> None:
+    sample = [{"partition": partition, "records": 4 * 10**18, "size_bytes": 1} for partition in range(2)]
+    _, topic, *_ = run(spark, sample, leaders=[1] * partitions)
+    assert sorted_rows(topic, "record_cv", "record_gini") == [(variation, gini)]
 
 
 def test_the_hottest_key_sets_the_floor_of_the_skew(spark: SparkSession) -> None:

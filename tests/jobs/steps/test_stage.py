@@ -146,25 +146,3 @@ def test_a_large_night_writes_the_rows_of_workers_and_reads_them_back(spark: Spa
         assert materialize(rows) is reread
         assert materialize.written == {ABSENT_CLUSTER}
     assert stored == [rows]
-
-
-@pytest.mark.parametrize(("longest_bytes", "rows_in_batch"), [(1_024, 10_000), (4_097, 1_024)])
-def test_batches_of_short_values_are_limited_by_their_rows_and_others_by_their_bytes(
-    spark: SparkSession, large: None, longest_bytes: int, rows_in_batch: int
-) -> None:
-    def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield pa.RecordBatch.from_pydict({"rows": pa.array([batch.num_rows])})
-
-    limit = "spark.sql.execution.arrow.maxBytesPerBatch"
-    spark.conf.set(limit, 1 << 20)
-    try:
-        text = spark.range(20_000, numPartitions=1).select(F.repeat(F.lit("k"), 1_024).alias("key"))
-        stage = Stage(text.mapInArrow(counted, "rows LONG"), longest_bytes=spark.range(1).select(F.lit(longest_bytes)))
-        with OnDisk(pytest.fail, pytest.fail) as materialize:
-            sizes = [row["rows"] for row in materialize(stage).collect()]
-        assert sum(sizes) == 20_000
-        assert rows_in_batch - rows_in_batch // 20 <= max(sizes) <= rows_in_batch
-        assert spark.conf.get(limit) == str(1 << 20)
-    finally:
-        spark.conf.unset(limit)
