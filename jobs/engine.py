@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -57,11 +57,8 @@ class Engine(Protocol):
     def sql(self, text: str, **relations: Any) -> Any:
         """Return the rows of a query, which is computed when they are read."""
 
-    def map_batches(self, rows: Any, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> Any:
-        """Return the rows of a table that a function computes from batches of rows."""
-
-    def add_function(self, name: str, function: Function, returns: str) -> None:
-        """Let SQL texts call a function from a column of bytes to one of this type. Spark prefers its own function of this name."""
+    def add_function(self, name: str, function: Function, takes: str, returns: str) -> None:
+        """Let SQL texts call a function from a column of one type to one of another. Spark prefers its own function of this name."""
 
     def from_arrow(self, rows: pa.Table, table: Table | None = None) -> Any:
         """Return rows of this process as rows of this engine; `table` declares them, if there is one."""
@@ -102,6 +99,7 @@ class DuckdbEngine:
     def __init__(self) -> None:
         self._connection = duckdb_connection()
         self._numbers = count(1)
+        self._functions = set[str]()
         for macro in _MACROS:
             self._connection.execute(f"CREATE MACRO {macro}")
 
@@ -112,17 +110,18 @@ class DuckdbEngine:
         query = _SPARK_LAMBDA.sub(r"list_transform(\1, lambda \2:", text).replace(_SPARK_HUGEINT, "HUGEINT").format(**sources)
         return self._named(lambda name: self._connection.execute(f"CREATE TEMP VIEW {name} AS {query}"))
 
-    def map_batches(self, rows: DuckdbRows, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> pa.Table:
-        return pa.Table.from_batches(function(one_or_more_batches(rows.toArrow())), table.schema)
-
-    def add_function(self, name: str, function: Function, returns: str) -> None:
+    def add_function(self, name: str, function: Function, takes: str, returns: str) -> None:
         from duckdb.func import PythonUDFType
+
+        if name in self._functions:
+            return
+        self._functions.add(name)
 
         def of_column(column: pa.ChunkedArray) -> pa.Array:
             return function(column.combine_chunks())
 
         # Without declared side effects DuckDB calls it once more for each use of its result.
-        self._connection.create_function(name, of_column, ["BLOB"], returns, type=PythonUDFType.ARROW, side_effects=True)
+        self._connection.create_function(name, of_column, [takes], returns, type=PythonUDFType.ARROW, side_effects=True)
 
     def from_arrow(self, rows: DuckdbRows | pa.Table, table: Table | None = None) -> DuckdbRows:
         return self._named(lambda name: self._connection.register(name, rows)) if isinstance(rows, pa.Table) else rows
@@ -144,10 +143,7 @@ class SparkEngine:
         dataframes: dict[str, Any] = {name: self.from_arrow(relation).select("*") for name, relation in relations.items()}
         return self.spark.sql(text, **dataframes)
 
-    def map_batches(self, rows: DataFrame, function: Callable[[Batches], Iterator[pa.RecordBatch]], table: Table) -> DataFrame:
-        return rows.mapInArrow(function, table.columns)
-
-    def add_function(self, name: str, function: Function, returns: str) -> None:
+    def add_function(self, name: str, function: Function, takes: str, returns: str) -> None:
         from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
         if not self.spark.catalog.functionExists(name):

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from jobs.arrays import Ints, Matrix, pick
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 UNKNOWN = -1  # a size
 # SQL for the bytes that the leader of a row of `partition` stores; null: the size is unknown, or there is no leader.
 LEADER_SIZE = "get(replica_size_bytes, CAST(array_position(replicas, leader) AS INT) - 1)"
-
-
-def leader_size() -> Column:
-    """Return LEADER_SIZE as a column of Spark."""
-    from pyspark.sql import functions as F
-
-    return F.expr(LEADER_SIZE)
 
 
 def bytes_at_risk(

@@ -127,14 +127,6 @@ def configure_for_scale(spark: SparkSession, scale: Scale) -> None:
     spark.conf.set("spark.sql.leafNodeDefaultParallelism", 1 if small else cores)
 
 
-def cluster_files_by_id(df: DataFrame) -> DataFrame:
-    """Return rows to be written with each cluster in as few files as possible, for readers of one cluster.
-
-    Spark ignores the hint on a small night, since adaptive execution is off.
-    """
-    return df.hint("rebalance", "cluster_id")
-
-
 def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None = None) -> DataFrame:
     """Return rows of this process as a DataFrame."""
     # One chunk: Spark 4.1 takes an empty batch between others as the end of the rows. It needs at least one batch.

@@ -36,7 +36,6 @@ from jobs.schema import (
     TOPIC,
     Table,
 )
-from jobs.schema.table import CLUSTER_COLUMNS
 from jobs.spark.worker_rows import Batches, Compute, WorkerRows
 from jobs.steps.stage import Stage, Stages
 from kafka_model.java.hash_map import string_hashes
@@ -44,20 +43,10 @@ from kafka_model.java.hash_map import string_hashes
 READS = (CLUSTER, BROKER, TOPIC, PARTITION, PRODUCER_LOAD, PARTITION_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
 WRITES = (SCENARIO, FAILOVER, FAILOVER_PATTERN, FAILOVER_LOAD)
 
-GROUP_HASH = Table(
-    "group_hash",
-    "the hash of a consumer group's id, which decides its coordinator; not stored",
-    (),
-    f"""
-    {CLUSTER_COLUMNS},
-    group_hash INT NOT NULL COMMENT 'Utils.abs(groupId.hashCode)'
-""",
-)
 _TEXTS = {
     name: sql_text(__file__, name)
     for name in ("failover_inputs", "failover_log_dirs", "failover_outcome", "failover_load", "failover_scenario")
 }
-_GROUPS = "SELECT snapshot_id, cluster_id, group_id FROM {consumer_group}"
 
 
 def transform(*tables: Any, engine: Engine) -> Stages[tuple[Any, ...]]:
@@ -87,9 +76,9 @@ def simulate(
         run("failover_load", PRODUCER_LOAD, PARTITION_LOAD, OBSERVED_ASSIGNMENT, BROKER, election_inputs=elections, **outcomes),
         FAILOVER_LOAD,
     )
-    hashes = engine.map_batches(engine.sql(_GROUPS, consumer_group=inputs[CONSUMER_GROUP]), group_hashes, GROUP_HASH)
-    read = (PARTITION, TOPIC, PRODUCER_LOAD, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
-    scenario = run("failover_scenario", *read, **outcomes, load=load, group_hash=hashes)
+    engine.add_function("group_hash", group_hashes, "VARCHAR", "INT")
+    read = (PARTITION, TOPIC, PRODUCER_LOAD, CONSUMER_GROUP, OBSERVED_ASSIGNMENT, COMMITTED_OFFSET)
+    scenario = run("failover_scenario", *read, **outcomes, load=load)
     return scenario, affected, patterns, load
 
 
@@ -103,9 +92,8 @@ def _simulation(rows: pa.Table) -> Compute:
     return simulate_batches
 
 
-def group_hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Compute the rows of GROUP_HASH from batches with the ids of groups."""
-    for batch in batches:
-        codes = string_hashes(batch["group_id"].to_pylist())
-        positive = [0 if code == -(1 << 31) else abs(code) for code in codes]  # Java has no absolute value of the lowest number
-        yield pa.record_batch([batch["snapshot_id"], batch["cluster_id"], pa.array(positive, pa.int32())], schema=GROUP_HASH.schema)
+def group_hashes(group_ids: pa.Array) -> pa.Array:
+    """Return Utils.abs(groupId.hashCode) of consumer groups, which decides their coordinators."""
+    codes = string_hashes(group_ids.to_pylist())
+    # Java has no absolute value of the lowest number.
+    return pa.array([0 if code == -(1 << 31) else abs(code) for code in codes], pa.int32())

@@ -62,12 +62,13 @@ WITH same_outcome AS (
 ), coordinated AS (
     -- How many groups each partition of __consumer_offsets coordinates, whose leader is their coordinator (GroupCoordinatorService.partitionFor
     -- of 4.x, GroupMetadataManager.partitionFor before). A partition of __transaction_state counts itself.
-    SELECT snapshot_id, cluster_id, '__consumer_offsets' AS topic, CAST(group_hash % offsets_partitions AS INT) AS partition,
-           count(*) AS coordinated
-    FROM {group_hash}
-    JOIN (SELECT snapshot_id, cluster_id, count(*) AS offsets_partitions
-          FROM {partition} WHERE topic = '__consumer_offsets' GROUP BY snapshot_id, cluster_id) offsets USING (snapshot_id, cluster_id)
-    GROUP BY snapshot_id, cluster_id, CAST(group_hash % offsets_partitions AS INT)
+    SELECT snapshot_id, cluster_id, '__consumer_offsets' AS topic, partition, count(*) AS coordinated
+    FROM (SELECT snapshot_id, cluster_id, CAST(group_hash(group_id) % offsets_partitions AS INT) AS partition
+          FROM {consumer_group}
+          JOIN (SELECT snapshot_id, cluster_id, count(*) AS offsets_partitions
+                FROM {partition} WHERE topic = '__consumer_offsets' GROUP BY snapshot_id, cluster_id) offsets USING (snapshot_id, cluster_id)
+         ) coordinated_group
+    GROUP BY snapshot_id, cluster_id, partition
     UNION ALL
     SELECT snapshot_id, cluster_id, topic, partition, 1 FROM {partition} WHERE topic = '__transaction_state'
 ), coordinator AS (

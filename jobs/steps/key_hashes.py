@@ -17,9 +17,9 @@ Hashes = Callable[[pa.Array], pa.Array]
 
 def add_key_hashes(engine: Engine) -> None:
     """Let the SQL texts of an engine call the hashes; that of null is null."""
-    engine.add_function("murmur2", murmur2_hashes, "INT")
-    engine.add_function("fnv1a", fnv1a_hashes, "INT")
-    engine.add_function("crc32", crc32_hashes, "BIGINT")
+    engine.add_function("murmur2", murmur2_hashes, "BLOB", "INT")
+    engine.add_function("fnv1a", fnv1a_hashes, "BLOB", "INT")
+    engine.add_function("crc32", crc32_hashes, "BLOB", "BIGINT")
 
 
 def murmur2_hashes(keys: pa.Array) -> pa.Array:

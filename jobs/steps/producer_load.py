@@ -10,14 +10,15 @@ bytes, but never lower an end offset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from jobs.engine import Engine, sql_text
 from jobs.failure.sizes import LEADER_SIZE
-from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER
+from jobs.schema import CLUSTER, HOT_KEY, KEY_SAMPLE, PARTITION, PRODUCER_LOAD, TOPIC, TOPIC_LOAD, TOPIC_PARTITIONER, Table
+from jobs.spark.worker_rows import Batches, WorkerRows
 from jobs.steps.captures import seconds_between
 from jobs.steps.key_hashes import add_key_hashes
 from jobs.steps.stage import Stage, Stages
@@ -56,17 +57,18 @@ def transform(
     load = yield Stage(run("_partition", topic=topics, placed=placed, partition=partition, previous_partition=previous_partition))
     total = yield Stage(run("_total", load=load))
     matches = run("_key_matches", key_sample=key_sample, topic=topic)
+    (topic_partitioner,) = yield WorkerRows(matches, _topic_partitioners, (TOPIC_PARTITIONER,))
     return (
         run("", load=load, total=total, topic=topics, capture=seconds_between(cluster, previous_cluster)),
         run("_topic_load", total=total, topic=topics, hottest=hottest),
         run("_hot_key", key_sample=key_sample, topic=topics, hottest=hottest, total=total),
-        engine.map_batches(matches, _topic_partitioners, TOPIC_PARTITIONER),
+        topic_partitioner,
     )
 
 
-def _topic_partitioners(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _topic_partitioners(batches: Batches) -> Iterator[tuple[Table, pa.Table]]:
     for batch in batches:
-        yield pa.RecordBatch.from_pylist([_topic_partitioner(**row) for row in batch.to_pylist()], TOPIC_PARTITIONER.schema)
+        yield TOPIC_PARTITIONER, pa.Table.from_pylist([_topic_partitioner(**row) for row in batch.to_pylist()], TOPIC_PARTITIONER.schema)
 
 
 def _topic_partitioner(

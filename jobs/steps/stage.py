@@ -8,16 +8,16 @@ A step is a module of this folder that declares
     transform        a function from the tables to rows; `engine`, `parameters` and `thresholds` are passed by name if it has them
 
 The tables ARROW_TABLES arrive as Arrow rows. All others arrive as relations of the `engine`, which also runs the step's SQL texts
-(jobs/engine.py), or as DataFrames if `transform` takes no engine.
+(jobs/engine.py).
 
-`transform` performs no I/O and triggers no Spark action. It is a list of stages: where the rest of the step reads the same rows more than
-once, or needs few rows in Python, it yields them as a Stage, and the runner sends them back materialized. Tables that Spark's workers compute as Arrow are yielded as
-WorkerRows, and the runner sends back a list with the rows of each of them.
+`transform` performs no I/O and triggers no action. It is a list of stages: where the rest of the step reads the same rows more than once, or
+needs few rows in Python, it yields them as a Stage, and the runner sends them back materialized. Tables that Spark's workers compute as Arrow
+are yielded as WorkerRows, and the runner sends back a list with the rows of each of them.
 
-    def transform(topic, partition, *, parameters):
-        counts = yield Stage(partition.groupBy("topic").count())
+    def transform(topic, partition, *, engine):
+        counts = yield Stage(engine.sql("SELECT topic, count(*) AS partitions FROM {partition} GROUP BY topic", partition=partition))
         (load,) = yield WorkerRows(partition, compute_load, (PRODUCER_LOAD,))
-        return topic.join(counts, on="topic"), load
+        return engine.sql("SELECT * FROM {topic} JOIN {counts} USING (topic)", topic=topic, counts=counts), load
 """
 
 from __future__ import annotations

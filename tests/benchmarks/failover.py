@@ -12,11 +12,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from types import ModuleType
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,9 +23,9 @@ from jobs.lake.worker_rows import packed_rows
 from jobs.schema import BROKER, CLUSTER, PARTITION, SCENARIO, TOPIC, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale, dataframe_from_arrow, session
-from jobs.spark.worker_rows import WorkerRows
 from jobs.steps import failover, joint_failover
 from jobs.steps.stage import ARROW_TABLES, OnDisk, run_stages, transform
+from kafka_model.release import LATEST
 
 RUNS = 3
 NAMES = ("floor", "singles", "pairs")
@@ -67,13 +65,7 @@ def run_step(step: ModuleType, tables: Mapping[Table, DataFrame], use: Callable[
     """Run a step as on a large night, and pass its output to `use`."""
     inputs = [tables[table].toArrow() if table in ARROW_TABLES else tables[table] for table in step.READS]
     # A checkpoint takes the place of writing a stage to its table and reading it again.
-    with ExitStack() as released:
-
-        def computed(rows: WorkerRows) -> list[DataFrame]:
-            tables = released.enter_context(packed_rows(rows))
-            return [dataframe_from_arrow(rows.input.sparkSession, each) if isinstance(each, pa.Table) else each for each in tables]
-
-        materialize = released.enter_context(OnDisk(lambda table, rows: rows.localCheckpoint(), computed))
+    with OnDisk(lambda table, rows: rows.localCheckpoint(), packed_rows) as materialize:
         use(run_stages(transform(step, inputs, engine=SparkEngine(tables[PARTITION].sparkSession)), materialize))
 
 
@@ -113,7 +105,7 @@ def generate_cluster(spark: SparkSession, partitions: int, brokers: int) -> dict
     replicas = F.array(id % broker_count, (id + shift) % broker_count, (id + shift + 1) % broker_count)
     topic = F.concat(F.lit("t"), F.floor(id / 100).cast("string"))
     empty = F.array().cast("array<int>")
-    tables[CLUSTER] = rows(CLUSTER, 1, controller=F.lit("kraft"), elr=F.lit(True))
+    tables[CLUSTER] = rows(CLUSTER, 1, controller=F.lit("kraft"), elr=F.lit(True), kafka_version=F.lit(str(LATEST)))
     tables[BROKER] = rows(BROKER, brokers, broker_id=id, live=F.lit(True), rack=(id % 3).cast("string"))
     tables[TOPIC] = rows(
         TOPIC,

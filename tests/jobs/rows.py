@@ -14,7 +14,7 @@ from jobs.engine import DuckdbEngine, DuckdbRows, Engine, SparkEngine
 from jobs.schema import Table
 from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows, complete
-from jobs.steps.stage import ARROW_TABLES, InThisProcess, Result, Stages, run_stages, takes, transform
+from jobs.steps.stage import ARROW_TABLES, InThisProcess, Result, Stages, run_stages, transform
 from kafka_model.release import LATEST
 
 
@@ -42,14 +42,12 @@ def sorted_rows(df: DataFrame, *names: str) -> list[tuple[Any, ...]]:
 def run_step(step: ModuleType, *inputs: DataFrame, **options: Any) -> tuple[DataFrame, ...]:
     """Return the tables that a step computes from its inputs on a small night; `options` are passed to its `transform` by name.
 
-    A step that takes an engine must compute the same rows in Spark and in DuckDB.
+    It must compute the same rows in Spark and in DuckDB.
     """
     tables = (*step.READS, *getattr(step, "READS_PREVIOUS", ()))
     arranged = [rows.toArrow() if table in ARROW_TABLES else rows for table, rows in zip(tables, inputs, strict=True)]
     engine = SparkEngine(inputs[0].sparkSession)
     computed = materialized(transform(step, arranged, engine=engine, **options), engine)
-    if not takes(step, "engine"):
-        return computed
     arrow = [rows if isinstance(rows, pa.Table) else rows.toArrow() for rows in arranged]
     in_duckdb = DuckdbEngine()
     return equal_rows(engine, step.WRITES, computed, materialized(transform(step, arrow, engine=in_duckdb, **options), in_duckdb))

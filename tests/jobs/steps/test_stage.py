@@ -21,7 +21,7 @@ from jobs.schema import ABSENT_CLUSTER, LOG_STORAGE, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale
 from jobs.spark.worker_rows import WorkerRows
-from jobs.steps.stage import InThisProcess, OnDisk, Stage, run_stages, takes, transform
+from jobs.steps.stage import InThisProcess, OnDisk, Stage, run_stages, transform
 from tests.jobs.two_nights import SECOND
 
 
@@ -75,7 +75,7 @@ def test_a_transform_triggers_no_spark_action_and_opens_no_file(
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
         opened_files.active = group == name
 
-    engine = DuckdbEngine() if takes(JOBS[name], "engine") else SparkEngine(spark)
+    engine = DuckdbEngine()
 
     def materialize(stage: Stage | WorkerRows) -> Any:
         observe("stages")
