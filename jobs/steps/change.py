@@ -11,6 +11,9 @@ snapshots report entities of its kind or have the same sources, and a value chan
 
 A change has a cause if Kafka makes it in response to another change: the loss of a broker shrinks ISRs and moves leaders. If several causes
 are possible, the first of a fixed order is named (a lost broker before a reassignment). Without a known cause, the column is null.
+
+The work is SQL that Spark and DuckDB run: change_<kind>.sql beside this module pairs the entities of both snapshots, and change.sql has the
+rows of all kinds. Few of the fleet's partitions differ, so these are found first (change_differing_partition.sql).
 """
 
 from __future__ import annotations
@@ -31,8 +34,8 @@ CONFIG_SOURCES = ("kafka-topics", "topology-capture", "kafka-configs", "metadata
 
 def _cause(brokers: str, singular: str, plural: str) -> str:
     """Return the SQL of the cause that a list of brokers is, as text; null if it is empty or null."""
-    ids = f"array_join({brokers}, ', ')"
-    return f"CASE WHEN size({brokers}) = 1 THEN 'broker ' || {ids} || ' {singular}' WHEN size({brokers}) > 1 THEN 'brokers ' || {ids} || ' {plural}' END"
+    one, several = (f"'{noun} ' || array_join({brokers}, ', ') || ' {verb}'" for noun, verb in (("broker", singular), ("brokers", plural)))
+    return f"CASE WHEN size({brokers}) = 1 THEN {one} WHEN size({brokers}) > 1 THEN {several} END"
 
 
 def _reassignment(prefix: str) -> str:

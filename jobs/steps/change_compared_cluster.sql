@@ -1,6 +1,5 @@
 -- Clusters with both snapshots. Entities of a kind are added or removed only if <kind>_comparable. lost, returned and failed are the brokers that
--- were lost, that returned, and with a log dir that failed since the previous snapshot; null or empty: none. No WITH: Spark 4.1 fails to plan
--- a query that reads rows of a query with WITH several times, in queries with WITH themselves.
+-- were lost, that returned, and with a log dir that failed since the previous snapshot; null or empty: none.
 SELECT n.snapshot_id, n.cluster_id, p.snapshot_id AS previous_snapshot_id, b.lost, b.returned, l.failed,
        n.sources = p.sources OR t.cluster_id IS NOT NULL AS topics_comparable,
        n.sources = p.sources OR g.cluster_id IS NOT NULL AS groups_comparable,

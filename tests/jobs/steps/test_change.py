@@ -64,6 +64,8 @@ def brokers(*live: int, racks: dict[int, str | None] | None = None, known: tuple
 T_0 = {"topic": "t", "partition": 0}
 CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
     "nothing": (night(), night(), []),
+    "a cluster without a previous snapshot": ({}, night(), []),
+    "a cluster without a snapshot of this night": (night(), {}, []),
     "a lost broker loses its leaders and its place in the ISR": (
         night(),
         night(broker=brokers(2, 3), partition=[partition("t", 0, 2, [1, 2], [2])]),
@@ -125,6 +127,27 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
         night(log_dir=[{"broker_id": 2, "log_dir": "/d"}], partition=[partition("t", 0, 1, [1, 2], [1])]),
         [row("ISR shrank", "1,2", "1", **T_0), row("log dir works again", "KafkaStorageException", broker_id=2, name="/d")],
     ),
+    "several brokers with a log dir that failed, and several that returned": (
+        night(broker=brokers(3), partition=[partition("t", 0, 3, [3, 1, 2], [3]), partition("t", 1, 2, [3, 1, 2], [1, 2])]),
+        night(
+            log_dir=[{"broker_id": id, "log_dir": "/d", "error": "KafkaStorageException"} for id in (1, 2)],
+            partition=[partition("t", 0, 3, [3, 1, 2], [1, 2, 3]), partition("t", 1, 3, [3, 1, 2], [3])],
+        ),
+        [
+            row("ISR exchanged", "1,2", "3", "brokers 1, 2 have log dirs that failed", topic="t", partition=1),
+            row("ISR grew", "3", "1,2,3", "brokers 1, 2 returned", **T_0),
+            row("broker returned", broker_id=1),
+            row("broker returned", broker_id=2),
+            row("leader moved", "2", "3", "broker 2 has a log dir that failed", topic="t", partition=1),
+            row("log dir failed", None, "KafkaStorageException", broker_id=1, name="/d"),
+            row("log dir failed", None, "KafkaStorageException", broker_id=2, name="/d"),
+        ],
+    ),
+    "an ISR changed without a known cause, and with it the ELR": (
+        night(partition=[partition("t", 0, 1, [1, 2], [1, 2], elr=[])]),
+        night(partition=[partition("t", 0, 1, [1, 2], [1], elr=[2])]),
+        [row("ELR changed", None, "2", "its ISR changed", **T_0), row("ISR shrank", "1,2", "1", **T_0)],
+    ),
     "recovery after an unclean election": (
         night(partition=[partition("t", 0, 1, [1, 2], [1, 2], leader_recovering=True)]),
         night(partition=[partition("t", 0, 1, [1, 2], [1, 2], leader_recovering=False)]),
@@ -145,6 +168,16 @@ CASES: dict[str, tuple[Tables, Tables, list[tuple[Any, ...]]]] = {
         night(topic=[topic("t", topic_id="B")], partition=[partition("t", 0, 3, [3], [3])]),
         [
             row("partition added", None, "3", "the topic was created", **T_0),
+            row("partition removed", "1,2", None, "the topic was deleted", **T_0),
+            row("topic created", None, "1 partitions, replication factor 2", "recreated: its topic id was A", topic="t"),
+            row("topic deleted", "1 partitions, replication factor 2", topic="t"),
+        ],
+    ),
+    "the partitions of a recreated topic are others, even if they look the same": (
+        night(topic=[topic("t", topic_id="A")]),
+        night(topic=[topic("t", topic_id="B")]),
+        [
+            row("partition added", None, "1,2", "the topic was created", **T_0),
             row("partition removed", "1,2", None, "the topic was deleted", **T_0),
             row("topic created", None, "1 partitions, replication factor 2", "recreated: its topic id was A", topic="t"),
             row("topic deleted", "1 partitions, replication factor 2", topic="t"),

@@ -118,6 +118,13 @@ def test_a_large_night_caches_a_stage_on_disk_until_the_step_ends(spark: SparkSe
     assert not rows.is_cached
 
 
+def test_rows_that_a_large_night_cached_stay_cached_when_a_sql_text_reads_them(spark: SparkSession, large: None) -> None:
+    with OnDisk(pytest.fail, pytest.fail) as materialize:
+        rows = materialize(Stage(spark.range(3).withColumn("random", F.rand())))
+        assert SparkEngine(spark).sql("SELECT * FROM {cached}", cached=rows).collect() == rows.collect()
+        assert rows.storageLevel.useDisk
+
+
 def test_a_large_night_writes_a_stage_that_is_a_table_and_reads_it_back(spark: SparkSession, large: None) -> None:
     stored, reread = [], spark.range(1)
     with OnDisk(lambda table, rows: stored.append((table, rows.count())) or reread, pytest.fail) as materialize:
