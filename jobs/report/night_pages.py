@@ -221,8 +221,8 @@ def _failures(night: _Night, cluster_id: str) -> dict[str, object]:
 def _brokers(night: _Night, cluster_id: str) -> Section:
     return night.select(
         """
-        SELECT broker_id, rack, live, replicas, leaders, size_bytes, produced_size_bytes, disk_used_share FROM broker_balance
-        WHERE snapshot_id = {night} AND cluster_id = {cluster} ORDER BY rack NULLS LAST, broker_id
+        SELECT broker_id, coalesce(rack, '') AS rack, live, replicas, leaders, size_bytes, produced_size_bytes, disk_used_share FROM broker_balance
+        WHERE snapshot_id = {night} AND cluster_id = {cluster} ORDER BY rack = '', rack, broker_id
         """,
         cluster=cluster_id,
     )

@@ -14,6 +14,7 @@ import pytest
 
 from jobs.airflow import environment
 from jobs.ingest import WRITES
+from jobs.night import VERDICT_READS
 from jobs.schema import BY_NAME
 from jobs.spark.scale import Scale
 from jobs.spark.session import properties_file
@@ -98,8 +99,8 @@ def test_an_ingest_without_a_readable_dump_fails_the_run_without_a_retry(runs: R
         (
             "publish",
             ["START", "COMPLETE"] * 2,
-            {"cluster", "input_file", "rejected_input", "snapshot", "validation"},
-            {"absent_cluster", "snapshot"},
+            {"cluster", "input_file", "rejected_input", "snapshot", *(table.name for table in VERDICT_READS)},
+            {"verdict", "absent_cluster", "snapshot"},
         ),
         ("ingest", ["START", "FAIL"], set(), {table.name for table in WRITES} | {"parameter"}),
     ],

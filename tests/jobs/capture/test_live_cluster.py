@@ -23,7 +23,7 @@ from jobs import ingest
 from jobs.capture import FILE, capture_clusters
 from jobs.capture.connection import from_airflow
 from jobs.capture.java_client import Connection, java_client
-from kafka_model.partitioner.key_attribution import KeyLocation, attribute
+from kafka_model.partitioner.key_attribution import PARTITIONERS, Matches, attribute
 from tests.cluster import Cluster, cluster, command
 from tests.cluster.groups import differences
 from tests.cluster.record import DUMPS, KRAFT_DUMPS
@@ -270,16 +270,24 @@ def test_keys_of_the_last_records_identify_the_partitioner(settled: Live) -> Non
     assert {(row["topic"], row["key"]): row["records"] for row in sample} == sent
     assert sum(row["size_bytes"] for row in sample) == 2 * KEYS * 300
     for topic, partitions, partitioner in (("orders", 6, "murmur2"), ("single", 4, "crc32")):
-        locations = [
-            KeyLocation(row["key"], *row["observed_partitions"], *row["observed_records"]) for row in sample if row["topic"] == topic
+        matches = [
+            key_matches(row["key"], *row["observed_partitions"], *row["observed_records"], partitions)
+            for row in sample
+            if row["topic"] == topic
         ]
-        result = attribute(locations, partitions)
-        assert (result.partitioner, result.explained_records, result.split_keys) == (partitioner, 3 * KEYS, 0)
+        result = attribute(matches, partitions)
+        assert (result.partitioner, result.explained_records) == (partitioner, 3 * KEYS)
     last_two = [line for line in capture(settled.folder / "last-two", plain, key_records=2) if "keys_of" in line]
     assert [(line["keys_of"], line["partition"]) for line in last_two] == [(line["keys_of"], line["partition"]) for line in sampled]
     for short, long in zip(last_two, sampled, strict=True):
         assert short["to_offset"] == long["to_offset"]
         assert sum(key["records"] for key in short["keys"]) == short["to_offset"] - short["from_offset"] == min(2, long["to_offset"])
+
+
+def key_matches(key: bytes, partition: int, records: int, partitions: int) -> Matches:
+    """Return the partitioners that explain the only partition of a key."""
+    explained_by = [partition_of(key, partitions) == partition for partition_of in PARTITIONERS.values()]
+    return Matches(sum(explains << number for number, explains in enumerate(explained_by)), 1, records)
 
 
 def test_a_streams_group_has_its_active_tasks(settled: Live) -> None:
