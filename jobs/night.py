@@ -295,7 +295,7 @@ def _run_in_order(tasks: Sequence[Task], run_task: Callable[[Task], None], paral
     with ThreadPoolExecutor(parallel) as pool:
         while waiting or running:
             ready = [task for task, required in waiting.items() if not required & {*waiting, *running.values()}]
-            # Gates first: they need no Spark. Then the steps that most other tasks wait for.
+            # Gates first: the first one imports Great Expectations, which takes as long as several steps. Then the steps that most other tasks wait for.
             ready.sort(key=lambda task: (task.kind != "check", -sum(task in required for required in waiting.values())))
             for task in ready[: parallel - len(running)]:
                 del waiting[task]

@@ -62,7 +62,7 @@ def compare(lake: Path, undisturbed: Path) -> None:
     print(f"  the same rows in all {len(TABLES)} tables", flush=True)
 
 
-def main(clusters: int = 3, brokers: int = 9, topics: int = 100, partitions: int = 40, seed: int = 0) -> None:
+def main(clusters: int = 3, brokers: int = 9, topics: int = 500, partitions: int = 40, seed: int = 0) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         source = folder / "dumps"

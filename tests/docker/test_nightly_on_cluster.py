@@ -25,9 +25,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def folder(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder lake, with a night that the tasks of the DAG wrote."""
+    """The folder of a lake at a URI, with a night that the tasks of the DAG wrote. A small night in a folder would not use the cluster."""
     folder = tmp_path_factory.mktemp("night")
-    wired = wiring(folder, cluster.master, SNAPSHOTS / "night-before") | {"AIRFLOW_VAR_TOPOLOGY_SUBMIT_EACH_TASK": "yes"}
+    variables = {"AIRFLOW_VAR_TOPOLOGY_LAKE": (folder / "lake").as_uri(), "AIRFLOW_VAR_TOPOLOGY_SUBMIT_EACH_TASK": "yes"}
+    wired = wiring(folder, cluster.master, SNAPSHOTS / "night-before") | variables
     run(["airflow", "db", "migrate"], wired)
     run(["airflow", "dags", "test", "nightly", "--conf", json.dumps({"snapshot": FIRST})], wired)
     return folder / "lake"

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -14,14 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.limits import limits
-from jobs.engine import DuckdbEngine, SparkEngine
+from jobs.engine import DuckdbEngine, Engine, SparkEngine
 from jobs.lake.lake import Lake
 from jobs.night import JOBS, NightlyRun
 from jobs.schema import ABSENT_CLUSTER, LOG_STORAGE, Table
 from jobs.spark.scale import Scale
 from jobs.spark.session import configure_for_scale
 from jobs.spark.worker_rows import WorkerRows
-from jobs.steps.stage import InThisProcess, OnDisk, Stage, run_stages, transform
+from jobs.steps.stage import ARROW_TABLES, InThisProcess, OnDisk, Stage, run_stages, transform
 from tests.jobs.two_nights import SECOND
 
 
@@ -63,23 +64,32 @@ def test_opened_files_are_recorded(opened_files: OpenedFiles, tmp_path: Path) ->
     assert opened_files.names == [str(tmp_path / "written")]
 
 
+def dataframes(night: NightlyRun, step: ModuleType) -> list[Any]:
+    """Return the inputs of a step on other storage. The scan of a checkpoint runs as a job, unlike that of rows in this process."""
+    previous = [(table, {"attempts": night.earlier()}) for table in getattr(step, "READS_PREVIOUS", ())]
+    tables = [*((table, night.attempt._asdict()) for table in step.READS), *previous]
+    return [
+        night.lake.read_local(table, **where) if table in ARROW_TABLES else night.lake.read(table, **where).localCheckpoint()
+        for table, where in tables
+    ]
+
+
+@pytest.mark.parametrize("engine_name", ["duckdb", "spark"])
 @pytest.mark.parametrize("name", JOBS)
 def test_a_transform_triggers_no_spark_action_and_opens_no_file(
-    spark: SparkSession, night: NightlyRun, opened_files: OpenedFiles, name: str
+    spark: SparkSession, night: NightlyRun, opened_files: OpenedFiles, name: str, engine_name: str
 ) -> None:
-    # The scan of a checkpoint runs as a job, unlike that of rows in this process.
-    inputs = [rows.localCheckpoint() if isinstance(rows, DataFrame) else rows for rows in night.inputs(JOBS[name])]
+    engine: Engine = SparkEngine(spark) if engine_name == "spark" else DuckdbEngine()
+    inputs = dataframes(night, JOBS[name]) if engine_name == "spark" else night.inputs(JOBS[name])
     thresholds = limits().cruise_control
 
     def observe(group: str) -> None:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
         opened_files.active = group == name
 
-    engine = DuckdbEngine()
-
     def materialize(stage: Stage | WorkerRows) -> Any:
         observe("stages")
-        if isinstance(stage, Stage) and isinstance(stage.rows, DataFrame):
+        if isinstance(stage, Stage) and isinstance(stage.rows, DataFrame) and not stage.as_arrow:
             rows = stage.rows.localCheckpoint()
         else:
             rows = InThisProcess(engine)(stage)
