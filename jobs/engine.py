@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from uuid import uuid4
 
 import pyarrow as pa
 
@@ -140,15 +139,8 @@ class SparkEngine:
     spark: SparkSession
 
     def sql(self, text: str, **relations: pa.Table | DataFrame) -> DataFrame:
-        views = {name: f"rows_{uuid4().hex}" for name in relations}
-        catalog = self.spark._jsparkSession.sessionState().catalog()
-        try:
-            for name, relation in relations.items():
-                self.from_arrow(relation).createOrReplaceTempView(views[name])
-            return self.spark.sql(text.format(**views))
-        finally:
-            for view in views.values():
-                catalog.dropTempView(view)  # that of spark.catalog, which spark.sql(text, **relations) calls, also drops the cached rows
+        dataframes: dict[str, Any] = {name: self.from_arrow(relation) for name, relation in relations.items()}
+        return self.spark.sql(text, **dataframes)
 
     def add_function(self, name: str, function: Function, takes: str, returns: str) -> None:
         from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]

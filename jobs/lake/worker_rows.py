@@ -25,6 +25,7 @@ from jobs.lake.delta_files import parquet_query
 from jobs.lake.sql_literal import standard_literal
 from jobs.lake.table_file import TableFile, TableFileWriter
 from jobs.schema import Table
+from jobs.spark.session import rows_on_disk
 from jobs.spark.worker_rows import Batches, Compute, WorkerRows, complete
 
 if TYPE_CHECKING:
@@ -93,21 +94,15 @@ def packed_rows(rows: WorkerRows) -> Iterator[list[DataFrame | pa.Table]]:
     The rows of a deduplicated table come to this process. A DataFrame with a column for each table takes four times as long, and twenty times
     the disk.
     """
-    from pyspark import StorageLevel
+    with rows_on_disk(_together(rows).mapInArrow(_packing(rows.compute), _PACKED_COLUMNS)) as packed:
 
-    packed = _together(rows).mapInArrow(_packing(rows.compute), _PACKED_COLUMNS).persist(StorageLevel.DISK_ONLY)
+        def of_table(table: Table) -> DataFrame | pa.Table:
+            of_this = packed.where(f"name = '{table.name}'").select("packed")
+            if table in rows.deduplicated:
+                return rows.merged(table, [pa.ipc.open_stream(each.as_buffer()).read_all() for each in of_this.toArrow()["packed"]])
+            return of_this.mapInArrow(_unpack, table.columns)
 
-    def of_table(table: Table) -> DataFrame | pa.Table:
-        of_this = packed.where(f"name = '{table.name}'").select("packed")
-        if table in rows.deduplicated:
-            return rows.merged(table, [pa.ipc.open_stream(each.as_buffer()).read_all() for each in of_this.toArrow()["packed"]])
-        return of_this.mapInArrow(_unpack, table.columns)
-
-    try:
-        packed.count()
         yield [of_table(table) for table in rows.tables]
-    finally:
-        packed.unpersist()
 
 
 def _together(rows: WorkerRows) -> DataFrame:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,6 +133,22 @@ def dataframe_from_arrow(spark: SparkSession, rows: pa.Table, schema: str | None
     """Return rows of this process as a DataFrame."""
     # One chunk: Spark 4.1 takes an empty batch between others as the end of the rows. It needs at least one batch.
     return spark.createDataFrame(rows.combine_chunks() if len(rows) else rows.schema.empty_table(), schema)
+
+
+@contextmanager
+def rows_on_disk(rows: DataFrame) -> Iterator[DataFrame]:
+    """Compute rows once, and yield them from Spark's disks until the end of the block.
+
+    They are a checkpoint, whose plan is a leaf. Spark loses cached rows with the views that a query names, and does not recognise those of a
+    query with WITH in another query with WITH.
+    """
+    from pyspark import StorageLevel
+
+    checkpoint = rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+    try:
+        yield checkpoint
+    finally:
+        checkpoint._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
 def release_memory() -> None:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobs.engine import DuckdbRows
 from jobs.schema import BROKER, CLUSTER, SCENARIO, Table
+from jobs.spark.session import rows_on_disk
 from jobs.spark.worker_rows import WorkerRows, complete
 
 if TYPE_CHECKING:
@@ -130,11 +131,6 @@ class OnDisk:
             return self.write_and_reread(stage.table, stage.rows)
         if stage.as_arrow:
             return stage.rows.toArrow()
-        return stage.rows.materialized() if isinstance(stage.rows, DuckdbRows) else self._cache_on_disk(stage.rows)
-
-    def _cache_on_disk(self, rows: DataFrame) -> DataFrame:
-        from pyspark import StorageLevel
-
-        rows = rows.persist(StorageLevel.DISK_ONLY)
-        self._until_exit.callback(rows.unpersist)
-        return rows
+        if isinstance(stage.rows, DuckdbRows):
+            return stage.rows.materialized()
+        return self._until_exit.enter_context(rows_on_disk(stage.rows))

@@ -119,20 +119,29 @@ def test_few_rows_come_back_as_an_arrow_table(large_night: bool) -> None:
     assert materialize(Stage(engine.sql("SELECT 7 AS n"), as_arrow=True)).to_pylist() == [{"n": 7}]
 
 
+def levels_of_cached_rows(spark: SparkSession) -> list[str]:
+    """Return where Spark caches the rows that it caches."""
+    return sorted(str(rdd.getStorageLevel().description()) for rdd in spark.sparkContext._jsc.getPersistentRDDs().values())
+
+
 def test_a_large_night_caches_a_stage_on_disk_until_the_step_ends(spark: SparkSession, large: None) -> None:
+    before = levels_of_cached_rows(spark)
     with OnDisk(pytest.fail, pytest.fail) as materialize:
         rows = materialize(Stage(spark.range(3).withColumn("random", F.rand())))
-        assert rows.storageLevel.useDisk
-        assert not rows.storageLevel.useMemory
+        assert levels_of_cached_rows(spark) == sorted([*before, "Disk Serialized 1x Replicated"])
         assert rows.collect() == rows.collect()
-    assert not rows.is_cached
+    assert levels_of_cached_rows(spark) == before
 
 
-def test_rows_that_a_large_night_cached_stay_cached_when_a_sql_text_reads_them(spark: SparkSession, large: None) -> None:
+@pytest.mark.parametrize("text", ["SELECT * FROM {rows}", "WITH read AS (SELECT * FROM {rows}) SELECT * FROM read"])
+def test_a_sql_text_reads_the_rows_of_a_stage_without_the_query_that_computed_them(spark: SparkSession, large: None, text: str) -> None:
+    engine, squares = SparkEngine(spark), "WITH number AS (SELECT id FROM {numbers}) SELECT id * id AS square FROM number"
     with OnDisk(pytest.fail, pytest.fail) as materialize:
-        rows = materialize(Stage(spark.range(3).withColumn("random", F.rand())))
-        assert SparkEngine(spark).sql("SELECT * FROM {cached}", cached=rows).collect() == rows.collect()
-        assert rows.storageLevel.useDisk
+        rows = materialize(Stage(engine.sql(squares, numbers=spark.range(3))))
+        for _ in range(2):  # the first query drops its views
+            query = engine.sql(text, rows=rows)
+            assert "Range" not in query._jdf.queryExecution().executedPlan().toString()
+            assert sorted(row["square"] for row in query.collect()) == [0, 1, 4]
 
 
 def test_a_large_night_writes_a_stage_that_is_a_table_and_reads_it_back(spark: SparkSession, large: None) -> None:
