@@ -8,7 +8,7 @@ is in the **Topology report** tab of the run's page. Each task after `capture` i
 code of step `x` is in `jobs/steps/x.py`.
 
 The start of Spark takes most of the time of a small night. Therefore `ingest` also runs the steps and checks of a night with at most 4 MiB of dumps
-ahead, in its Spark application, and their tasks only confirm it; its log has the times. A task that failed there, or that is cleared, has its
+ahead, in its spark-submit, and their tasks only confirm it; its log has the times. A task that failed there, or that is cleared, has its
 own spark-submit. With the Variable `topology_submit_each_task` (any value), every task has.
 
 A night becomes visible at once, when `publish` is green. Until then, readers see the last published night. DAGs that are scheduled on the

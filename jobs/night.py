@@ -94,7 +94,7 @@ NIGHT: tuple[Task, ...] = (
     *(task for steps, gate in _ORDER for task in (*(Task("step", _name(step)) for step in steps), Task("check", gate))),
     Task("publish", ""),
 )
-# The tables of which `publish` computes the verdicts.
+# `publish` computes the verdicts from these tables.
 VERDICT_READS = (BROKER_BALANCE, BROKER_PAIR, BROKER_RESTART, GROUP_LOAD, PARTITION_HEALTH, SCENARIO, TOPIC_LOAD, VALIDATION)
 _PARALLEL_TASKS = 3  # of a small night on two cores: one of them usually waits for the disk
 # The parameters that a user may set, each a whole number.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from jobs.errors import AuditError
 from jobs.lake.delta_files import no_rows
-from jobs.lake.selection import Attempt
+from jobs.lake.selection import Attempt, Selection
 from jobs.lake.sql_literal import standard_literal
 from jobs.schema import SNAPSHOT, TABLES, VERDICT
 from jobs.views.definitions import statements, verdict_query
@@ -119,6 +119,8 @@ class DuckdbViews:
             query = self._registered(name, self._unpublished)
         else:
             query = self._lake.duckdb_query(table.stored, **only) or self._registered(name, self._lake.dataset(table))
+            if only:  # a dataset has the rows of all nights
+                query = f"SELECT * FROM ({query}) WHERE {Selection(only).sql(standard_literal)}"
         self._connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {query}')
 
     def _registered(self, name: str, rows: pa.Table | Dataset) -> str:
