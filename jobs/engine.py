@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyspark.sql import DataFrame, SparkSession
 
-Batches = Iterable[pa.RecordBatch]
-Function = Callable[[pa.Array], pa.Array]
+ColumnFunction = Callable[[pa.Array], pa.Array]
 
 _PREDICATES = {"LEADER_MOVED": LEADER_MOVED, "HARMS": ", ".join(f"{harm} AS {name}" for name, harm in HARMS.items())}
 # DuckDB writes to disk what exceeds it. The rules of a night of 49 million sampled keys take up to three times as long with half of it.
@@ -57,7 +56,7 @@ class Engine(Protocol):
     def sql(self, text: str, **relations: Any) -> Any:
         """Return the rows of a query, which is computed when they are read."""
 
-    def add_function(self, name: str, function: Function, takes: str, returns: str) -> None:
+    def add_function(self, name: str, function: ColumnFunction, takes: str, returns: str) -> None:
         """Let SQL texts call a function from a column of one type to one of another. Spark prefers its own function of this name."""
 
     def from_arrow(self, rows: pa.Table, table: Table | None = None) -> Any:
@@ -110,7 +109,7 @@ class DuckdbEngine:
         query = _SPARK_LAMBDA.sub(r"list_transform(\1, lambda \2:", text).replace(_SPARK_HUGEINT, "HUGEINT").format(**sources)
         return self._named(lambda name: self._connection.execute(f"CREATE TEMP VIEW {name} AS {query}"))
 
-    def add_function(self, name: str, function: Function, takes: str, returns: str) -> None:
+    def add_function(self, name: str, function: ColumnFunction, takes: str, returns: str) -> None:
         from duckdb.func import PythonUDFType
 
         if name in self._functions:
@@ -142,7 +141,7 @@ class SparkEngine:
         dataframes: dict[str, Any] = {name: self.from_arrow(relation) for name, relation in relations.items()}
         return self.spark.sql(text, **dataframes)
 
-    def add_function(self, name: str, function: Function, takes: str, returns: str) -> None:
+    def add_function(self, name: str, function: ColumnFunction, takes: str, returns: str) -> None:
         from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
         if not self.spark.catalog.functionExists(name):
@@ -150,11 +149,6 @@ class SparkEngine:
 
     def from_arrow(self, rows: DataFrame | pa.Table, table: Table | None = None) -> DataFrame:
         return dataframe_from_arrow(self.spark, rows, None if table is None else table.columns) if isinstance(rows, pa.Table) else rows
-
-
-def one_or_more_batches(rows: pa.Table) -> list[pa.RecordBatch]:
-    """Return rows as batches, at least one."""
-    return rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
 
 
 def sql_text(module: str, name: str, **expressions: str) -> str:
