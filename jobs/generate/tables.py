@@ -5,13 +5,13 @@ A random choice is a hash of the seed and of the ids of the row, so a fleet does
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 from pyspark.sql.pandas.types import from_arrow_type
 
 from jobs import ingest
@@ -38,7 +38,8 @@ from kafka_model.release import LATEST, LATEST_WITH_ZOOKEEPER
 
 _CLUSTER = ["snapshot_id", "cluster_id"]
 _TOPIC = [*_CLUSTER, "topic"]
-_PLACED_COLUMNS = "snapshot_id STRING, cluster_id STRING, topic STRING, partition INT, replicas ARRAY<INT>"
+_PLACEMENT_INPUTS = ("controller", "partitions", "replication_factor", "start", "first_shift", "placer_seed")
+_REPLICAS = pa.list_(pa.list_(pa.int32()))
 _CAPTURED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 _LOG_DIR = "/var/lib/kafka/data"
 _RECORD_BYTES = 100
@@ -163,35 +164,21 @@ def _topics(cluster: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFra
     )
 
 
-def _placed(topic: DataFrame, fleet: Fleet) -> DataFrame:
-    """The partitions of each topic with the replicas of Kafka's placement."""
-    inputs = topic.select(*_TOPIC, "controller", "partitions", "replication_factor", "start", "first_shift", "placer_seed")
-    return inputs.mapInArrow(_place(fleet), _PLACED_COLUMNS).join(F.broadcast(topic), on=_TOPIC, how="inner")
-
-
-def _place(fleet: Fleet) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _placement(fleet: Fleet) -> Callable[..., Column]:
+    """Return a function from columns of a topic to the replicas of its partitions, as Kafka places them."""
     racks = {broker: racks_of(fleet).get(broker) for broker in range(fleet.brokers)}
     brokers = [UsableBroker(broker, rack) for broker, rack in racks.items()]
 
-    def replicas_of(row: Mapping[str, Any]) -> Sequence[Sequence[int]]:
-        size = (row["partitions"], row["replication_factor"])
-        if row["controller"] == "kraft":
-            return place_striped(brokers, *size, random=JavaRandom(row["placer_seed"]))
-        return zookeeper.place(racks, *size, start_index=row["start"], shift=row["first_shift"])
+    def place(controller: str, partitions: int, factor: int, start: int, shift: int, seed: int) -> Sequence[Sequence[int]]:
+        if controller == "kraft":
+            return place_striped(brokers, partitions, factor, random=JavaRandom(seed))
+        return zookeeper.place(racks, partitions, factor, start_index=start, shift=shift)
 
-    def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for row in batch.to_pylist():
-                replicas = replicas_of(row)
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        **{name: [row[name]] * len(replicas) for name in _TOPIC},
-                        "partition": pa.array(range(len(replicas)), pa.int32()),
-                        "replicas": pa.array(replicas, pa.list_(pa.int32())),
-                    }
-                )
+    @arrow_udf("array<array<int>>")
+    def place_all(*columns: pa.Array) -> pa.Array:
+        return pa.array([place(*row) for row in zip(*(column.to_pylist() for column in columns), strict=True)], _REPLICAS)
 
-    return place
+    return place_all  # type: ignore[no-any-return]
 
 
 def _partitions(topic: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataFrame:
@@ -203,7 +190,8 @@ def _partitions(topic: DataFrame, fleet: Fleet, random: _RandomColumns) -> DataF
     elr = F.when(F.size("in_sync") < F.col("min_insync_replicas"), out_of_sync).otherwise(no_broker)
     size_of = lambda broker_id: F.when(~broker_id.eqNullSafe(F.col("dead")), F.col("log_end_offset") * _RECORD_BYTES)  # noqa: E731
     return (
-        _placed(topic, fleet)
+        topic.withColumn("placed", _placement(fleet)(*_PLACEMENT_INPUTS))
+        .select("*", F.posexplode("placed").alias("partition", "replicas"))
         .withColumn("replicas", F.when(F.col("target").isNull(), F.col("replicas")).otherwise(skewed))
         .withColumn("in_sync", in_sync)
         .withColumns(
@@ -290,7 +278,8 @@ def _assignments(group: DataFrame, topic: DataFrame, partition: DataFrame, fleet
     lag = random.integer(1000, "lag", "cluster_id", "group_id", "topic", "partition")
     return (
         topics_read.join(topic.select(*_TOPIC, "partitions"), on=_TOPIC, how="inner")
-        .join(partition.select(*_TOPIC, "partition", "log_end_offset"), on=_TOPIC, how="inner")
+        # Spark expects few rows from explode, and would broadcast all partitions of the fleet.
+        .join(partition.select(*_TOPIC, "partition", "log_end_offset").hint("merge"), on=_TOPIC, how="inner")
         .withColumn("member", member)
         .withColumn("lag", F.least("log_end_offset", lag))
         .withColumns({"member_id": _member_id(F.col("member")), "current_offset": F.col("log_end_offset") - F.col("lag")})
