@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.transaction import AddAction, RemoveAction
 
 from jobs.engine import DuckdbEngine, DuckdbRows
@@ -27,6 +27,7 @@ from jobs.lake.table_file import TableFile, write_duckdb_rows
 from jobs.lake.worker_rows import written_rows
 from jobs.lake.write_lock import file_lock
 from jobs.schema import Table
+from jobs.schema.table import PARQUET_CODEC, PARQUET_CODEC_LEVEL
 from jobs.spark.scale import Scale
 from jobs.spark.session import dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 # Parquet bytes up to which `read` gives Spark rows of this process. Beyond that a file scan is cheaper: Spark's analyser and optimiser look
 # at each row of this process again and again.
 _MAX_LOCAL_RELATION_BYTES = 256 << 10
+_COMPRESSED = WriterProperties(compression=PARQUET_CODEC, compression_level=PARQUET_CODEC_LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ class FolderLake:
             rows = delta_files.complete(table.stored, rows, where)
             # Copied: Spark's Arrow has no offsets for a column of lists that are all empty, and delta-rs panics on it.
             rows = rows.take(pa.array(range(len(rows)), pa.int64()))
-            write_deltalake(self.path(table), rows, mode="overwrite", predicate=Selection(where).sql(standard_literal))
+            predicate = Selection(where).sql(standard_literal)
+            write_deltalake(self.path(table), rows, mode="overwrite", predicate=predicate, writer_properties=_COMPRESSED)
         else:
             self._by_spark.replace(table, rows, **where)
 

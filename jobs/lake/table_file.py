@@ -22,6 +22,7 @@ from jobs.engine import DuckdbRows
 from jobs.lake.delta_files import duckdb_type
 from jobs.lake.sql_literal import standard_literal
 from jobs.schema import Table
+from jobs.schema.table import PARQUET_CODEC, PARQUET_CODEC_LEVEL
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow rows in memory
 _TYPES_WITH_STATS = (pa.string(), pa.int32(), pa.int64())  # Parquet and Delta's log store min and max of these types in the same form
@@ -71,7 +72,8 @@ class TableFileWriter:
 
     def _open(self, schema: pa.Schema) -> None:
         self._written_schema = schema
-        self._writer = pq.ParquetWriter(self._file, schema, store_schema=False, metadata_collector=self._metadata)
+        compression = {"compression": PARQUET_CODEC, "compression_level": PARQUET_CODEC_LEVEL}
+        self._writer = pq.ParquetWriter(self._file, schema, store_schema=False, metadata_collector=self._metadata, **compression)
 
 
 def write_duckdb_rows(rows: DuckdbRows, folder: str, partition: Mapping[str, str], table: Table) -> TableFile:
@@ -79,7 +81,8 @@ def write_duckdb_rows(rows: DuckdbRows, folder: str, partition: Mapping[str, str
     path, file = _new_file(folder, partition, table)
     schema = _schema_of_files(table)
     columns = ", ".join(map(_checked_column, schema))
-    rows.connection.execute(f"COPY (SELECT {columns} FROM {rows.name}) TO {standard_literal(str(file))} (FORMAT parquet)")
+    form = f"FORMAT parquet, COMPRESSION {PARQUET_CODEC}, COMPRESSION_LEVEL {PARQUET_CODEC_LEVEL}"
+    rows.connection.execute(f"COPY (SELECT {columns} FROM {rows.name}) TO {standard_literal(str(file))} ({form})")
     return TableFile(path, file.stat().st_size, _stats(table.key, schema, pq.read_metadata(file)))
 
 

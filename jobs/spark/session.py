@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jobs.schema.table import PARQUET_CODEC, PARQUET_CODEC_LEVEL
 from jobs.spark.jars import CACHE, fetch, java
 from jobs.spark.s3 import s3_jars, s3_settings
 from jobs.spark.scale import Scale
@@ -66,6 +67,8 @@ def properties(scale: Scale = Scale.SMALL, *, s3: bool = False, **extra: str) ->
         "spark.databricks.delta.snapshotPartitions": "1",
         # Small row groups: a reader of one cluster skips those of the others.
         "spark.hadoop.parquet.block.row.count.limit": "500000",
+        "spark.sql.parquet.compression.codec": PARQUET_CODEC,
+        "spark.hadoop.parquet.compression.codec.zstd.level": str(PARQUET_CODEC_LEVEL),
         # A step writes one or two partitions, and Spark would first sort all rows by them.
         "spark.sql.maxConcurrentOutputFileWriters": "8",
         "spark.ui.enabled": "false",

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from jobs.engine import DuckdbEngine
 from jobs.errors import AuditError
 from jobs.lake.lake import Lake, open_lake
 from jobs.lake.selection import Attempt
 from jobs.lake.sql_literal import spark_literal, standard_literal
+from jobs.lake.table_file import TableFileWriter
 from jobs.schema import Table
 
 COLUMNS = """
@@ -102,6 +106,30 @@ def test_snapshots_of_an_unpartitioned_table_are_replaced_deleted_and_compacted_
     assert len(folder.dataset(whole).files) == 1
     assert query_rows(folder.duckdb_query(whole, snapshot_id=NIGHT)) == expected[:2]
     assert [tuple(row.values()) for row in lake.read_local(whole, snapshot_id=["2026-02-01", "2026-02-02"]).to_pylist()] == expected[2:3]
+
+
+@pytest.mark.parametrize("writer", ["delta-rs", "DuckDB", "Spark", "Spark on other storage", "TableFileWriter"])
+def test_each_writer_compresses_its_files(writer: str, tmp_path: Path, spark: SparkSession) -> None:
+    lake, night = open_lake(str(tmp_path), lambda: spark), {"snapshot_id": NIGHT, "attempt_id": "1"}
+    partition = {**night, "suite": "x"}
+    lake.create(TABLE)
+    written = rows(("a", "x", 1), ("b", "x", 2))
+    match writer:
+        case "DuckDB":
+            lake.replace(TABLE, DuckdbEngine().from_arrow(written.append_column("snapshot_id", [[NIGHT] * 2])), **partition)
+        case "Spark":
+            lake.replace(TABLE, spark.createDataFrame(written), **partition)
+        case "Spark on other storage":
+            open_lake(tmp_path.as_uri(), lambda: spark).replace(TABLE, written, **partition)
+        case "TableFileWriter":
+            file_writer = TableFileWriter(str(tmp_path), partition, TABLE)
+            file_writer.write(written)
+            lake.replace(TABLE, [file_writer.close()], **partition)
+        case "delta-rs":
+            lake.replace(TABLE, written, **partition)
+    (file,) = DeltaTable(lake.path(TABLE)).file_uris()
+    metadata = pq.read_metadata(file).row_group(0)
+    assert {metadata.column(index).compression for index in range(metadata.num_columns)} == {"ZSTD"}
 
 
 def test_a_selection_without_files_has_the_declared_columns_and_no_row(lake: Lake) -> None:
