@@ -27,9 +27,8 @@ from jobs.lake.table_file import TableFile, write_duckdb_rows
 from jobs.lake.worker_rows import written_rows
 from jobs.lake.write_lock import file_lock
 from jobs.schema import Table
-from jobs.schema.table import PARQUET_CODEC, PARQUET_CODEC_LEVEL
 from jobs.spark.scale import Scale
-from jobs.spark.session import dataframe_from_arrow
+from jobs.spark.session import PARQUET_CODEC, PARQUET_CODEC_LEVEL, dataframe_from_arrow
 from jobs.spark.worker_rows import WorkerRows
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from jobs.engine import DuckdbRows
 from jobs.lake.delta_files import duckdb_type
 from jobs.lake.sql_literal import standard_literal
 from jobs.schema import Table
-from jobs.schema.table import PARQUET_CODEC, PARQUET_CODEC_LEVEL
+from jobs.spark.session import PARQUET_CODEC, PARQUET_CODEC_LEVEL
 
 _ROW_GROUP_BYTES = 32 << 20  # of Arrow rows in memory
 _TYPES_WITH_STATS = (pa.string(), pa.int32(), pa.int64())  # Parquet and Delta's log store min and max of these types in the same form

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -24,10 +24,6 @@ TOPIC_COLUMNS = f"""{CLUSTER_COLUMNS},
     topic STRING NOT NULL COMMENT 'name of the topic'"""
 PARTITION_COLUMNS = f"""{TOPIC_COLUMNS},
     partition INT NOT NULL COMMENT 'number of the partition within its topic, from 0'"""
-
-# The compression of the Parquet files of tables. Snappy, the default of Spark and DuckDB, needs twice the bytes for keys and sizes.
-PARQUET_CODEC: Final = "ZSTD"
-PARQUET_CODEC_LEVEL = 1  # level 3 takes longer and makes a night no smaller
 
 
 class Column(NamedTuple):

@@ -12,9 +12,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from jobs.schema.table import PARQUET_CODEC, PARQUET_CODEC_LEVEL
 from jobs.spark.jars import CACHE, fetch, java
 from jobs.spark.s3 import s3_jars, s3_settings
 from jobs.spark.scale import Scale
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 
 # The other dependencies of delta-spark are in Spark already, or serve Unity Catalog only.
 DELTA = ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
+# The compression of the Parquet files of tables. Snappy, the default of Spark and DuckDB, needs twice the bytes for keys and sizes.
+PARQUET_CODEC: Final = "ZSTD"
+PARQUET_CODEC_LEVEL = 1  # level 3 takes longer and makes a night no smaller
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
