@@ -97,13 +97,21 @@ def _move_off(state: PlanState, broker: int, moves: int, limits: CountLimits) ->
     """
     partitions, slots = state.movable_replicas(broker)
     counts_of_topic = state.topic_counts[state.cluster.topic[partitions], broker]
-    moved = 0
-    for index in np.lexsort((partitions, state.cluster.size[partitions], -counts_of_topic, slots == 0)).tolist():
-        if moved == moves or not (state.replica_counts[state.eligible_brokers] < limits.upper).any():
+    order = np.lexsort((partitions, state.cluster.size[partitions], -counts_of_topic, slots == 0))
+    partitions, slots = partitions[order], slots[order]
+    moved, brokers_with_room = 0, np.empty(0, dtype=np.int64)
+    is_placeable = np.ones(len(partitions), dtype=np.bool_)
+    for index in range(len(partitions)):
+        has_room = state.eligible_brokers & (state.replica_counts < limits.upper)
+        if moved == moves or not has_room.any():
             break
+        if has_room.sum() != len(brokers_with_room):  # in a full cluster most replicas have no destination
+            brokers_with_room = np.flatnonzero(has_room)
+            is_placeable = np.any([state.can_accept(each, partitions, slots) for each in brokers_with_room.tolist()], axis=0)
+        if not is_placeable[index]:
+            continue
         partition, slot = int(partitions[index]), int(slots[index])
-        has_room = (state.replica_counts < limits.upper) & state.within_limits(partition, slot)
-        candidates = state.destinations(partition, slot) & has_room
+        candidates = state.destinations(partition, slot) & has_room & state.within_limits(partition, slot)
         is_under = candidates & (state.replica_counts < limits.lower)
         destination = state.best_destination(partition, slot, is_under if is_under.any() else candidates)
         if destination is not None:
