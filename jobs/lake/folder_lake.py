@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Parquet bytes up to which `read` gives Spark rows of this process. Beyond that a file scan is cheaper: Spark's analyser and optimiser look
 # at each row of this process again and again.
 _MAX_LOCAL_RELATION_BYTES = 256 << 10
-_COMPRESSED = WriterProperties(compression=PARQUET_CODEC, compression_level=PARQUET_CODEC_LEVEL)
+_WRITER_PROPERTIES = WriterProperties(compression=PARQUET_CODEC, compression_level=PARQUET_CODEC_LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class FolderLake:
             # Copied: Spark's Arrow has no offsets for a column of lists that are all empty, and delta-rs panics on it.
             rows = rows.take(pa.array(range(len(rows)), pa.int64()))
             predicate = Selection(where).sql(standard_literal)
-            write_deltalake(self.path(table), rows, mode="overwrite", predicate=predicate, writer_properties=_COMPRESSED)
+            write_deltalake(self.path(table), rows, mode="overwrite", predicate=predicate, writer_properties=_WRITER_PROPERTIES)
         else:
             self._by_spark.replace(table, rows, **where)
 

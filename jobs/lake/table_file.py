@@ -81,8 +81,8 @@ def write_duckdb_rows(rows: DuckdbRows, folder: str, partition: Mapping[str, str
     path, file = _new_file(folder, partition, table)
     schema = _schema_of_files(table)
     columns = ", ".join(map(_checked_column, schema))
-    form = f"FORMAT parquet, COMPRESSION {PARQUET_CODEC}, COMPRESSION_LEVEL {PARQUET_CODEC_LEVEL}"
-    rows.connection.execute(f"COPY (SELECT {columns} FROM {rows.name}) TO {standard_literal(str(file))} ({form})")
+    options = f"FORMAT parquet, COMPRESSION {PARQUET_CODEC}, COMPRESSION_LEVEL {PARQUET_CODEC_LEVEL}"
+    rows.connection.execute(f"COPY (SELECT {columns} FROM {rows.name}) TO {standard_literal(str(file))} ({options})")
     return TableFile(path, file.stat().st_size, _stats(table.key, schema, pq.read_metadata(file)))
 
 

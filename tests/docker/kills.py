@@ -1,6 +1,6 @@
 """Nights on a Spark standalone cluster of two workers: one with an executor killed half-way, and one with its driver killed.
 
-    python -m tests.docker.kills [--clusters 3] [--topics 100] [--partitions 40]
+    python -m tests.docker.kills [--clusters 3] [--topics 500] [--partitions 40]
 
 The first night and a rerun of the second have the same rows as an undisturbed night. The killed driver publishes nothing.
 """

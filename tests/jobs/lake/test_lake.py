@@ -110,8 +110,7 @@ def test_snapshots_of_an_unpartitioned_table_are_replaced_deleted_and_compacted_
 
 @pytest.mark.parametrize("writer", ["delta-rs", "DuckDB", "Spark", "Spark on other storage", "TableFileWriter"])
 def test_each_writer_compresses_its_files(writer: str, tmp_path: Path, spark: SparkSession) -> None:
-    lake, night = open_lake(str(tmp_path), lambda: spark), {"snapshot_id": NIGHT, "attempt_id": "1"}
-    partition = {**night, "suite": "x"}
+    lake, partition = open_lake(str(tmp_path), lambda: spark), {"snapshot_id": NIGHT, "attempt_id": "1", "suite": "x"}
     lake.create(TABLE)
     written = rows(("a", "x", 1), ("b", "x", 2))
     match writer:
