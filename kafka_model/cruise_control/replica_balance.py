@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_model.cruise_control.columnar import Ints
+from kafka_model.cruise_control.columnar import Bools, Ints
 from kafka_model.cruise_control.limits import count_limits, topic_replica_limits
 from kafka_model.cruise_control.plan import REASON_REPLICAS, REASON_TOPIC_REPLICAS
 from kafka_model.cruise_control.plan_state import REPLICAS, PlanState
@@ -99,15 +99,10 @@ def _move_off(state: PlanState, broker: int, moves: int, limits: CountLimits) ->
     counts_of_topic = state.topic_counts[state.cluster.topic[partitions], broker]
     order = np.lexsort((partitions, state.cluster.size[partitions], -counts_of_topic, slots == 0))
     partitions, slots = partitions[order], slots[order]
-    moved, brokers_with_room = 0, np.empty(0, dtype=np.int64)
-    is_placeable = np.ones(len(partitions), dtype=np.bool_)
+    moved, has_room, is_placeable = 0, *_room(state, partitions, slots, limits)
     for index in range(len(partitions)):
-        has_room = state.eligible_brokers & (state.replica_counts < limits.upper)
         if moved == moves or not has_room.any():
             break
-        if has_room.sum() != len(brokers_with_room):  # in a full cluster most replicas have no destination
-            brokers_with_room = np.flatnonzero(has_room)
-            is_placeable = np.any([state.can_accept(each, partitions, slots) for each in brokers_with_room.tolist()], axis=0)
         if not is_placeable[index]:
             continue
         partition, slot = int(partitions[index]), int(slots[index])
@@ -117,7 +112,16 @@ def _move_off(state: PlanState, broker: int, moves: int, limits: CountLimits) ->
         if destination is not None:
             state.set_replica(partition, slot, destination, REASON_REPLICAS)
             moved += 1
+            if state.replica_counts[destination] >= limits.upper:
+                has_room, is_placeable = _room(state, partitions, slots, limits)
     return moved
+
+
+def _room(state: PlanState, partitions: Ints, slots: Ints, limits: CountLimits) -> tuple[Bools, Bools]:
+    """Return the brokers with room for one more replica, and which of these replicas one of them may have: in a full cluster few."""
+    has_room = state.eligible_brokers & (state.replica_counts < limits.upper)
+    may_move = [state.can_accept(broker, partitions, slots) for broker in np.flatnonzero(has_room).tolist()]
+    return has_room, np.any([np.zeros(len(partitions), dtype=np.bool_), *may_move], axis=0)
 
 
 def _move_topic_replica(state: PlanState, partition: int, slot: int, upper_limits: Ints, limits: CountLimits) -> None:
