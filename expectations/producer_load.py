@@ -47,15 +47,4 @@ def rules(limits: Limits) -> list[Rule]:
                 FROM producer_load WHERE records <> explicit_records + keyed_records + unkeyed_records
             """,
         ),
-        hard(
-            "shares_sum_to_one",
-            "The record shares of a topic's partitions sum to one, and so do the byte shares.",
-            """
-                SELECT cluster_id, topic, sum(record_share) AS record_shares, sum(byte_share) AS byte_shares
-                FROM producer_load
-                GROUP BY ALL
-                HAVING (sum(records) > 0 AND abs(record_shares - 1) > 1e-6)
-                    OR (sum(size_bytes) > 0 AND abs(byte_shares - 1) > 1e-6)
-            """,
-        ),
     ]

@@ -119,7 +119,9 @@ def _changed_limits(defaults: Limits) -> Iterator[tuple[str, object, Limits]]:
 def _table(table: Table, rules: Iterable[Rule], published: Collection[str]) -> Description:
     """Describe a table with the columns that its published view adds."""
     facts = {"Key": ", ".join(table.key), "Rules": ", ".join(rule.name for rule in rules) or "none"}
-    added = [] if table is FAILOVER else [column for column in ADDED_COLUMNS if column.name in published]
+    added = [] if table is FAILOVER else [*table.declared_view_columns, *(column for column in ADDED_COLUMNS if column.name in published)]
+    if added:
+        facts["Only in the view"] = ", ".join(column.name for column in added)
     return Description("table", table.name, table.comment, facts, [*table.stored.declared_columns, *added])
 
 

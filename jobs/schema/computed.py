@@ -68,13 +68,15 @@ PRODUCER_LOAD = Table(
     keyed_records BIGINT COMMENT 'sampled records whose key hashes to the partition; null: the topic has no key sample',
     unkeyed_records BIGINT COMMENT 'sampled records without a key that go to the partition if producers spread them evenly; null: the topic has no key sample',
     keys BIGINT COMMENT 'distinct sampled keys that hash to the partition; null: the topic has no key sample',
-    record_share DOUBLE COMMENT 'fraction of the topic''s sampled records; sums to 1 over the partitions; null: the topic has no key sample',
-    byte_share DOUBLE COMMENT 'fraction of the topic''s sampled bytes; sums to 1 over the partitions, or 0 if no bytes were sampled; null: the topic has no key sample with sizes',
     observed_records BIGINT COMMENT 'growth of the log end offset since the previous published snapshot; null: an end offset is unknown',
     observed_size_bytes BIGINT COMMENT 'bytes written to the partition since the previous published snapshot, estimated as observed_size_source states; null: unknown',
     observed_size_source STRING COMMENT 'how observed_size_bytes is computed: offsets_and_log (growth of the log end offset times the mean bytes of a record in the leader''s log), offsets_and_sample (times the mean bytes of the topic''s sampled records), or size_growth (growth of the leader''s size, a lower bound: retention and compaction delete bytes); null: observed_size_bytes is unknown',
-    observed_record_share DOUBLE COMMENT 'fraction of the growth of all partitions of the topic, in records; null: the growth of every partition is unknown, or nothing grew',
     observed_size_bytes_per_s DOUBLE COMMENT 'observed_size_bytes divided by the seconds between the two captures; null: unknown, or the captures are less than ten minutes apart'
+""",
+    view_columns="""
+    record_share DOUBLE COMMENT 'fraction of the topic''s sampled records; sums to 1 over the partitions; null: the topic has no key sample',
+    byte_share DOUBLE COMMENT 'fraction of the topic''s sampled bytes; sums to 1 over the partitions, or 0 if no bytes were sampled; null: the topic has no key sample with sizes',
+    observed_record_share DOUBLE COMMENT 'fraction of the growth of all partitions of the topic, in records; null: the growth of every partition is unknown, or nothing grew'
 """,
 )
 TOPIC_LOAD = Table(
@@ -183,13 +185,16 @@ LOG_STORAGE = Table(
     log_dir STRING NOT NULL COMMENT 'path of the log dir that contains the replica',
     size_bytes BIGINT NOT NULL COMMENT 'size of the log segments in bytes',
     segment_bytes BIGINT NOT NULL COMMENT 'effective segment.bytes',
+    index_interval_bytes BIGINT NOT NULL COMMENT 'effective index.interval.bytes',
     segments BIGINT NOT NULL COMMENT 'minimum number of segments for size_bytes, the active segment included',
-    offset_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the offset indexes in bytes: 8 for each batch that is more than index.interval.bytes after the last entry',
-    time_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the time indexes in bytes: 12 for each entry of the offset index, and 12 for the end of each segment',
     retention_ms BIGINT COMMENT 'effective retention on disk in milliseconds: retention.ms, or local.retention.ms of a tiered topic; null: unlimited, or the topic is only compacted',
     retention_bytes BIGINT COMMENT 'effective retention on disk in bytes: retention.bytes, or local.retention.bytes of a tiered topic; null: unlimited, or the topic is only compacted',
     deletable_bytes BIGINT NOT NULL COMMENT 'bytes of closed segments that retention_bytes allows Kafka to delete from the disk now; of a tiered topic only once they are copied',
     tiered BOOLEAN NOT NULL COMMENT 'closed segments are copied to remote storage (remote.storage.enable), and the replica on disk has the retention of local.retention.*'
+""",
+    view_columns="""
+    offset_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the offset indexes in bytes: 8 for each batch that is more than index.interval.bytes after the last entry',
+    time_index_bytes BIGINT NOT NULL COMMENT 'maximum size of the time indexes in bytes: 12 for each entry of the offset index, and 12 for the end of each segment'
 """,
 )
 DISK_USAGE = Table(

@@ -40,6 +40,7 @@ class Table:
     """A Delta table.
 
     `key` is unique per row of an attempt. A write replaces all rows with the same values of the Delta partition columns `partition_by`.
+    `view_columns` are further columns of the published view, which jobs/views/<name>.sql computes from stored ones.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Table:
     key: tuple[str, ...]
     columns: str
     partition_by: tuple[str, ...] = ("snapshot_id",)
+    view_columns: str = ""
 
     @property
     def stored(self) -> Table:
@@ -61,6 +63,11 @@ class Table:
     def declared_columns(self) -> tuple[Column, ...]:
         """The columns, parsed. Spark's DDL parser would need a JVM."""
         return _parse(self.columns)
+
+    @property
+    def declared_view_columns(self) -> tuple[Column, ...]:
+        """The columns that only the published view has, parsed."""
+        return _parse(self.view_columns)
 
     @property
     def schema(self) -> pa.Schema:

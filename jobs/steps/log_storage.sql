@@ -19,9 +19,9 @@ WITH effective AS (
     ) config
 ), bounds AS (
     SELECT r.snapshot_id, r.cluster_id, r.topic, r.partition, r.broker_id, r.log_dir, r.size_bytes,
-           coalesce(c.segment_bytes, 1073741824) AS segment_bytes, coalesce(c.tiered, false) AS tiered,
+           coalesce(c.segment_bytes, 1073741824) AS segment_bytes, coalesce(c.index_interval_bytes, 4096) AS index_interval_bytes,
+           coalesce(c.tiered, false) AS tiered,
            greatest(div(r.size_bytes + coalesce(c.segment_bytes, 1073741824) - 1, coalesce(c.segment_bytes, 1073741824)), 1) AS segments,
-           div(greatest(r.size_bytes - 1, 0), coalesce(c.index_interval_bytes, 4096) + 1) AS entries,
            -- -1 means no limit, and a topic that is only compacted has none.
            CASE WHEN c.deletes AND c.disk_retention_ms >= 0 THEN c.disk_retention_ms END AS retention_ms,
            CASE WHEN c.deletes AND c.disk_retention_bytes >= 0 THEN c.disk_retention_bytes END AS retention_bytes
@@ -29,8 +29,8 @@ WITH effective AS (
     LEFT JOIN effective c ON c.snapshot_id = r.snapshot_id AND c.cluster_id = r.cluster_id AND c.topic = r.topic
     WHERE r.size_bytes IS NOT NULL
 )
-SELECT snapshot_id, cluster_id, topic, partition, broker_id, log_dir, size_bytes, segment_bytes, segments,
-       entries * 8 AS offset_index_bytes, (entries + segments - 1) * 12 AS time_index_bytes, retention_ms, retention_bytes,
+SELECT snapshot_id, cluster_id, topic, partition, broker_id, log_dir, size_bytes, segment_bytes, index_interval_bytes, segments,
+       retention_ms, retention_bytes,
        -- The active segment is never deleted.
        CASE WHEN retention_bytes IS NULL THEN 0
             ELSE greatest(least(div(size_bytes - retention_bytes, segment_bytes), segments - 1), 0) * segment_bytes END AS deletable_bytes,

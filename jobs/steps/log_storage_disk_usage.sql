@@ -1,7 +1,9 @@
 -- The rows of `disk_usage`: the bytes in each log dir, also an empty one, their growth since the previous snapshot, and when it will be full.
 WITH used AS (
     SELECT snapshot_id, cluster_id, broker_id, log_dir, count(*) AS replicas, sum(size_bytes) AS size_bytes,
-           sum(offset_index_bytes + time_index_bytes) AS index_bytes, sum(segments) AS segments, sum(deletable_bytes) AS deletable_bytes,
+           -- An entry takes 8 bytes in the offset index and 12 in the time index, which also has one for the end of each closed segment.
+           sum(20 * div(greatest(size_bytes - 1, 0), index_interval_bytes + 1) + 12 * (segments - 1)) AS index_bytes,
+           sum(segments) AS segments, sum(deletable_bytes) AS deletable_bytes,
            CASE WHEN count(retention_bytes) = count(*) THEN sum(retention_bytes + segment_bytes) END AS retained_bytes_most
     FROM {log_storage}
     GROUP BY snapshot_id, cluster_id, broker_id, log_dir

@@ -1,8 +1,7 @@
--- The rows of `producer_load`: the partitions with a predicted or observed load, and their shares of their topic.
+-- The rows of `producer_load`: the partitions with a predicted or observed load.
 WITH load AS (
     SELECT /*+ BROADCAST(t), BROADCAST(s), BROADCAST(c) */
-           t.snapshot_id, t.cluster_id, t.topic, l.*, s.records AS topic_records, s.size_bytes AS topic_size_bytes,
-           s.complete_observed_records, c.seconds,
+           t.snapshot_id, t.cluster_id, t.topic, l.*, c.seconds,
            CASE WHEN s.size_bytes > 0 AND s.records > 0 THEN s.size_bytes / s.records END AS sample_record_bytes
     FROM {load} l
     JOIN {total} s ON s.number = l.number
@@ -21,9 +20,5 @@ WITH load AS (
     FROM sourced
 )
 SELECT snapshot_id, cluster_id, topic, partition, records, size_bytes, explicit_records, keyed_records, unkeyed_records, keys,
-       CASE WHEN topic_records > 0 THEN records / topic_records WHEN has_sample THEN 0e0 END AS record_share,
-       CASE WHEN topic_size_bytes > 0 THEN size_bytes / topic_size_bytes WHEN topic_size_bytes = 0 THEN 0e0 END AS byte_share,
-       observed_records, observed_size_bytes, observed_size_source,
-       observed_records / complete_observed_records AS observed_record_share,
-       observed_size_bytes / seconds AS observed_size_bytes_per_s
+       observed_records, observed_size_bytes, observed_size_source, observed_size_bytes / seconds AS observed_size_bytes_per_s
 FROM written

@@ -1,13 +1,14 @@
 """The published views as SQL that Spark and DuckDB both read.
 
 Every table has a view with its name, which contains only published rows and has the ADDED_COLUMNS too. `parameter` and `notification` have no cluster
-and therefore no added columns. The rows of a night are those of the attempt that `snapshot` names; its one commit changes all views at once. The
-view `failover` has more columns than its table (failover_rows.py).
+and therefore no added columns. The rows of a night are those of the attempt that `snapshot` names; its one commit changes all views at once. Some
+views have more columns than their tables: `failover` (failover_rows.py), and those with `Table.view_columns`.
 
 `absent_cluster` and the views `all_...` contain the rows of every night, published or not. Further views answer questions: each is a `.sql`
 file beside this module. It opens with a comment that states what a row is, then an example query. Names in braces are replaced: by the
 predicates of jobs.schema.failure, by lists of columns that differ only in their names, `{stored_failover}` by the stored rows of every failure,
-`{owners}` by an aggregate in the SQL of the engine, and `{latest}` and `{is_latest}` as `_render` states.
+`{owners}` by an aggregate in the SQL of the engine, and `{latest}` and `{is_latest}` as `_render` states. A `.sql` file with the name of a table
+computes the columns that only its view has, and reads the stored tables in braces.
 """
 
 from __future__ import annotations
@@ -89,7 +90,12 @@ def statements(raw: Callable[[Table], str], dialect: Dialect = Dialect.DUCKDB) -
             published = f"SELECT snapshot_id, attempt_id FROM {SNAPSHOT.name}"
             views[table.name] = f"SELECT * FROM {raw(table)} WHERE (snapshot_id, attempt_id) IN ({published})"
         elif table.name not in views:
-            rows = f"({failover_rows(raw, dialect)})" if table is FAILOVER else raw(table)
+            if table is FAILOVER:
+                rows = f"({failover_rows(raw, dialect)})"
+            elif table.view_columns:
+                rows = f"({_sql_file(table.name).format_map({each.name: raw(each) for each in TABLES})})"
+            else:
+                rows = raw(table)
             views[table.name] = (
                 f"SELECT t.*, s.latest, s.snapshot_age, s.stale FROM {rows} t "
                 f"JOIN {SNAPSHOT.name} s ON {same_snapshot} AND s.attempt_id = t.attempt_id"

@@ -170,11 +170,11 @@ def sound() -> Tables:
         add_row("committed_offset", "t", partition, "g", 90, 100, 10)
         key = f"key{partition}".encode()
         add_row("key_sample", "t", key, None, 10, 100, [partition], [10])
-        add_row("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, 1 / 6, 1 / 6, None, None, None)
+        add_row("producer_load", "t", partition, 10, 100, 0, 10, 0, 1, None, None, None, None)
         add_row("hot_key", "t", partition + 1, key, key.decode(), partition, 10, 100, 1 / 6, partition)
         for index, broker in enumerate(replicas):
             add_row("replica", "t", partition, broker, index, True, "/d", 100, 0, None, None)
-            add_row("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 1, 0, 0, 604_800_000, None, 0, False)
+            add_row("log_storage", "t", partition, broker, "/d", 100, 1 << 30, 4096, 1, 604_800_000, None, 0, False)
     _add_consumers(tables)
     return tables
 

@@ -225,7 +225,6 @@ BROKEN: dict[str, list[Edit]] = {
     "topic_placement.placeable": [edit("topic_placement", refusal="not all brokers have rack information")],
     "producer_load.load_matches_sample": [add("key_sample", "t", None, None, 1, 1, None, None)],
     "producer_load.kinds_add_up": [edit("producer_load", {"partition": 0}, unkeyed_records=1)],
-    "producer_load.shares_sum_to_one": [edit("producer_load", {"partition": 0}, record_share=0.2)],
     "topic_load.load_matches_partitions": [edit("topic_load", keys=7)],
     "topic_load.skew_not_below_floor": [edit("topic_load", skew_floor=1.1)],
     "topic_load.even_producers": [edit("topic_load", skew_lower_bound=2.1)],

@@ -181,7 +181,7 @@ def test_a_sampled_topic_that_no_dump_describes_has_neither_a_hottest_key_nor_a_
         table(spark, PARTITION, partition | partition_at(4, 40, 0)),
         parameters={},
     )
-    assert sorted_rows(load, "records", "record_share", "observed_records", "observed_size_source") == [(0, 0.0, 5, "size_growth")]
+    assert sorted_rows(load, "records", "observed_records", "observed_size_source") == [(0, 5, "size_growth")]
     assert sorted_rows(topic_load, "records", "hottest_key_share", "skew_floor") == [(0, None, None)]
     assert hot.count() == 0
 
@@ -244,7 +244,7 @@ def test_keys_that_must_share_a_partition_set_the_floor_of_the_skew(spark: Spark
 
 def test_bytes_of_a_topic_are_unknown_if_the_size_of_a_sampled_key_is(spark: SparkSession) -> None:
     load, topic, hot, _ = run(spark, [{"key": b"abc", "records": 3}, {"key": b"21", "records": 2, "size_bytes": None}], leaders=[1, 2])
-    assert sorted_rows(load, "size_bytes", "byte_share") == [(None, None)] * 2
+    assert sorted_rows(load, "size_bytes") == [(None,)] * 2
     assert sorted_rows(topic, "records", "size_bytes") == [(5, None)]
     assert sorted_rows(hot, "key_text", "size_bytes") == [("21", None), ("abc", 30)]
 
@@ -253,8 +253,8 @@ def test_growth_is_observed_only_if_both_snapshots_have_the_same_topic(spark: Sp
     before = [{"log_end_offset": 100, "replica_size_bytes": [1, 1000]}, {"log_end_offset": 50, "replica_size_bytes": [2, 900]}]
     now = [{"log_end_offset": 130, "replica_size_bytes": [3, 1600]}, {"log_end_offset": 60, "replica_size_bytes": [9000, 800]}]
     load, topic, *_ = run(spark, [], leaders=[1, 2], before=before, now=now)
-    seen = ("partition", "observed_records", "observed_size_bytes", "observed_record_share")
-    assert sorted_rows(load, *seen) == [(0, 30, 600, 0.75), (1, 10, None, 0.25)]  # retention shrank partition 1
+    seen = ("partition", "observed_records", "observed_size_bytes")
+    assert sorted_rows(load, *seen) == [(0, 30, 600), (1, 10, None)]  # retention shrank partition 1
     assert sorted_rows(topic, "observed_records", "observed_skew", "records") == [(40, 1.5, None)]
     load, *_ = run(spark, [], leaders=[1, 2], before=before, now=now, topic_id="recreated")
     assert sorted_rows(load, *seen) == []

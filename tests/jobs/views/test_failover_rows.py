@@ -71,6 +71,6 @@ def test_lists_name_brokers_that_are_no_replicas(spark: SparkSession, controller
 
 
 def test_the_declared_columns_are_those_of_the_view() -> None:
-    view = published({}).execute("SELECT * FROM failover").to_arrow_table().schema
+    view = published({}).sql("SELECT * FROM failover").to_arrow_table().schema
     declared = PUBLISHED_FAILOVER.stored.schema
     assert [(field.name, field.type) for field in view][: len(declared)] == [(field.name, field.type) for field in declared]
