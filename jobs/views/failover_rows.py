@@ -24,7 +24,11 @@ class Dialect(Enum):
 
 
 def failover_rows(raw: Callable[[Table], str], dialect: Dialect) -> str:
-    """Return the SELECT of the columns PUBLISHED_FAILOVER."""
+    """Return the SELECT of the columns PUBLISHED_FAILOVER.
+
+    Every row has an outcome and a partition. The joins are outer ones because they keep their order: with inner joins DuckDB first joins all
+    outcomes of a cluster with all its partitions.
+    """
     lists = {name: dialect.brokers(f"o.{name}") for name in ("isr", "elr", "last_known_elr", "survivors")}
     columns = {
         **{name: f"o.{name}" for name in FAILOVER_PATTERN.stored.schema.names},
@@ -37,8 +41,8 @@ def failover_rows(raw: Callable[[Table], str], dialect: Dialect) -> str:
     return f"""
         SELECT {selected}
         FROM ({stored_rows(raw)}) f
-        JOIN {raw(FAILOVER_PATTERN)} o ON {_equal("o", *_SCENARIO_SET)} AND o.outcome_id = f.outcome_id
-        JOIN {raw(PARTITION)} p ON {_equal("p", *_PARTITION)}
+        LEFT JOIN {raw(FAILOVER_PATTERN)} o ON {_equal("o", *_SCENARIO_SET)} AND o.outcome_id = f.outcome_id
+        LEFT JOIN {raw(PARTITION)} p ON {_equal("p", *_PARTITION)}
     """
 
 

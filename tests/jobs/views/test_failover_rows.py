@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.lake.lake import Lake
-from jobs.schema import BROKER, CLUSTER, FAILOVER, PARTITION, PUBLISHED_FAILOVER, SNAPSHOT, TOPIC
+from jobs.schema import BROKER, CLUSTER, FAILOVER, FAILOVER_PATTERN, PARTITION, PUBLISHED_FAILOVER, SNAPSHOT, TOPIC
 from jobs.steps import failover
 from jobs.views import ADDED_COLUMNS, query_duckdb, query_spark
 from tests.jobs.published import published
@@ -74,3 +76,30 @@ def test_the_declared_columns_are_those_of_the_view() -> None:
     view = published({}).sql("SELECT * FROM failover").to_arrow_table().schema
     declared = PUBLISHED_FAILOVER.stored.schema
     assert [(field.name, field.type) for field in view][: len(declared)] == [(field.name, field.type) for field in declared]
+
+
+def test_a_query_of_one_scenario_does_not_join_all_outcomes_with_all_partitions() -> None:
+    partitions, outcomes, scenarios = 500, 50, 20
+    affected = [
+        {
+            "scenario_set": "nightly",
+            "scenario_id": f"broker {scenario}",
+            "topic": "t",
+            "partition": partition,
+            "outcome_id": partition % outcomes,
+        }
+        for scenario in range(scenarios)
+        for partition in range(partitions)
+    ]
+    stored = {
+        PARTITION: [{"topic": "t", "partition": partition, "replicas": [1, 2], "isr": [1, 2]} for partition in range(partitions)],
+        FAILOVER_PATTERN: [{"scenario_set": "nightly", "outcome_id": outcome} for outcome in range(outcomes)],
+        FAILOVER: affected,
+        SNAPSHOT: [{"published_at": 0}],
+    }
+    connection = published({each: rows(each, *given) for each, given in stored.items()})
+    query = "EXPLAIN (ANALYZE, FORMAT json) SELECT * FROM failover WHERE cluster_id = 'c' AND scenario_id = 'broker 1'"
+    ((_, plan),) = connection.execute(query).fetchall()
+    intermediate_rows = [int(count) for count in re.findall(r'"intermediate_rows": (\d+)', plan)]
+    assert partitions in intermediate_rows
+    assert max(intermediate_rows) <= len(affected)
