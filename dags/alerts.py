@@ -45,9 +45,9 @@ def on_failure(consequence: str) -> Callable[[dict[str, Any]], None]:
 
 
 def late_night() -> DeadlineAlert | None:
-    """Return the alert for a night that has not succeeded `topology_deadline_hours` after its run was queued; None without this Variable.
+    """Return the alert for a night that has not succeeded `topology_deadline_hours` after its logical date; None without this Variable.
 
-    The message goes to the URLs of the connection `topology_notify`. Airflow sends it from the triggerer.
+    A run without a logical date, which only a person can start, has no deadline. The message goes to the URLs of the connection `topology_notify`. Airflow sends it from the triggerer.
     """
     # Not on by default: it needs the connection, and `airflow dags test` of Airflow 3.3.2 fails after the last task of a DAG with a deadline
     # (https://github.com/apache/airflow/issues/73428).
@@ -55,13 +55,14 @@ def late_night() -> DeadlineAlert | None:
     if not hours:
         return None
     body = (
-        f"Run {{{{ dag_run.dag_run_id }}}} of the DAG nightly has not succeeded within {hours} hours. "
+        f"Run {{{{ dag_run.dag_run_id }}}} of the DAG nightly has not succeeded within {hours} hours of its logical date. "
         "Unless its task publish is green, readers see the last published night."
     )
     message = {"title": "Kafka topology audit: a night is late", "body": body, "apprise_conn_id": NOTIFY_CONNECTION}
     return DeadlineAlert(
         name="late night",
-        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        # Airflow 3.3 cannot clear a task of a run whose deadline counts from DAGRUN_QUEUED_AT (https://github.com/apache/airflow/issues/70368).
+        reference=DeadlineReference.DAGRUN_LOGICAL_DATE,
         interval=timedelta(hours=float(hours)),
         callback=AsyncCallback(AppriseNotifier, kwargs=message),
     )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -50,9 +51,10 @@ class Airflow:
         assert response.ok, response.text
         return response.json()
 
-    def trigger(self, dag_id: str, **form: Any) -> str:
+    def trigger(self, dag_id: str, *, logical_date: datetime | None = None, **form: Any) -> str:
         """Trigger a run with these values of the form, and return its id."""
-        return self.call("POST", f"dags/{dag_id}/dagRuns", logical_date=None, conf=form)["dag_run_id"]
+        date = logical_date and logical_date.isoformat()
+        return self.call("POST", f"dags/{dag_id}/dagRuns", logical_date=date, conf=form)["dag_run_id"]
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
         return self.call("GET", f"dags/{dag_id}/dagRuns/{quote(run_id)}")

@@ -440,12 +440,13 @@ def test_a_night_is_late_after_the_hours_of_the_variable(bag: DagBag, monkeypatc
     monkeypatch.setenv("AIRFLOW_VAR_TOPOLOGY_DEADLINE_HOURS", "1.5")
     [alert] = DagBag(dag_folder=str(DAGS / "nightly.py"), bundle_path=DAGS).dags["nightly"].deadline
     assert alert.interval == timedelta(minutes=90)
+    assert type(alert.reference).__name__ == "DagRunLogicalDateDeadline"  # one that lets a person clear tasks before the deadline
     with recording_webhook() as webhook:
         connection = {"conn_type": "apprise", "extra": {"config": {"path": webhook.url(), "tag": "alerts"}}}
         monkeypatch.setenv("AIRFLOW_CONN_TOPOLOGY_NOTIFY", json.dumps(connection))
         asyncio.run(run_callback(alert.callback.path, **alert.callback.kwargs, context={"dag_run": {"dag_run_id": RUN_ID}}))
     assert webhook.titles() == ["Kafka topology audit: a night is late"]
-    assert webhook.bodies()[0].startswith(f"Run {RUN_ID} of the DAG nightly has not succeeded within 1.5 hours. ")
+    assert webhook.bodies()[0].startswith(f"Run {RUN_ID} of the DAG nightly has not succeeded within 1.5 hours of its logical date. ")
 
 
 async def run_callback(path: str, **arguments: Any) -> None:
