@@ -17,7 +17,7 @@ from jobs.plan.question import PlanQuestion
 from kafka_model.cruise_control import columnar
 from kafka_model.cruise_control.columnar import Cluster, Ints
 from kafka_model.cruise_control.plan import REQUIRED_REASONS, Plan, PlanRequest
-from kafka_model.cruise_control.reassignment import BALANCING_STEPS, plan_reassignment
+from kafka_model.cruise_control.reassignment import BALANCING_STEPS, plan_by_step
 from kafka_model.cruise_control.waves import WaveLimits, schedule
 
 
@@ -44,10 +44,11 @@ def choose_candidate(current: CurrentCluster, question: PlanQuestion) -> Choice:
     The baseline is the cluster now. If brokers or replicas are to be added or removed, it is the plan that does only that.
     """
     steps = list(BALANCING_STEPS) if question.balances else []
-    whole = _candidate(current, question, len(steps))
+    plans = _plans(current, question)  # by the number of balancing steps
+    whole = _candidate(current, question, plans[-1])
     if not question.requests_moves and not find_worse(whole.assessment, current.assessment):
         return Choice(whole, None)
-    required = _candidate(current, question, 0) if steps else whole
+    required = _candidate(current, question, plans[0]) if steps else whole
     baseline = required.assessment if question.requests_moves else current.assessment
 
     def worse_parts(candidate: Candidate) -> list[str]:
@@ -57,20 +58,21 @@ def choose_candidate(current: CurrentCluster, question: PlanQuestion) -> Choice:
         return Choice(whole, None)
     reason = "; ".join(worse[:2])
     for count in range(len(steps) - 1, 0, -1):
-        candidate = _candidate(current, question, count)
+        if plans[count] is plans[count + 1]:
+            continue
+        candidate = _candidate(current, question, plans[count])
         if candidate.waves and not worse_parts(candidate):
             return Choice(candidate, f"balancing of {', '.join(steps[count:])}: {reason}")
     if question.requests_moves or (required.waves and not worse_parts(required)):
         return Choice(required, f"all balancing: {reason}")
-    without_elections = _candidate(current, question, 0, elect=False)
+    without_elections = _candidate(current, question, plans[0], elect=False)
     if without_elections.waves and not worse_parts(without_elections):
         return Choice(without_elections, f"all balancing and preferred elections: {reason}")
     raise NoSuchPlan(f"cluster {question.cluster_id} has no plan that makes nothing worse: {reason}")
 
 
-def _candidate(current: CurrentCluster, question: PlanQuestion, balancing_steps: int, *, elect: bool = True) -> Candidate:
-    """Return the plan with the first so many balancing steps; without `elect`, partitions that keep their replicas keep their leader."""
-    cluster, thresholds = current.cluster, current.thresholds
+def _plans(current: CurrentCluster, question: PlanQuestion) -> list[Plan]:
+    """Return the plan without balancing, and the plan after each balancing step."""
     request = PlanRequest(
         drained_brokers=frozenset(question.drain),
         cordoned_brokers=frozenset(row["broker_id"] for row in current.brokers if row.get("cordoned")),
@@ -78,7 +80,12 @@ def _candidate(current: CurrentCluster, question: PlanQuestion, balancing_steps:
         topics=frozenset(question.topics),
         balance=question.balance,
     )
-    plan = plan_reassignment(cluster, request, thresholds, current.disk_space, balancing_steps=balancing_steps)
+    return list(plan_by_step(current.cluster, request, current.thresholds, current.disk_space))
+
+
+def _candidate(current: CurrentCluster, question: PlanQuestion, plan: Plan, *, elect: bool = True) -> Candidate:
+    """Return a plan in waves; without `elect`, partitions that keep their replicas keep their leader."""
+    cluster, thresholds = current.cluster, current.thresholds
     plan, waves = schedule(plan, WaveLimits(question.wave_bytes, question.moves_per_broker), current.disk_space)
     first = plan.replicas[:, 0]
     becomes_leader = cluster.live[first]

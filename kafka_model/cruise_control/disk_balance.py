@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_model.cruise_control.columnar import Ints
+from kafka_model.cruise_control.columnar import Floats, Ints
 from kafka_model.cruise_control.limits import utilization_limits
 from kafka_model.cruise_control.load_balance import repeat_until_stuck, sources_and_destinations
 from kafka_model.cruise_control.plan import REASON_DISKS
@@ -74,11 +74,7 @@ def _move(state: PlanState, transfer: _Transfer) -> bool:
     if state.replica_counts[source] <= limits.lower or state.replica_counts[destination] >= limits.upper:
         return False
     partitions, slots = state.movable_replicas(source)
-    sizes = state.cluster.size[partitions]
-    fits = (sizes > 0) & (sizes <= transfer.maximum)
-    partitions, slots, sizes = partitions[fits], slots[fits], sizes[fits]
-    is_enough = sizes >= transfer.needed
-    order = np.lexsort((partitions, slots == 0, np.where(is_enough, sizes, -sizes), ~is_enough))[:_CANDIDATES]
+    order = _by_sufficiency(state.cluster.size[partitions], transfer)[:_CANDIDATES]
     partitions, slots = partitions[order], slots[order]
     is_allowed = (slots > 0) & state.can_accept(destination, partitions, slots) & state.may_add_to_topic(partitions, destination)
     is_allowed &= state.may_transfer(state.replica_loads(partitions, slots), source, destination)
@@ -89,15 +85,20 @@ def _move(state: PlanState, transfer: _Transfer) -> bool:
     return True
 
 
+def _by_sufficiency(sizes: Floats, transfer: _Transfer) -> Ints:
+    """Return the order in which ascending sizes are tried: those that are enough, then the others from the largest on."""
+    smallest, end = np.searchsorted(sizes, [0.0, transfer.maximum], side="right").tolist()
+    sufficient = int(np.searchsorted(sizes, transfer.needed))
+    return np.concatenate([np.arange(max(smallest, sufficient), end), np.arange(smallest, min(sufficient, end))[::-1]])
+
+
 def _exchange(state: PlanState, transfer: _Transfer) -> bool:
     """Exchange a large follower of the source for a small one of the destination, and return whether there were two."""
     source, destination, size = transfer.source, transfer.destination, state.cluster.size
     partitions, slots = state.movable_replicas(source)
-    largest = np.lexsort((partitions, -size[partitions]))[:_CANDIDATES]
-    given_partitions, given_slots = _exchangeable(state, partitions[largest], slots[largest], destination)
+    given_partitions, given_slots = _exchangeable(state, partitions[::-1][:_CANDIDATES], slots[::-1][:_CANDIDATES], destination)
     partitions, slots = state.movable_replicas(destination)
-    smallest = np.lexsort((partitions, size[partitions]))[:_CANDIDATES]
-    taken_partitions, taken_slots = _exchangeable(state, partitions[smallest], slots[smallest], source)
+    taken_partitions, taken_slots = _exchangeable(state, partitions[:_CANDIDATES], slots[:_CANDIDATES], source)
     for partition, slot in zip(given_partitions.tolist(), given_slots.tolist(), strict=True):
         gain = size[partition] - size[taken_partitions]
         net_loads = state.replica_load(partition, slot) - state.replica_loads(taken_partitions, taken_slots)

@@ -156,30 +156,32 @@ class PlanState:
         }
 
     def _init_replicas_by_broker(self) -> None:
-        row, slot = np.nonzero(self.replicas >= 0)
-        broker, brokers = self.replicas[row, slot], len(self.cluster.broker_ids)
-        order = np.argsort(broker, kind="stable")
-        # The first partitions of each broker, in their order: some may have left since. Then the partitions that came later.
-        self._partitions_on = np.split(row[order], np.cumsum(np.bincount(broker, minlength=brokers))[:-1])
-        self._new_partitions_on: list[list[int]] = [[] for _ in range(brokers)]
-        self._movable_replicas: list[ReplicaArrays | None] = [None] * brokers  # None: the broker's replicas have changed since
+        partitions, slots = np.nonzero((self.replicas >= 0) & self.movable_partitions[:, None])
+        holders, brokers = self.replicas[partitions, slots], len(self.cluster.broker_ids)
+        by_size = np.argsort(self.cluster.size, kind="stable")
+        self._size_rank = np.empty_like(by_size)
+        self._size_rank[by_size] = np.arange(len(by_size))
+        order = np.lexsort((self._size_rank[partitions], holders))
+        ends = np.cumsum(np.bincount(holders, minlength=brokers))[:-1]
+        by_broker = zip(np.split(partitions[order], ends), np.split(slots[order], ends), strict=True)
+        self._movable_replicas = [ReplicaArrays(*arrays) for arrays in by_broker]
+        # The partitions whose replica on the broker has come, gone or changed its slot since its arrays were computed.
+        self._changed_partitions: list[set[int]] = [set() for _ in range(brokers)]
 
     # ------------------------------------------------------------ possible changes
     def movable_replicas(self, broker: int) -> ReplicaArrays:
-        """Return the replicas on a broker that may be changed, in the order of their partitions."""
-        if (cached := self._movable_replicas[broker]) is not None:
-            return cached
-        partitions = self._partitions_on[broker]
-        if self._new_partitions_on[broker]:
-            partitions = np.union1d(partitions, np.array(self._new_partitions_on[broker], dtype=np.int64))
-            self._new_partitions_on[broker] = []
-        is_on_broker = self.replicas[partitions] == broker
-        has_replica = is_on_broker.any(axis=1)
-        self._partitions_on[broker] = partitions = partitions[has_replica]
-        movable_partitions = self.movable_partitions[partitions]
-        replicas = ReplicaArrays(partitions[movable_partitions], is_on_broker[has_replica][movable_partitions].argmax(axis=1))
-        self._movable_replicas[broker] = replicas
-        return replicas
+        """Return the replicas on a broker that may be changed, in the order of the partitions' sizes, then of the partitions."""
+        if self._changed_partitions[broker]:
+            changed = np.array(sorted(self._changed_partitions[broker], key=self._size_rank.__getitem__), dtype=np.int64)
+            self._changed_partitions[broker].clear()
+            partitions, slots = self._movable_replicas[broker]
+            is_unchanged = np.isin(partitions, changed, invert=True)
+            partitions, slots = partitions[is_unchanged], slots[is_unchanged]
+            is_here = (self.replicas[changed] == broker) & self.movable_partitions[changed, None]
+            changed, changed_slots = changed[is_here.any(axis=1)], np.nonzero(is_here)[1]
+            index = np.searchsorted(self._size_rank[partitions], self._size_rank[changed])
+            self._movable_replicas[broker] = ReplicaArrays(np.insert(partitions, index, changed), np.insert(slots, index, changed_slots))
+        return self._movable_replicas[broker]
 
     def destinations(self, partition: int, slot: int | None, *, any_rack: bool = False) -> Bools:
         """Return the brokers that may have the replica of a slot (None: an additional replica) by their racks and replicas.
@@ -198,17 +200,17 @@ class PlanState:
 
     def can_accept(self, broker: int, partitions: Ints, slots: Ints) -> Bools:
         """Return which of these replicas a broker may have, by the rule of `destinations` and its disk limit."""
-        rows = self.replicas[partitions]
         if not self._accepting[broker]:
-            return np.zeros(len(rows), dtype=np.bool_)
-        is_free = ~(rows == broker).any(axis=1)
-        is_other = (rows >= 0) & (np.arange(rows.shape[1]) != slots[:, None])
-        racks = np.where(is_other, self.cluster.racks[rows], -1)
-        on_rack = (racks == self.cluster.racks[broker]).sum(axis=1)
-        if len(self.target_racks) > rows.shape[1] - 1:  # then some rack has no other replica
-            return np.asarray(is_free & (on_rack == 0))
-        fewest = np.min([(racks == rack).sum(axis=1) for rack in self.target_racks], axis=0)
-        return np.asarray(is_free & (on_rack == fewest))
+            return np.zeros(len(partitions), dtype=np.bool_)
+        replicas = np.ascontiguousarray(self.replicas[partitions].T)  # by slot, because numpy reduces a few long rows fastest
+        is_free = (replicas != broker).all(axis=0)
+        is_other = (replicas >= 0) & (np.arange(len(replicas))[:, None] != slots)
+        racks = np.where(is_other, self.cluster.racks[replicas], -1)
+        is_on_rack = racks == self.cluster.racks[broker]
+        if len(self.target_racks) > len(replicas) - 1:  # then some rack has no other replica
+            return np.asarray(is_free & ~is_on_rack.any(axis=0))
+        fewest = np.min([(racks == rack).sum(axis=0) for rack in self.target_racks], axis=0)
+        return np.asarray(is_free & (is_on_rack.sum(axis=0) == fewest))
 
     def replica_load(self, partition: int, slot: int | None) -> Floats:
         """Return the load of the replica of a slot (None: a follower), by quantity."""
@@ -275,15 +277,13 @@ class PlanState:
         previous, load, topic = int(self.replicas[partition, slot]), self.replica_load(partition, slot), int(self.cluster.topic[partition])
         for changed, sign in ((previous, -1), (broker, 1)):
             if changed >= 0:
-                self._movable_replicas[changed] = None
+                self._changed_partitions[changed].add(partition)
                 self.load[changed] += sign * load
                 self.topic_counts[topic, changed] += sign
                 self._stored_bytes[changed] += sign * self._stored_size(partition, changed)
                 if slot == 0 and topic in self._topic_leaders:
                     self._topic_leaders[topic][changed] += sign
         self.replicas[partition, slot] = broker
-        if broker >= 0:
-            self._new_partitions_on[broker].append(partition)
         self._set_reason(partition, reason)
 
     def _stored_size(self, partition: int, broker: int) -> float:
@@ -308,7 +308,7 @@ class PlanState:
         self.replicas[partition] = row
         for broker in row:
             if broker >= 0:
-                self._movable_replicas[broker] = None
+                self._changed_partitions[broker].add(partition)
 
     def _set_reason(self, partition: int, reason: str) -> None:
         if self.reasons[partition] == "":

@@ -27,7 +27,10 @@ Broker 1 leads all three partitions and may lead two, so its other replica leads
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+import numpy as np
 
 from kafka_model.cruise_control.capacity_moves import relieve_network_and_cpu, relieve_replicas_and_disks
 from kafka_model.cruise_control.columnar import Cluster
@@ -60,14 +63,29 @@ def plan_reassignment(
     balancing_steps: int = len(BALANCING_STEPS),
 ) -> Plan:
     """Return the replicas that partitions should have. Only the first `balancing_steps` of BALANCING_STEPS run."""
+    *_, plan = islice(plan_by_step(cluster, request, thresholds, disk_space), balancing_steps + 1)
+    return plan
+
+
+def plan_by_step(
+    cluster: Cluster,
+    request: PlanRequest = PlanRequest(),
+    thresholds: Thresholds = Thresholds(),
+    disk_space: DiskSpace | None = None,
+) -> Iterator[Plan]:
+    """Yield the plan without balancing, then the plan after each of BALANCING_STEPS: the same plan again if the step changes nothing."""
     state = PlanState(cluster, request, thresholds, DiskSpace.from_share(cluster, math.inf) if disk_space is None else disk_space)
     change_replication_factors(state)
     leave_dead_brokers(state)
     leave_shared_racks(state)
+    plan = Plan(cluster, state.replicas.copy(), state.reasons.copy(), tuple(state.blocked))
+    yield plan
     if request.balance and not request.topics:
-        for step in list(BALANCING_STEPS.values())[:balancing_steps]:
+        for step in BALANCING_STEPS.values():
             step(state)
-    return Plan(cluster, state.replicas, state.reasons, tuple(state.blocked))
+            if not np.array_equal(state.replicas, plan.replicas):
+                plan = Plan(cluster, state.replicas.copy(), state.reasons.copy(), tuple(state.blocked))
+            yield plan
 
 
 def net_imbalance(counts: Iterable[int]) -> int:

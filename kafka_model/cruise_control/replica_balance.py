@@ -22,9 +22,9 @@ import numpy as np
 from kafka_model.cruise_control.columnar import Bools, Ints
 from kafka_model.cruise_control.limits import count_limits, topic_replica_limits
 from kafka_model.cruise_control.plan import REASON_REPLICAS, REASON_TOPIC_REPLICAS
-from kafka_model.cruise_control.plan_state import REPLICAS, PlanState
+from kafka_model.cruise_control.plan_state import REPLICAS, PlanState, ReplicaArrays
 
-_EXCHANGE_CANDIDATES = 64  # replicas of another topic that are tried in exchange
+_EXCHANGE_CANDIDATES = 64  # replicas of other topics that are tried in exchange, as many smaller ones as larger ones
 
 
 class CountLimits(NamedTuple):
@@ -70,10 +70,14 @@ def balance_topic_replicas(state: PlanState) -> None:
         partitions, slots = state.movable_replicas(broker)
         is_of_topic = state.cluster.topic[partitions] == topic
         partitions, slots = partitions[is_of_topic], slots[is_of_topic]
-        for index in np.lexsort((partitions, state.cluster.size[partitions], slots == 0)).tolist():
+        exchange = _TopicExchange(state, topic, broker, upper_limits)
+        for index in np.argsort(slots == 0, kind="stable").tolist():  # followers first, and small ones
             if state.topic_counts[topic, broker] <= upper_limits[topic]:
                 break
-            _move_topic_replica(state, int(partitions[index]), int(slots[index]), upper_limits, limits)
+            partition, slot = int(partitions[index]), int(slots[index])
+            candidates = state.destinations(partition, slot) & (state.topic_counts[topic] < upper_limits[topic])
+            if not _move_topic_replica(state, partition, slot, candidates, limits):
+                exchange.replace(partition, slot, np.flatnonzero(candidates))
     state.topic_upper_limits = upper_limits
 
 
@@ -97,11 +101,11 @@ def _move_off(state: PlanState, broker: int, moves: int, limits: CountLimits) ->
     """
     partitions, slots = state.movable_replicas(broker)
     counts_of_topic = state.topic_counts[state.cluster.topic[partitions], broker]
-    order = np.lexsort((partitions, state.cluster.size[partitions], -counts_of_topic, slots == 0))
+    order = np.lexsort((-counts_of_topic, slots == 0))
     partitions, slots = partitions[order], slots[order]
     moved, has_room, is_placeable = 0, *_room(state, partitions, slots, limits)
     for index in range(len(partitions)):
-        if moved == moves or not has_room.any():
+        if moved == moves:
             break
         if not is_placeable[index]:
             continue
@@ -124,38 +128,60 @@ def _room(state: PlanState, partitions: Ints, slots: Ints, limits: CountLimits) 
     return has_room, np.any([np.zeros(len(partitions), dtype=np.bool_), *may_move], axis=0)
 
 
-def _move_topic_replica(state: PlanState, partition: int, slot: int, upper_limits: Ints, limits: CountLimits) -> None:
-    """Move the replica to a broker with room for its topic; if the counts of replicas must stay, exchange it for another topic's."""
-    broker, topic = int(state.replicas[partition, slot]), int(state.cluster.topic[partition])
-    candidates = state.destinations(partition, slot) & (state.topic_counts[topic] < upper_limits[topic])
-    destination = None
-    if state.replica_counts[broker] > limits.lower:
-        has_room = (state.replica_counts < limits.upper) & state.within_limits(partition, slot)
-        destination = state.best_destination(partition, slot, candidates & has_room)
+def _move_topic_replica(state: PlanState, partition: int, slot: int, candidates: Bools, limits: CountLimits) -> bool:
+    """Move the replica to one of the candidates, if the counts of replicas allow it, and return whether they do."""
+    if state.replica_counts[state.replicas[partition, slot]] <= limits.lower:
+        return False
+    has_room = (state.replica_counts < limits.upper) & state.within_limits(partition, slot)
+    destination = state.best_destination(partition, slot, candidates & has_room)
     if destination is not None:
         state.set_replica(partition, slot, destination, REASON_TOPIC_REPLICAS)
-    else:
-        _exchange(state, partition, slot, np.flatnonzero(candidates), upper_limits)
+    return destination is not None
 
 
-def _exchange(state: PlanState, partition: int, slot: int, candidates: Ints, upper_limits: Ints) -> None:
-    """Exchange the replica for one of another topic, if some candidate has one that may be exchanged.
+class _TopicExchange:
+    """The exchange of replicas of one topic, of which a broker has too many, for followers of topics that the broker has room for."""
 
-    Candidates with the fewest replicas of the topic come first, and replicas of the nearest size, which leave the disks as they are.
-    """
-    broker, topic = int(state.replicas[partition, slot]), int(state.cluster.topic[partition])
-    size = state.cluster.size
-    for candidate in candidates[np.lexsort((candidates, state.topic_counts[topic, candidates]))].tolist():
-        partitions, slots = state.movable_replicas(candidate)
-        topics = state.cluster.topic[partitions]
-        is_allowed = (slots > 0) & (state.topic_counts[topics, broker] < upper_limits[topics]) & (topics != topic)
-        allowed = np.flatnonzero(is_allowed)
-        order = allowed[np.lexsort((partitions[allowed], abs(size[partitions[allowed]] - size[partition])))]
-        for index in order[:_EXCHANGE_CANDIDATES].tolist():
-            taken_partition, taken_slot = int(partitions[index]), int(slots[index])
-            net_load = state.replica_load(partition, slot) - state.replica_load(taken_partition, taken_slot)
-            is_placeable = partition != taken_partition and bool(state.destinations(taken_partition, taken_slot)[broker])
-            if is_placeable and state.may_transfer(net_load[None, :], broker, candidate)[0]:
+    def __init__(self, state: PlanState, topic: int, broker: int, upper_limits: Ints) -> None:
+        self._state, self._topic, self._broker, self._upper_limits = state, topic, broker, upper_limits
+        # Brokers without a follower that the broker may take. They get none while replicas of the topic are exchanged.
+        self._exhausted: set[int] = set()
+
+    def replace(self, partition: int, slot: int, candidates: Ints) -> None:
+        """Exchange the replica, if some candidate has one that may be exchanged.
+
+        Candidates with the fewest replicas of the topic come first, and replicas of the nearest size, which leave the disks as they are.
+        """
+        state, broker = self._state, self._broker
+        for candidate in candidates[np.lexsort((candidates, state.topic_counts[self._topic, candidates]))].tolist():
+            if candidate in self._exhausted:
+                continue
+            partitions, slots = self._nearest(candidate, state.cluster.size[partition])
+            net_loads = state.replica_load(partition, slot) - state.replica_loads(partitions, slots)
+            is_allowed = state.may_transfer(net_loads, broker, candidate)
+            if is_allowed.any():
+                chosen = int(is_allowed.argmax())
                 state.set_replica(partition, slot, candidate, REASON_TOPIC_REPLICAS)
-                state.set_replica(taken_partition, taken_slot, broker, REASON_TOPIC_REPLICAS)
+                state.set_replica(int(partitions[chosen]), int(slots[chosen]), broker, REASON_TOPIC_REPLICAS)
                 return
+
+    def _nearest(self, candidate: int, size: float) -> ReplicaArrays:
+        """Return followers of a candidate that the broker may take, the nearest to this size first."""
+        partitions, slots = self._state.movable_replicas(candidate)
+        position = int(np.searchsorted(self._state.cluster.size[partitions], size))
+        around = slice(max(position - _EXCHANGE_CANDIDATES, 0), position + _EXCHANGE_CANDIDATES)
+        found = self._acceptable(partitions[around], slots[around])
+        if not len(found.partitions):
+            found = self._acceptable(partitions, slots)
+        if not len(found.partitions):
+            self._exhausted.add(candidate)
+        nearest = np.argsort(abs(self._state.cluster.size[found.partitions] - size), kind="stable")[:_EXCHANGE_CANDIDATES]
+        return ReplicaArrays(found.partitions[nearest], found.slots[nearest])
+
+    def _acceptable(self, partitions: Ints, slots: Ints) -> ReplicaArrays:
+        """Return the followers among these replicas that the broker may take."""
+        has_room = self._state.topic_counts[:, self._broker] < self._upper_limits
+        is_candidate = (slots > 0) & has_room[self._state.cluster.topic[partitions]]
+        partitions, slots = partitions[is_candidate], slots[is_candidate]
+        is_accepted = self._state.can_accept(self._broker, partitions, slots)
+        return ReplicaArrays(partitions[is_accepted], slots[is_accepted])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from kafka_model.cruise_control import capacity_moves
 from kafka_model.cruise_control.columnar import Cluster
 from kafka_model.cruise_control.limits import Thresholds, count_limits
 from kafka_model.cruise_control.plan import PlanRequest
-from kafka_model.cruise_control.reassignment import net_imbalance, plan_reassignment
+from kafka_model.cruise_control.plan_state import DiskSpace, PlanState
+from kafka_model.cruise_control.reassignment import net_imbalance, plan_by_step, plan_reassignment
+from kafka_model.cruise_control.replica_balance import balance_topic_replicas
 from tests.kafka_model.cruise_control.clusters import (
     THREE_RACKS,
     broker_ids,
@@ -130,6 +133,18 @@ def test_topic_is_balanced_by_an_exchange_with_another_topic(topic_on_one_broker
     assert plan.added_replicas.sum() == 2
 
 
+def test_topic_is_exchanged_for_a_replica_of_another_size_if_no_nearer_one_may_be_taken() -> None:
+    # Broker 1 may take no partition that broker 4 leads, because both are on rack a.
+    rows = [("t", number, (3, 1), 3, 1.0) for number in range(8)]
+    rows += [(f"u{number}", 0, (4, 2), 4, 1.0) for number in range(150)]
+    rows += [(f"v{number}", 0, (3, 2), 3, 9.0) for number in range(20)]
+    cluster = Cluster.from_rows(THREE_RACKS | {4: "a"}, rows)
+    state = PlanState(cluster, PlanRequest(), FIXED_COUNTS, DiskSpace.from_share(cluster, 1.0))
+    balance_topic_replicas(state)
+    on_broker_1 = [cluster.topics[topic][0] for topic in cluster.topic[(state.replicas == 0).any(axis=1)]]
+    assert Counter(on_broker_1) == {"t": 4, "v": 4}  # it may have a quarter of the 16 replicas of t
+
+
 def test_topic_within_its_gap_is_unchanged(topic_on_one_broker: Cluster) -> None:
     one_more = replace(FIXED_COUNTS, topic_replica_count_balance_min_gap=1, topic_replica_count_balance_max_gap=1)
     assert plan_reassignment(topic_on_one_broker, thresholds=one_more).added_replicas.sum() == 0
@@ -183,6 +198,14 @@ def test_full_disk_is_relieved_by_the_smallest_sufficient_replica() -> None:
 
 def test_net_imbalance_is_the_smallest_number_of_moves_to_equal_counts() -> None:
     assert [net_imbalance(counts) for counts in ([3, 2, 3, 4, 3], [3, 3, 2], [9, 0, 0], [4])] == [1, 0, 6, 0]
+
+
+def test_later_steps_change_no_plan_of_an_earlier_step() -> None:
+    cluster = Cluster.from_rows(dict.fromkeys((1, 2, 3), "a"), partitions(*[(1,)] * 9, *[(2,)] * 3))
+    plans = list(plan_by_step(cluster))
+    moves = [int(plan.added_replicas.sum()) for plan in plans]
+    assert moves == [0, 0, 0, 4, 4, 4, 4, 4]  # only the third step, the counts of replicas, has something to do
+    assert [plan is previous for previous, plan in pairwise(plans)] == [True, True, False, True, True, True, True]
 
 
 # ---------------------------------------------------------------- random clusters
