@@ -103,7 +103,7 @@ class FailureCounts:
         """Add the counts of partitions, given with their election inputs; sign -1 removes them."""
         partitions = Partitions(batch)
         failure, deaths = self._failures.affected_by(partitions, batch["cluster_id"])
-        np.add.at(self._single, failure, sign * partitions.counts(deaths))
+        self._single += sign * partitions.total_counts(deaths, failure, len(self._single))
         for pair in pair_counts(partitions):
             self._add_pairs(pair.brokers, sign * pair.joint)
         if self._breaking_pairs:
@@ -113,12 +113,14 @@ class FailureCounts:
     def _add_pairs(self, brokers: Ints, counts: Ints, *, breaking: bool = False) -> None:
         if not counts.size:
             return
-        pairs, index = np.unique(brokers, axis=1, return_inverse=True)
-        sums = np.zeros((pairs.shape[1], len(Counts._fields)), np.int64)
-        np.add.at(sums, index.reshape(-1), counts)
-        for (one, other), total in zip(pairs.T.tolist(), sums, strict=True):
-            if ((one, other) in self._breaking_pairs) == breaking:
-                self._pair[one, other] = self._pair.get((one, other), 0) + total
+        ids, index = np.unique(brokers, return_inverse=True)
+        one, other = index.reshape(2, -1)
+        pairs, pair = np.unique(one * len(ids) + other, return_inverse=True)
+        sums = np.column_stack([np.bincount(pair, weights=column) for column in counts.T]).astype(np.int64)
+        names = zip(ids[pairs // len(ids)].tolist(), ids[pairs % len(ids)].tolist(), strict=True)
+        for name, total in zip(names, sums, strict=True):
+            if (name in self._breaking_pairs) == breaking:
+                self._pair[name] = self._pair.get(name, 0) + total
 
     def compare(self, after: FailureCounts, *, every_pair: bool = False) -> list[ComparedFailure]:
         """Return each failure before and after; of pairs those that share a partition before or after, or every pair of live brokers."""

@@ -8,7 +8,7 @@ columns: matrices with a column per row of the batch and a row per position in a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -146,7 +146,13 @@ class Partitions:
     def counts(self, deaths: Deaths) -> Matrix:
         """Return the counts of each failure: a row per failure, a column per field of Counts."""
         cases, index = self._cases(deaths)
-        return np.array([counts_of(outcome_of(canonical(case))) for case in cases], np.int64).reshape(-1, len(Counts._fields))[index]
+        return _counts_of_cases(cases)[index]
+
+    def total_counts(self, deaths: Deaths, group: Ints, groups: int) -> Matrix:
+        """Return the sums of `counts` by the group of each failure: a row per group."""
+        cases, index = self._cases(deaths)
+        occurrences = np.bincount(group * len(cases) + index, minlength=groups * len(cases))
+        return np.asarray(occurrences.reshape(groups, len(cases)) @ _counts_of_cases(cases))
 
     def returns(self, deaths: Deaths) -> dict[str, Ints]:
         """Return, by the fields of Return, the partition after the first of these brokers died and returned."""
@@ -316,6 +322,11 @@ def return_of(case: Case) -> Return:
         after += [returned.partition.leader or 0, revived, uncleanly]
     rejoins = broker not in pattern.live or broker in before.isr
     return Return(rejoins, before.leader or 0, live_leader or 0, *after)
+
+
+def _counts_of_cases(cases: Sequence[Case]) -> Matrix:
+    """Return the counts of one partition in each case: a row per case."""
+    return np.array([counts_of(outcome_of(canonical(case))) for case in cases], np.int64).reshape(-1, len(Counts._fields))
 
 
 def counts_of(outcome: Mapping[str, Any]) -> Counts:

@@ -68,9 +68,8 @@ def _volumes_by_broker(log_dirs: pa.Table, replicas: pa.Table) -> dict[int, _Vol
 
     Log dirs with the same total and the same usable bytes are on one volume.
     """
-    stored: dict[tuple[int, str | None], int] = defaultdict(int)
-    for broker_id, log_dir, size in zip(*(replicas[name].to_pylist() for name in ("broker_id", "log_dir", "size_bytes")), strict=True):
-        stored[broker_id, log_dir] += size or 0
+    sums = replicas.group_by(["broker_id", "log_dir"]).aggregate([("size_bytes", "sum")]).to_pylist()
+    stored = {(row["broker_id"], row["log_dir"]): row["size_bytes_sum"] or 0 for row in sums}
     by_volume: dict[int, dict[tuple[object, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in log_dirs.to_pylist():
         if row["error"] is None:
@@ -79,7 +78,7 @@ def _volumes_by_broker(log_dirs: pa.Table, replicas: pa.Table) -> dict[int, _Vol
     volumes = {}
     for broker_id, volume_rows in by_volume.items():
         if all(row["capacity_bytes"] is not None for rows in volume_rows.values() for row in rows):
-            parts = [_volume(rows, sum(stored[broker_id, row["log_dir"]] for row in rows)) for rows in volume_rows.values()]
+            parts = [_volume(rows, sum(stored.get((broker_id, row["log_dir"]), 0) for row in rows)) for rows in volume_rows.values()]
             volumes[broker_id] = _Volumes(*(sum(values) for values in zip(*parts, strict=True)))
     return volumes
 
