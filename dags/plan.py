@@ -55,7 +55,7 @@ with DAG(
             True,
             type="boolean",
             title="Rules",
-            description="Also validate every rule on the cluster after the plan; this takes as long as a night of the cluster.",
+            description="Also validate the rules that the plan can change on the cluster after it; this takes as long as a night of the cluster.",
         ),
         wave_gib=Param(100, type="number", exclusiveMinimum=0, title="GiB per wave", description="Most GiB that a wave copies."),
         moves_per_broker=Param(

@@ -440,7 +440,10 @@ def plan(
         ),
     ] = None,
     rules: Annotated[
-        bool, typer.Option(help="Also validate every rule on the cluster after the plan; this takes as long as a night of the cluster.")
+        bool,
+        typer.Option(
+            help="Also validate the rules that the plan can change on the cluster after it; this takes as long as a night of the cluster."
+        ),
     ] = True,
     id: Annotated[str | None, typer.Option(help="The plan's id.", show_default="plan, the time and a random part")] = None,
     lake: LakeUri = DEFAULT_LAKE,

@@ -6,7 +6,7 @@ The same functions serve the local command, which runs all tasks in one process,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -114,6 +114,8 @@ class NightlyRun(Snapshot):
     replaces it.
     """
 
+    checked_tables: Collection[Table] | None = None  # gates evaluate only rules that read one of these tables; None: all rules
+
     def replace(self, table: Table, rows: Rows, **where: Values) -> None:
         if isinstance(rows, DataFrame | DuckdbRows) and self.scale is Scale.SMALL:
             rows = rows.toArrow()
@@ -141,7 +143,12 @@ class NightlyRun(Snapshot):
         with timed("publish"):
             return self.publish(limits, retired)
 
-    def steps_and_checks(self, limits: Limits, docs: str | None, timed: Callable[[str], AbstractContextManager[None]]) -> None:
+    def steps_and_checks(
+        self,
+        limits: Limits,
+        docs: str | None,
+        timed: Callable[[str], AbstractContextManager[None]] = lambda task: nullcontext(),
+    ) -> None:
         """Run the tasks between `ingest` and `publish` in this process, each within the context `timed`."""
 
         def run_task(task: Task) -> None:
@@ -245,7 +252,8 @@ class NightlyRun(Snapshot):
         """Evaluate the rules of a gate's tables; return a line for each broken hard rule."""
         if self.scale is Scale.LARGE:
             release_memory()
-        verdicts = check(self.lake, self.attempt, GATES[gate], previous=self.earlier(), limits=limits, docs=docs)
+        tables, previous = GATES[gate], self.earlier()
+        verdicts = check(self.lake, self.attempt, tables, previous=previous, limits=limits, docs=docs, reading=self.checked_tables)
         self.replace(VALIDATION, verdicts, gate=gate)
         broken = [row for row in verdicts.to_pylist() if row["severity"] == "hard" and row["success"] is False]
         return [
@@ -324,6 +332,15 @@ def writes(task: Task) -> tuple[Table, ...]:
     if task.kind == "check":
         return (VALIDATION,)
     return (*ingest.WRITES, PARAMETER) if task.name == "ingest" else JOBS[task.name].WRITES
+
+
+def computed_from(tables: Iterable[Table]) -> set[Table]:
+    """Return these tables, and those that steps compute from them or from other such tables."""
+    found = set(tables)
+    for step in JOBS.values():
+        if not found.isdisjoint(step.READS):
+            found.update(step.WRITES)
+    return found
 
 
 def _required_steps(task: Task) -> set[Task]:

@@ -93,7 +93,11 @@ def _of_cluster(cluster_id: str, groups: Sequence[Mapping[str, Any]]) -> BrokenR
 
 def tables_read(queries: Iterable[str]) -> set[str]:
     """Return the names that queries read from: tables, and the names of their own subqueries."""
-    union = " UNION ALL ".join(f"SELECT 1 FROM ({query})" for query in queries)
-    names = "SELECT DISTINCT unnest(json_extract_string(json_serialize_sql(?), '$..table_name'))"
+    return set().union(*tables_read_by_each(queries))
+
+
+def tables_read_by_each(queries: Iterable[str]) -> list[set[str]]:
+    """Return for each query the names that it reads from: tables, and the names of its own subqueries."""
+    names = "SELECT json_extract_string(json_serialize_sql(query), '$..table_name') FROM (SELECT unnest(?::VARCHAR[]) AS query)"
     with duckdb.connect() as connection:  # threads cannot share DuckDB's default connection
-        return {name for (name,) in connection.execute(names, [union]).fetchall()}
+        return [set(names_of_query) for (names_of_query,) in connection.execute(names, [list(queries)]).fetchall()]

@@ -8,7 +8,7 @@ against another. A query that cannot run, for example because of a misspelt colu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from expectations.limits import Limits
 from expectations.rule import PREVIOUS, Rule
 from jobs.errors import AuditError
 from jobs.gates.data_docs import build_pages, gx_context
-from jobs.gates.duckdb_tables import BrokenRows, DuckdbTables, FilteredDataset, tables_read
+from jobs.gates.duckdb_tables import BrokenRows, DuckdbTables, FilteredDataset, tables_read, tables_read_by_each
 from jobs.gates.policy import TABLES as POLICY_TABLES
 from jobs.gates.policy import Policy, rules_by_policy
 from jobs.lake.lake import Lake
@@ -41,24 +41,46 @@ _WITH_ROWS_OF_NO_CLUSTER = (INPUT_FILE.name, REJECTED_INPUT.name)
 
 
 def check(
-    lake: Lake, attempt: Attempt, tables: Iterable[Table], *, previous: Mapping[str, Attempt], limits: Limits, docs: str | None
+    lake: Lake,
+    attempt: Attempt,
+    tables: Iterable[Table],
+    *,
+    previous: Mapping[str, Attempt],
+    limits: Limits,
+    docs: str | None,
+    reading: Collection[Table] | None = None,
 ) -> pa.Table:
     """Return the rows of `validation` without their gate: one for each cluster of the attempt and each rule of these tables.
 
     `previous` maps each cluster to the published attempt of its previous snapshot. The pages go to the folder `docs`, if there is one.
+    With `reading`, only rules that read one of these tables are evaluated.
     """
     tables = list(tables)
     names = tables_of({table.name: rules_of(table, limits) for table in tables})
     opened = DuckdbTables({name: _rows(lake, name, attempt, previous) for name in names})
-    return evaluate(opened, {table.name: rules_by_policy(opened, table, limits) for table in tables}, attempt.snapshot_id, docs=docs)
+    suites: Suites = {table.name: rules_by_policy(opened, table, limits) for table in tables}
+    if reading is not None:
+        suites = _rules_reading({table.name for table in reading}, suites)
+    return evaluate(opened, suites, attempt.snapshot_id, docs=docs)
 
 
 def tables_of(suites: Suites) -> list[str]:
     """Return the names of the tables that rules read, sorted; those of the previous snapshots with their prefix."""
-    rules = [rule for rules in suites.values() for rule in rules]
-    names = tables_read([query for rule in rules for query in (rule.query, rule.requires) if query])
+    names = tables_read(query for rules in suites.values() for rule in rules for query in _queries(rule))
     names |= {table.name for table in (CLUSTER, *POLICY_TABLES)}
     return sorted(name for name in names if name.removeprefix(PREVIOUS) in BY_NAME)
+
+
+def _queries(rule: Rule) -> list[str]:
+    return [query for query in (rule.query, rule.requires) if query]
+
+
+def _rules_reading(names: Collection[str], suites: Suites) -> Suites:
+    """Return the rules that read one of these tables, without suites that have none."""
+    queries = [query for rules in suites.values() for rule in rules for query in _queries(rule)]
+    reading = {query for query, read in zip(queries, tables_read_by_each(queries), strict=True) if not read.isdisjoint(names)}
+    chosen = {suite: [rule for rule in rules if not reading.isdisjoint(_queries(rule))] for suite, rules in suites.items()}
+    return {suite: rules for suite, rules in chosen.items() if rules}
 
 
 def _rows(lake: Lake, name: str, attempt: Attempt, previous: Mapping[str, Attempt]) -> str | FilteredDataset:

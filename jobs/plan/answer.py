@@ -51,7 +51,7 @@ class PlanAnswer(NamedTuple):
 def answer(lake: Lake, snapshot_id: str | None, question: PlanQuestion, limits: Limits, *, rules: bool = True) -> Snapshot:
     """Compute a plan for a published snapshot, by default the cluster's newest, and store it; return the snapshot.
 
-    With `rules`, every rule is evaluated on the night after the plan, which takes as long as a night of the cluster.
+    With `rules`, the rules that the plan can change are evaluated on the night after it, which takes as long as a night of the cluster.
     """
     snapshot = published_snapshot(lake, snapshot_id, question.cluster_id)
     plan = compute_plan({table: snapshot.of_cluster(table, question.cluster_id) for table in READS}, question, limits)

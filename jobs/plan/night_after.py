@@ -1,7 +1,8 @@
-"""The night after a plan: the results of every rule once the plan is done, beside those of the night that it was made for.
+"""The night after a plan: the results of rules once the plan is done, beside those of the night that it was made for.
 
 The ingested tables of the cluster are changed as the plan changes the cluster. A night of them runs in a temporary lake in the same
-storage, which is deleted afterwards. So a rule has the result that it will have on the real cluster.
+storage, which is deleted afterwards. So a rule has the result that it will have on the real cluster. Rules that read no table that a plan
+changes, or that a step computes from such a table, keep their results and are not evaluated.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from expectations.limits import Limits
 from jobs import ingest
 from jobs.failure.counts import PartitionState
 from jobs.lake.lake import Lake, open_lake
-from jobs.night import JOBS, PARAMETERS, NightlyRun
+from jobs.night import JOBS, PARAMETERS, NightlyRun, computed_from
 from jobs.plan.question import Row
 from jobs.schema import BROKER, LOG_DIR, PARTITION, REPLICA, SNAPSHOT, TOPIC, VALIDATION, Table
 from jobs.snapshot import Snapshot
 
 # The tables of the previous night that steps read. Rules read no others of it.
 READS_PREVIOUS = tuple(dict.fromkeys(table for step in JOBS.values() for table in getattr(step, "READS_PREVIOUS", ())))
+# The ingested tables that a plan changes.
+CHANGES = (BROKER, TOPIC, PARTITION, REPLICA)
 _SAME_COLUMNS = ("suite", "rule", "severity", "success", "broken_rows", "example", "sentence")
 
 PartitionKey = tuple[str, int]  # topic and number
@@ -52,16 +55,16 @@ def rules_after_plan(snapshot: Snapshot, cluster_id: str, limits: Limits, broker
     tables = {table: snapshot.of_cluster(table, cluster_id) for table in ingest.WRITES}
     before = {(row["suite"], row["rule"]): row for row in snapshot.of_cluster(VALIDATION, cluster_id).to_pylist()}
     with _temporary_lake(snapshot.lake) as lake:
-        night_after = NightlyRun(lake, snapshot.snapshot_id)
+        night_after = NightlyRun(lake, snapshot.snapshot_id, checked_tables=computed_from(CHANGES))
         parameters = {name: value for name, value in snapshot.parameters().items() if name in PARAMETERS}
         night_after.begin([*tables_after_plan(tables, brokers, states).values()], parameters, snapshot.scale)
         if previous := snapshot.earlier().get(cluster_id):
             for table in (SNAPSHOT, *READS_PREVIOUS):
                 rows = Snapshot.of_attempt(snapshot.lake, previous).of_cluster(table, cluster_id)
                 lake.replace(table, rows, **previous._asdict())
-        night_after.run(None, {}, limits, None)
-        results = night_after.rows(VALIDATION)
-    return [_rule_row(before.get((row["suite"], row["rule"])), row) for row in results]
+        night_after.steps_and_checks(limits, None)
+        evaluated = {(row["suite"], row["rule"]): row for row in night_after.rows(VALIDATION)}
+    return [_rule_row(before.get(rule), row) for rule, row in {**before, **evaluated}.items()]
 
 
 def _rule_row(before: Row | None, after: Row) -> Row:
@@ -82,13 +85,13 @@ def tables_after_plan(tables: Mapping[Table, pa.Table], brokers: Iterable[Row], 
     topics = [row | {"replication_factor": factors.get(row["topic"], row["replication_factor"])} for row in tables[TOPIC].to_pylist()]
     replicas_after = _replicas_after(replicas.changed, partitions.changed, tables, states)
     sizes = {ReplicaKey(row["topic"], row["partition"], row["broker_id"]): row["size_bytes"] for row in replicas_after}
-    return {
-        **tables,
-        BROKER: _append(BROKER, tables[BROKER], new_brokers),
-        TOPIC: pa.Table.from_pylist(topics, TOPIC.schema) if factors else tables[TOPIC],
-        PARTITION: _append(PARTITION, partitions.unchanged, [_partition_after(row, states, sizes) for row in partitions.changed]),
-        REPLICA: _append(REPLICA, replicas.unchanged, replicas_after),
-    }
+    changed = (
+        _append(BROKER, tables[BROKER], new_brokers),
+        pa.Table.from_pylist(topics, TOPIC.schema) if factors else tables[TOPIC],
+        _append(PARTITION, partitions.unchanged, [_partition_after(row, states, sizes) for row in partitions.changed]),
+        _append(REPLICA, replicas.unchanged, replicas_after),
+    )
+    return {**tables, **dict(zip(CHANGES, changed, strict=True))}
 
 
 def _cluster_key(tables: Mapping[Table, pa.Table]) -> Row:

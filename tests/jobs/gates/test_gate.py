@@ -153,6 +153,15 @@ def test_gate_that_runs_again_replaces_its_pages(lake: Lake, verdicts: list, doc
     assert (docs / "index.html").read_text().count("validations/topic/s/") == 1
 
 
+def test_only_rules_that_read_one_of_the_named_tables_are_evaluated(lake: Lake, verdicts: list) -> None:
+    reading_partition = check(lake, ATTEMPT, TABLES, previous={}, limits=limits(), docs=None, reading={PARTITION}).to_pylist()
+    omitted = [row for row in verdicts if row not in reading_partition]
+    assert [row for row in verdicts if row in reading_partition] == reading_partition
+    assert ("topic", "partitions_have_topics") in {(row["suite"], row["rule"]) for row in reading_partition}  # it reads both tables
+    assert {row["suite"] for row in omitted} == {"topic"}
+    assert check(lake, ATTEMPT, TABLES, previous={}, limits=limits(), docs=None, reading=set()).to_pylist() == []
+
+
 def test_snapshot_without_a_cluster_is_an_error(lake: Lake) -> None:
     with pytest.raises(AuditError, match="snapshot other has no cluster"):
         check(lake, Attempt("other", "1"), [TOPIC], previous={}, limits=limits(), docs=None)

@@ -10,9 +10,22 @@ from expectations.rule import PREVIOUS
 from jobs import ingest
 from jobs.failure.counts import PartitionState
 from jobs.gates.gate import tables_of
-from jobs.night import GATES
-from jobs.plan.night_after import READS_PREVIOUS, tables_after_plan
-from jobs.schema import BROKER, LOG_DIR, PARTITION, REPLICA, TOPIC
+from jobs.night import GATES, computed_from
+from jobs.plan.night_after import CHANGES, READS_PREVIOUS, tables_after_plan
+from jobs.schema import (
+    BROKER,
+    COMMITTED_OFFSET,
+    FAILOVER,
+    GOAL_VERDICT,
+    INPUT_FILE,
+    KEY_SAMPLE,
+    LOG_DIR,
+    PARTITION,
+    REJECTED_INPUT,
+    REPLICA,
+    TOPIC,
+    WAIVER,
+)
 from tests.jobs.plan.clusters import Tables
 from tests.jobs.rows import rows
 
@@ -122,6 +135,12 @@ def test_replica_that_catches_up_with_an_empty_leader_is_empty() -> None:
     ]
     after = tables_after_plan(tables | {REPLICA: rows(REPLICA, *replicas)}, [], STATES)[REPLICA].to_pylist()
     assert {row["broker_id"]: row["size_bytes"] for row in after if (row["topic"], row["partition"]) == ("t", 1)} == {1: 0, 2: 0}
+
+
+def test_rules_of_a_plan_s_night_read_a_table_that_the_plan_changes_or_one_computed_from_it() -> None:
+    changed = computed_from(CHANGES)
+    assert {FAILOVER, GOAL_VERDICT, PARTITION} <= changed
+    assert changed.isdisjoint({COMMITTED_OFFSET, INPUT_FILE, KEY_SAMPLE, REJECTED_INPUT, WAIVER})
 
 
 def test_rules_read_previous_tables_only_if_a_step_reads_them_too() -> None:
