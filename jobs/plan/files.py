@@ -30,14 +30,13 @@ def write_files(snapshot: Snapshot, cluster_id: str, plan_id: str, folder: Path)
     moves = snapshot.read_local(PLAN_MOVE, cluster_id=cluster_id, plan_id=plan_id).to_pylist()
     moves.sort(key=lambda move: (move["topic"], move["partition"]))
     documents = {}
-    for wave in _waves(moves):
-        documents[f"reassignment-{wave}.json"] = _reassignment(moves, wave, "replicas")
-        documents[f"rollback-{wave}.json"] = _reassignment(moves, wave, "replicas_before")
+    for wave, moves_of_wave in _by_wave(moves).items():
+        documents[f"reassignment-{wave}.json"] = _reassignment(moves_of_wave, "replicas")
+        documents[f"rollback-{wave}.json"] = _reassignment(moves_of_wave, "replicas_before")
     if elected := _elected(moves):
-        entries = [{"topic": move["topic"], "partition": move["partition"]} for move in elected]
-        documents["preferred-election.json"] = {"partitions": entries}
+        documents["preferred-election.json"] = _document({}, [{"topic": move["topic"], "partition": move["partition"]} for move in elected])
     for name, document in documents.items():
-        (folder / name).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        (folder / name).write_text(document, encoding="utf-8")
     commands_file = folder / "commands.txt"
     commands_file.write_text("".join(f"{line}\n" for line in commands(plan, moves)), encoding="utf-8")
     return [*(folder / name for name in documents), commands_file]
@@ -55,8 +54,8 @@ def commands(plan: Row, moves: Sequence[Row]) -> list[str]:
         lines.append(f"# Without a throttle: broker {plan['throttle_broker_id']} is over {share:g} of its network already.")
     lines += [f"# {sentence}" for sentence in unchecked_limits(plan)]
     tool = "kafka-reassign-partitions.sh --bootstrap-server HOST:PORT"
-    for wave in _waves(moves):
-        copied = sum(len(move["added_replicas"]) for move in moves if move["wave"] == wave)
+    for wave, moves_of_wave in _by_wave(moves).items():
+        copied = sum(len(move["added_replicas"]) for move in moves_of_wave)
         throttle_option = f" --throttle {math.floor(throttle)}" if copied and throttle is not None and throttle >= 1 else ""
         lines.append(f"# wave {wave}: {copied} replicas are copied" if copied else f"# wave {wave}: leadership only")
         lines.append(f"{tool} --reassignment-json-file reassignment-{wave}.json --execute{throttle_option}")
@@ -67,8 +66,11 @@ def commands(plan: Row, moves: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _waves(moves: Sequence[Row]) -> list[int]:
-    return sorted({move["wave"] for move in moves})
+def _by_wave(moves: Sequence[Row]) -> dict[int, list[Row]]:
+    by_wave: dict[int, list[Row]] = {wave: [] for wave in sorted({move["wave"] for move in moves})}
+    for move in moves:
+        by_wave[move["wave"]].append(move)
+    return by_wave
 
 
 def _elected(moves: Sequence[Row]) -> list[Row]:
@@ -76,9 +78,14 @@ def _elected(moves: Sequence[Row]) -> list[Row]:
     return [move for move in moves if move["leader_before"] != move["replicas"][0]]
 
 
-def _reassignment(moves: Sequence[Row], wave: int, replicas: str) -> dict[str, Any]:
+def _reassignment(moves: Sequence[Row], replicas: str) -> str:
     """Return a wave in the format of kafka-reassign-partitions.sh, with the replicas of this column."""
-    entries = [
-        {"topic": move["topic"], "partition": move["partition"], "replicas": move[replicas]} for move in moves if move["wave"] == wave
-    ]
-    return {"version": 1, "partitions": entries}
+    entries = [{"topic": move["topic"], "partition": move["partition"], "replicas": move[replicas]} for move in moves]
+    return _document({"version": 1}, entries)
+
+
+def _document(header: Row, partitions: Sequence[Row]) -> str:
+    """Return a JSON document with a line for each partition."""
+    lines = ",\n".join(json.dumps(entry) for entry in partitions)
+    start = "".join(f"{json.dumps(name)}: {json.dumps(value)}, " for name, value in header.items())
+    return f'{{{start}"partitions": [\n{lines}\n]}}\n'

@@ -35,6 +35,8 @@ def test_files_contain_each_wave_its_rollback_and_the_election(tmp_path: Path) -
     assert documents["reassignment-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": move["replicas"]}]}
     assert documents["rollback-1.json"] == {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
     assert documents["preferred-election.json"] == {"partitions": [{"topic": "t", "partition": 0}]}
+    lines = [path.read_text().splitlines() for path in paths if path.suffix == ".json"]
+    assert [len(lines_of_file) for lines_of_file in lines] == [3, 3, 3]  # one for each partition, between the brackets
 
 
 def test_plan_of_the_same_id_is_replaced_and_other_plans_stay(tmp_path: Path) -> None:
