@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from zlib import crc32
 
 import pyarrow as pa
@@ -11,16 +12,21 @@ import pytest
 
 from jobs.engine import DuckdbEngine, sql_text
 from jobs.schema import KEY_SAMPLE, TOPIC
-from jobs.steps import producer_load
-from jobs.steps.key_hashes import Hashes, add_key_hashes, crc32_hashes, fnv1a_hashes, murmur2_hashes
+from jobs.steps import key_hashes, producer_load
+from jobs.steps.key_hashes import add_key_hashes, key_hash
 from kafka_model.partitioner.key_attribution import PARTITIONERS
 from kafka_model.partitioner.key_hash import fnv1a, murmur2
 from tests.jobs.rows import rows
 
 
-@pytest.mark.parametrize(("hashes", "hash_of"), [(murmur2_hashes, murmur2), (fnv1a_hashes, fnv1a), (crc32_hashes, crc32)])
+@pytest.mark.parametrize("hash_of", [murmur2, fnv1a, crc32])
 @pytest.mark.parametrize("type_", [pa.binary(), pa.large_binary()])
-def test_a_column_is_hashed_like_each_key(hashes: Hashes, hash_of: object, type_: pa.DataType) -> None:
+@pytest.mark.parametrize("compiled_from", [0, 1_500, 10_000])
+def test_a_column_is_hashed_like_each_key(
+    hash_of: Callable[[bytes], int], type_: pa.DataType, compiled_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_hashes, "COMPILED_FROM", compiled_from)
+    hashes = key_hash(hash_of, pa.int64())
     draw = random.Random(1)
     keys = [draw.choice([None, draw.randbytes(draw.randint(0, 40))]) for _ in range(1000)]
     column = pa.array(keys, type_)
