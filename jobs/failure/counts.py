@@ -99,16 +99,17 @@ class FailureCounts:
         other._pair = dict(self._pair)
         return other
 
-    def add(self, batch: pa.RecordBatch, sign: int = 1) -> None:
-        """Add the counts of partitions, given with their election inputs; sign -1 removes them."""
-        partitions = Partitions(batch)
+    def add(self, batch: pa.RecordBatch, copies: Ints | int = 1) -> None:
+        """Add the counts of partitions, given with their election inputs: of each so many copies; -1 removes it."""
+        partitions, copies = Partitions(batch), np.broadcast_to(copies, len(batch))
         failure, deaths = self._failures.affected_by(partitions, batch["cluster_id"])
-        self._single += sign * partitions.total_counts(deaths, failure, len(self._single))
+        self._single += partitions.total_counts(deaths, failure, len(self._single), copies)
         for pair in pair_counts(partitions):
-            self._add_pairs(pair.brokers, sign * pair.joint)
+            self._add_pairs(pair.brokers, pair.joint * copies[pair.row, np.newaxis])
         if self._breaking_pairs:
             failure, deaths = self._breaking_failures.affected_by(partitions, batch["cluster_id"])
-            self._add_pairs(np.array(list(self._breaking_pairs)).T[:, failure], sign * partitions.counts(deaths), breaking=True)
+            counts = partitions.counts(deaths) * copies[deaths.row, np.newaxis]
+            self._add_pairs(np.array(list(self._breaking_pairs)).T[:, failure], counts, breaking=True)
 
     def _add_pairs(self, brokers: Ints, counts: Ints, *, breaking: bool = False) -> None:
         if not counts.size:

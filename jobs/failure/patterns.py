@@ -148,11 +148,11 @@ class Partitions:
         cases, index = self._cases(deaths)
         return _counts_of_cases(cases)[index]
 
-    def total_counts(self, deaths: Deaths, group: Ints, groups: int) -> Matrix:
-        """Return the sums of `counts` by the group of each failure: a row per group."""
+    def total_counts(self, deaths: Deaths, group: Ints, groups: int, copies: Ints) -> Matrix:
+        """Return the sums of `counts` by the group of each failure, with so many copies of each partition: a row per group."""
         cases, index = self._cases(deaths)
-        occurrences = np.bincount(group * len(cases) + index, minlength=groups * len(cases))
-        return np.asarray(occurrences.reshape(groups, len(cases)) @ _counts_of_cases(cases))
+        occurrences = np.bincount(group * len(cases) + index, weights=copies[deaths.row], minlength=groups * len(cases))
+        return np.asarray(occurrences.astype(np.int64).reshape(groups, len(cases)) @ _counts_of_cases(cases))
 
     def returns(self, deaths: Deaths) -> dict[str, Ints]:
         """Return, by the fields of Return, the partition after the first of these brokers died and returned."""

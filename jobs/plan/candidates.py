@@ -100,7 +100,7 @@ def _candidate(current: CurrentCluster, question: PlanQuestion, plan: Plan, *, e
     before = current.partitions.take(pa.array(changed))
     after = _after_reassignment(before, cluster, plan.replicas[changed])
     failures = current.assessment.failures.copy()
-    failures.add(before, sign=-1)
+    failures.add(before, copies=-1)
     failures.add(after)
     refusing = current.assessment.refusing_partitions - count_refusing(before) + count_refusing(after)
     verdicts = columnar.evaluate(cluster, plan.replicas, leader, thresholds)

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from expectations.limits import Limits, limits_of_cluster
+from jobs.arrays import to_ints
 from jobs.engine import DuckdbEngine
 from jobs.failure.cluster_state import ClusterState, cluster_state
 from jobs.failure.counts import FailureCounts, count_refusing
-from jobs.failure.election_inputs import election_inputs
+from jobs.failure.election_inputs import distinct_election_inputs, election_inputs
 from jobs.plan.assessment import Assessment, assess
 from jobs.plan.disk_space import disk_space
 from jobs.plan.question import PlanQuestion, Row, brokers_of_plan, check_possible
@@ -49,9 +50,12 @@ def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limi
     racks = {row["broker_id"]: row["rack"] for row in brokers if row["live"]}
     # A broker that is drained may still die.
     state = cluster_state(cluster_row, racks, [row["broker_id"] for row in brokers if not row["live"]])
-    partitions = _partitions(rows, state)
+    engine = DuckdbEngine()
+    inputs = election_inputs(engine, rows[PARTITION], rows[TOPIC], [state]).materialized()
+    partitions = _one_batch(inputs.toArrow().sort_by([("topic", "ascending"), ("partition", "ascending")]))
+    distinct = _one_batch(distinct_election_inputs(engine, inputs).toArrow())
     failures = FailureCounts(state)
-    failures.add(partitions)
+    failures.add(distinct, to_ints(distinct["partitions"], 0))
     thresholds = limits.cruise_control
     verdicts = columnar.evaluate(cluster, cluster.replicas, cluster.leader, thresholds)
     own_limits = limits_of_cluster(limits, rows[POLICY].to_pylist())
@@ -68,11 +72,8 @@ def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limi
     )
 
 
-def _partitions(rows: Mapping[Table, pa.Table], state: ClusterState) -> pa.RecordBatch:
-    """Return the partitions with their election inputs, sorted by topic and number."""
-    partitions = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state]).toArrow()
-    ordered = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
-    return next(iter(ordered.to_batches()), pa.RecordBatch.from_pylist([], ordered.schema))
+def _one_batch(rows: pa.Table) -> pa.RecordBatch:
+    return next(iter(rows.combine_chunks().to_batches()), pa.RecordBatch.from_pylist([], rows.schema))
 
 
 def _arrays(rows: Mapping[Table, pa.Table], brokers: Sequence[Row]) -> ClusterArrays:

@@ -288,7 +288,7 @@ def _pairs(state: ClusterState, partitions: pa.RecordBatch, before: pa.RecordBat
     now = FailureCounts(state)
     now.add(partitions)
     then = now.copy()
-    then.add(before, sign=-1)
+    then.add(before, copies=-1)
     then.add(after)
     pairs = [pair for pair in now.compare(then, every_pair=True) if pair.kind == "pair"]
     present = present_harms(partitions).sum(axis=0)

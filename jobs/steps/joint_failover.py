@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from jobs.arrays import NO_BROKER, Ints, Matrix, distinct_columns, elements_in, to_ints, to_matrix
 from jobs.engine import Engine, sql_text
 from jobs.failure.cluster_state import ClusterState, cluster_states
-from jobs.failure.election_inputs import election_inputs
+from jobs.failure.election_inputs import distinct_election_inputs, election_inputs
 from jobs.failure.min_isr import effective_min_isr
-from jobs.failure.patterns import INPUTS, Counts, Partitions
+from jobs.failure.patterns import Counts, Partitions
 from jobs.failure.scenarios import quorum_breaking_pair_scenarios, scenario_table
 from jobs.failure.simulate import Failures, pair_counts
 from jobs.schema import BROKER, BROKER_PAIR, CLUSTER, JOINT_LOSS, PARTITION, SCENARIO, TOPIC, Table
@@ -50,7 +50,6 @@ QUORUM_COUNT = Table(
     "quorum_count", "what two deaths do that lose the quorum, in each order; not stored", _PAIR, _COUNT_COLUMNS, partition_by=()
 )
 _HARMS = [Counts._fields.index(name) for name in HARMS]
-_INPUTS = sql_text(__file__, "joint_failover_inputs", INPUTS=", ".join(INPUTS))
 _BROKER_PAIR = sql_text(__file__, "joint_failover_broker_pair", ONE_BROKER_KILLED=ONE_BROKER_KILLED)
 
 
@@ -68,7 +67,7 @@ def transform(
     cluster: pa.Table, broker: pa.Table, topic: Any, partition: Any, scenario: pa.Table, *, engine: Engine
 ) -> Stages[tuple[Any, ...]]:
     states = cluster_states(cluster.to_pylist(), broker.to_pylist())
-    inputs = engine.sql(_INPUTS, election_inputs=election_inputs(engine, partition, topic, states.values()))
+    inputs = distinct_election_inputs(engine, election_inputs(engine, partition, topic, states.values()))
     tables = (JOINT_COUNT, QUORUM_COUNT, JOINT_LOSS)
     joint, quorum, losses = yield WorkerRows(
         inputs, _joint_deaths(states), tables, frozenset({JOINT_LOSS}), frozenset({JOINT_COUNT, QUORUM_COUNT}), together="cluster_id"

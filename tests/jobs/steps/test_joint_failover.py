@@ -95,7 +95,7 @@ def test_counts_in_this_process_equal_those_of_the_night(spark: SparkSession, co
     assert {
         tuple(failure.brokers): tuple(getattr(failure.before, name) for name in HARMS) for failure in failures if failure.kind == "pair"
     } == pairs
-    counts.add(partitions, sign=-1)
+    counts.add(partitions, copies=-1)
     assert not any(any(failure.before) for failure in counts.compare(empty, every_pair=True))
 
 
