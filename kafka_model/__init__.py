@@ -18,6 +18,7 @@ placement.errors               | InvalidPartitionsException          | 2.0 to 4.
 partitioner.java_client        | DefaultPartitioner and successors   | 2.0 to 4.4   | (producer_load)
 partitioner.other_clients      | librdkafka 1 to 2, Sarama 1         | -            | (topic_partitioner) (producer_load)
 partitioner.key_hash           | Utils.murmur2, FNV-1a               | all          | producer_load hot_key topic_partitioner
+partitioner.key_hash_loops     | Utils.murmur2, FNV-1a, CRC-32       | all          | producer_load hot_key topic_partitioner
 partitioner.key_attribution    | no class: compares partitioners     | -            | topic_partitioner
 assignor.group                 | AbstractPartitionAssignor           | 2.0 to 4.4   | consumer_assignment group_assignment
 assignor.range                 | RangeAssignor (client, coordinator) | 2.0 to 4.4   | consumer_assignment group_assignment
