@@ -140,7 +140,7 @@ def _move_topic_replica(state: PlanState, partition: int, slot: int, candidates:
 
 
 class _TopicExchange:
-    """The exchange of replicas of one topic, of which a broker has too many, for followers of topics that the broker has room for."""
+    """Exchanges replicas of a topic that a broker has too many of for followers of topics that it has room for."""
 
     def __init__(self, state: PlanState, topic: int, broker: int, upper_limits: Ints) -> None:
         self._state, self._topic, self._broker, self._upper_limits = state, topic, broker, upper_limits
