@@ -47,7 +47,8 @@ def on_failure(consequence: str) -> Callable[[dict[str, Any]], None]:
 def late_night() -> DeadlineAlert | None:
     """Return the alert for a night that has not succeeded `topology_deadline_hours` after its logical date; None without this Variable.
 
-    A run without a logical date, which only a person can start, has no deadline. The message goes to the URLs of the connection `topology_notify`. Airflow sends it from the triggerer.
+    Only a person can start a run without a logical date; it has no deadline. The message goes to the URLs of the connection `topology_notify`.
+    Airflow sends it from the triggerer.
     """
     # Not on by default: it needs the connection, and `airflow dags test` of Airflow 3.3.2 fails after the last task of a DAG with a deadline
     # (https://github.com/apache/airflow/issues/73428).

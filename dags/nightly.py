@@ -39,7 +39,8 @@ a new attempt, and readers see the published one until `publish` replaces it.
 * **notify**: a message was not sent; the log has the reason. The night is published. Clear this task: it sends only what was not sent.
 
 A night that has not succeeded as many hours after its logical date as the Variable `topology_deadline_hours` states is reported to the
-connection `topology_notify`. A scheduled run has one. A red night can stay red: the next night does not depend on it and measures growth over two nights.
+connection `topology_notify`. The logical date of a scheduled run is the time of its schedule. A red night can stay red: the next night does not
+depend on it and measures growth over two nights.
 """
 
 from __future__ import annotations

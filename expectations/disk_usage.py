@@ -20,8 +20,8 @@ def rules(limits: Limits) -> list[Rule]:
                 """,
                 computed="""
                     SELECT cluster_id, broker_id, log_dir, struct_pack(replicas := count(*), size_bytes := sum(size_bytes),
-                        index_bytes := sum((8 + 12) * (greatest(size_bytes - 1, 0) // (index_interval_bytes + 1)) + 12 * (segments - 1)), segments := sum(segments),
-                        deletable_bytes := sum(deletable_bytes)) AS computed
+                        index_bytes := sum((8 + 12) * (greatest(size_bytes - 1, 0) // (index_interval_bytes + 1)) + 12 * (segments - 1)),
+                        segments := sum(segments), deletable_bytes := sum(deletable_bytes)) AS computed
                     FROM log_storage GROUP BY ALL
                 """,
             ),

@@ -36,6 +36,11 @@ def to_lists(matrix: Matrix, chosen: npt.NDArray[np.bool_]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(matrix[chosen], pa.int32()))
 
 
+def one_batch(rows: pa.Table) -> pa.RecordBatch:
+    """Return all rows of a table as one batch."""
+    return next(iter(rows.combine_chunks().to_batches()), pa.RecordBatch.from_pylist([], rows.schema))
+
+
 def elements_in(lists: Matrix, others: Matrix) -> Matrix:
     """Return the elements of each list that the other list of its column has too, and NO_BROKER in place of its other elements."""
     found = np.zeros(lists.shape, bool)

@@ -100,7 +100,7 @@ class FailureCounts:
         return other
 
     def add(self, batch: pa.RecordBatch, copies: Ints | int = 1) -> None:
-        """Add the counts of partitions, given with their election inputs: of each so many copies; -1 removes it."""
+        """Add the counts of partitions, given with their election inputs. A row counts `copies` times; -1 removes it."""
         partitions, copies = Partitions(batch), np.broadcast_to(copies, len(batch))
         failure, deaths = self._failures.affected_by(partitions, batch["cluster_id"])
         self._single += partitions.total_counts(deaths, failure, len(self._single), copies)

@@ -149,7 +149,7 @@ class Partitions:
         return _counts_of_cases(cases)[index]
 
     def total_counts(self, deaths: Deaths, group: Ints, groups: int, copies: Ints) -> Matrix:
-        """Return the sums of `counts` by the group of each failure, with so many copies of each partition: a row per group."""
+        """Return the sums of `counts` by the group of each failure: a row per group. A partition counts `copies` times."""
         cases, index = self._cases(deaths)
         occurrences = np.bincount(group * len(cases) + index, weights=copies[deaths.row], minlength=groups * len(cases))
         return np.asarray(occurrences.astype(np.int64).reshape(groups, len(cases)) @ _counts_of_cases(cases))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from expectations.limits import Limits, limits_of_cluster
-from jobs.arrays import to_ints
+from jobs.arrays import one_batch, to_ints
 from jobs.engine import DuckdbEngine
 from jobs.failure.cluster_state import ClusterState, cluster_state
 from jobs.failure.counts import FailureCounts, count_refusing
@@ -52,8 +52,8 @@ def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limi
     state = cluster_state(cluster_row, racks, [row["broker_id"] for row in brokers if not row["live"]])
     engine = DuckdbEngine()
     inputs = election_inputs(engine, rows[PARTITION], rows[TOPIC], [state]).materialized()
-    partitions = _one_batch(inputs.toArrow().sort_by([("topic", "ascending"), ("partition", "ascending")]))
-    distinct = _one_batch(distinct_election_inputs(engine, inputs).toArrow())
+    partitions = one_batch(inputs.toArrow().sort_by([("topic", "ascending"), ("partition", "ascending")]))
+    distinct = one_batch(distinct_election_inputs(engine, inputs).toArrow())
     failures = FailureCounts(state)
     failures.add(distinct, to_ints(distinct["partitions"], 0))
     thresholds = limits.cruise_control
@@ -70,10 +70,6 @@ def current_cluster(rows: Mapping[Table, pa.Table], question: PlanQuestion, limi
         partitions=partitions,
         assessment=assess(verdicts, thresholds, failures, count_refusing(partitions), math.inf),
     )
-
-
-def _one_batch(rows: pa.Table) -> pa.RecordBatch:
-    return next(iter(rows.combine_chunks().to_batches()), pa.RecordBatch.from_pylist([], rows.schema))
 
 
 def _arrays(rows: Mapping[Table, pa.Table], brokers: Sequence[Row]) -> ClusterArrays:

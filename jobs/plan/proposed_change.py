@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jobs.arrays import one_batch
 from jobs.engine import DuckdbEngine
 from jobs.errors import AuditError, listed, suggestion
 from jobs.failure.cluster_state import ClusterState, cluster_states
@@ -145,10 +146,10 @@ def check(rows: Mapping[Table, pa.Table], change: ProposedChange) -> CheckedChan
     _check_possible(rows, state, change)
     inputs = election_inputs(DuckdbEngine(), rows[PARTITION], rows[TOPIC], [state]).toArrow()
     partitions = inputs.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
-    before = _batch(partitions.filter(_changes(partitions, change)))
+    before = one_batch(partitions.filter(_changes(partitions, change)))
     altered, incomplete = _after(before, change, state, parse_release(cluster["kafka_version"]))
     after = pa.RecordBatch.from_pylist(altered, before.schema)
-    failures = [*_failures(state, _batch(partitions), before, after), _pairs(state, _batch(partitions), before, after)]
+    failures = [*_failures(state, one_batch(partitions), before, after), _pairs(state, one_batch(partitions), before, after)]
     return CheckedChange(
         cluster["snapshot_id"],
         cluster["cluster_id"],
@@ -186,10 +187,6 @@ def _changes(partitions: pa.Table, change: ProposedChange) -> pa.Array:
     topics = {*change.configs, *(key.topic for key in change.replicas if key.partition == 0)}
     keys = zip(partitions["topic"].to_pylist(), partitions["partition"].to_pylist(), strict=True)
     return pa.array([topic in topics or (topic, number) in change.replicas for topic, number in keys], pa.bool_())
-
-
-def _batch(partitions: pa.Table) -> pa.RecordBatch:
-    return next(iter(partitions.combine_chunks().to_batches()), pa.RecordBatch.from_pylist([], partitions.schema))
 
 
 def _after(

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 import numpy as np
 
@@ -59,11 +58,9 @@ def plan_reassignment(
     request: PlanRequest = PlanRequest(),
     thresholds: Thresholds = Thresholds(),
     disk_space: DiskSpace | None = None,
-    *,
-    balancing_steps: int = len(BALANCING_STEPS),
 ) -> Plan:
-    """Return the replicas that partitions should have. Only the first `balancing_steps` of BALANCING_STEPS run."""
-    *_, plan = islice(plan_by_step(cluster, request, thresholds, disk_space), balancing_steps + 1)
+    """Return the replicas that partitions should have."""
+    *_, plan = plan_by_step(cluster, request, thresholds, disk_space)
     return plan
 
 

@@ -14,7 +14,7 @@ from kafka_model.cruise_control.cluster_load import follower_cpu
 from kafka_model.cruise_control.columnar import Cluster, Ints
 from kafka_model.cruise_control.limits import CPU, NETWORK_IN, NETWORK_OUT, Thresholds
 from kafka_model.cruise_control.plan import Plan
-from kafka_model.cruise_control.reassignment import BALANCING_STEPS, plan_reassignment
+from kafka_model.cruise_control.reassignment import BALANCING_STEPS, plan_by_step, plan_reassignment
 from tests.kafka_model.cruise_control.clusters import (
     LAX,
     RESOURCES,
@@ -113,7 +113,9 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 
 
 def without_load_balance(cluster: Cluster) -> Plan:
-    return plan_reassignment(cluster, balancing_steps=len(BALANCING_STEPS) - 1)
+    assert [*BALANCING_STEPS][-1] == "network and cpu"
+    *_, plan, _ = plan_by_step(cluster)
+    return plan
 
 
 def test_load_balance_takes_no_broker_beyond_a_capacity_limit(cluster: Cluster) -> None:
